@@ -4,19 +4,18 @@ from collections.abc import Iterable
 
 from winnow.tasks.data.dataset_files import PlacedRow, read_files
 from winnow.tasks.data.datasets import Dataset, Selection, dataset_of
+from winnow.tasks.data.harnesses import harness_of
 from winnow.tasks.data.hub import HubSource, hub_rows
-from winnow.tasks.data.inspect.definition import InspectTask
-from winnow.tasks.data.inspect.reading import read_task, rows_of
 from winnow.tasks.spec.sections.dataset import DatasetSpec, FieldNames, SolvedSpec, SourceSpec
 
 
-def read_dataset(spec: DatasetSpec, *, is_allowed: bool = True, task: InspectTask | None = None) -> Dataset:
+def read_dataset(spec: DatasetSpec, *, is_allowed: bool = True, task: object = None) -> Dataset:
     """The examples a spec points to.
 
     Args:
         spec: As in the file, with the commit of a hub's dataset.
         is_allowed: Whether the hub may be asked, and functions of a task be run: a user has approved of it.
-        task: The content of its task of Inspect, where that was read already.
+        task: What `Harness.read` returned, where its task was read already.
 
     Raises:
         DatasetError: If they cannot be read or are not what the spec says.
@@ -48,13 +47,9 @@ def read_solved(spec: SolvedSpec, fields: FieldNames, *, is_allowed: bool) -> Da
     return dataset_of(_source_rows(spec, is_allowed), columns, selection, name=spec.source, path=spec.source)
 
 
-def _rows(spec: DatasetSpec, is_allowed: bool, task: InspectTask | None) -> Iterable[PlacedRow]:
-    if spec.inspect is not None:
-        return rows_of(task or read_task(spec.inspect, is_allowed=is_allowed))
-    if spec.lm_eval is not None:
-        from winnow.tasks.data.lm_eval.reading import task_rows
-
-        return task_rows(spec.lm_eval, is_allowed=is_allowed)
+def _rows(spec: DatasetSpec, is_allowed: bool, task: object) -> Iterable[PlacedRow]:
+    if (harness := harness_of(spec)) is not None:
+        return harness.rows(spec, task, is_allowed=is_allowed)
     return _source_rows(spec, is_allowed)
 
 

@@ -16,8 +16,8 @@ from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records.human import labels
 from winnow.tasks.campaign.resolved import ResolvedCampaign
 from winnow.tasks.data.file_digests import recall_digests
+from winnow.tasks.data.harnesses import harness_of
 from winnow.tasks.data.hub_cache import pinned, revisions_of
-from winnow.tasks.data.inspect.reading import read_task
 from winnow.tasks.data.sources import read_dataset
 from winnow.tasks.errors import SpecError
 from winnow.tasks.setup.check import check_campaign
@@ -66,9 +66,9 @@ def check_spec_file(
     if begun is None:
         with _located(file):
             refuse_confidence(spec.stopping.delta)
-    if spec.dataset.inspect is not None:  # what such a task comes to, only running it tells: it is run once
-        with _located(file):
-            task = read_task(spec.dataset.inspect, is_allowed=is_allowed)
+    with _located(file):
+        task = _read_task(spec, is_allowed=is_allowed)
+    if task is not None:
         spec = parse_spec(file, task)
         with _located(file):
             dataset = read_dataset(spec.dataset, task=task)
@@ -80,6 +80,12 @@ def check_spec_file(
             for judge in checked.judges:
                 judge.try_out()
         return checked
+
+
+def _read_task(spec: CampaignSpec, *, is_allowed: bool) -> object:
+    """What only running the campaign's task says, so that it is run once; None where there is nothing."""
+    harness = harness_of(spec.dataset)
+    return None if harness is None else harness.read(spec.dataset, is_allowed=is_allowed)
 
 
 @contextmanager

@@ -16,9 +16,7 @@ from sqlalchemy.exc import ArgumentError
 
 from winnow.storage.engine.database import without_password
 from winnow.storage.text import in_home
-from winnow.tasks.data.inspect.reading import act_of_task
-from winnow.tasks.data.lm_eval.definition import load_definition
-from winnow.tasks.data.lm_eval.files import is_of_lm_eval
+from winnow.tasks.data.harnesses import harness_of
 from winnow.tasks.engines.providers import REMOTE
 from winnow.tasks.engines.server_keys import (
     DEFAULT_VARIABLE,
@@ -27,12 +25,11 @@ from winnow.tasks.engines.server_keys import (
     key_variable,
     server_url,
 )
-from winnow.tasks.errors import SpecError
 from winnow.tasks.judges.nested import Placed, is_foreign, judges_of, mappings_below, models_of
 from winnow.tasks.plugins.allowed_code import PROGRAMS_OF_MODELS, Act, act_of_function
 from winnow.tasks.plugins.code_of_models import code_of_model
 from winnow.tasks.spec.campaign import CampaignSpec
-from winnow.tasks.spec.sections.dataset import LmEvalSpec, SourceSpec
+from winnow.tasks.spec.sections.dataset import SourceSpec
 
 RAYS_OWN = frozenset({"auto", "local"})
 
@@ -68,13 +65,9 @@ def _needed(spec: CampaignSpec, folder: Path) -> Iterator[Permission]:
         if model.get("provider", "vllm") not in REMOTE:
             for name, act in code_of_model(model, folder):
                 yield _allowing(act, f"{place}.model_args.{name}")
-    if (task := spec.dataset.lm_eval) is not None:
-        for function in task.functions:
-            file, _, name = function.rpartition(":")
-            yield _allowing(act_of_function(folder / file, name), "task.lm_eval")
-    if (inspect := spec.dataset.inspect) is not None:
-        keys = ("inspect", *(key for key in ("args", "python") if getattr(inspect, key)))
-        yield _allowing(act_of_task(inspect, folder), *(f"task.{key}" for key in keys))
+    if (harness := harness_of(spec.dataset)) is not None:
+        for act, keys in harness.acts(spec.dataset, folder):
+            yield _allowing(act, *keys)
     for place, judge in _judges(spec):
         if judge.get("type") == "python" and isinstance(path := judge.get("path"), str):
             file, _, function = in_home(path).rpartition(":")
@@ -157,19 +150,8 @@ def _data_read(spec: CampaignSpec) -> Iterator[_Read]:
         yield from ((f"{place}.path", each) for each in paths)
         if source.hub is not None:
             yield f"{place}.hub", source.hub
-    if (task := spec.dataset.lm_eval) is not None:
-        yield from (("task.lm_eval", each) for each in _read_by_task(task))
-
-
-def _read_by_task(task: LmEvalSpec) -> Iterator[str]:
-    """The paths of a task's own files, and of the data that they name; none of the installed lm-eval."""
-    try:
-        definition = load_definition(task.task, task.include_path)
-    except SpecError:  # reading the campaign's examples says so
-        yield task.task
-        return
-    yield from (str(each) for each in definition.read if not is_of_lm_eval(each))
-    yield from definition.local_data
+    if (harness := harness_of(spec.dataset)) is not None:
+        yield from harness.files(spec.dataset)
 
 
 def _server_of(model: Mapping[str, object]) -> str:

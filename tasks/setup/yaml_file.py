@@ -13,8 +13,8 @@ from pydantic_core import ErrorDetails
 
 from winnow.storage.json_types import JsonObject, JsonView
 from winnow.storage.text import in_home
-from winnow.tasks.data.inspect.definition import InspectTask
 from winnow.tasks.errors import SpecError, SpecMistakes, in_quotes
+from winnow.tasks.setup.task_key import with_task
 from winnow.tasks.spec.campaign import CampaignFile, CampaignSpec
 from winnow.tasks.spec.objectives import OBJECTIVES, traits_of
 from winnow.tasks.spec.sections.dataset import TaskSpec
@@ -208,13 +208,13 @@ def overriding(file: SpecFile, overrides: Sequence[str]) -> SpecFile:
     return replace(file, overridden=file.overridden | overridden)
 
 
-def parse_spec(file: SpecFile, task: InspectTask | None = None) -> CampaignSpec:
+def parse_spec(file: SpecFile, task: object = None) -> CampaignSpec:
     """The campaign a parsed file describes.
 
     Args:
         file: The file.
-        task: The content of its task of Inspect. Where that is not known yet, prompts, judge and settings
-            that follow from it are placeholders.
+        task: What running its task says; see `Harness.read`. Where that is not known yet, prompts, judge and
+            settings that follow from it are placeholders.
 
     Raises:
         SpecError: With one line per mistake.
@@ -229,7 +229,7 @@ def parse_spec(file: SpecFile, task: InspectTask | None = None) -> CampaignSpec:
         raise SpecMistakes("\n".join(complaints)) from error
 
 
-def _with_task(file: SpecFile, read: InspectTask | None) -> JsonObject:
+def _with_task(file: SpecFile, read: object) -> JsonObject:
     """The file's values, with what a benchmark stands for in its place."""
     if "task" not in file.values:
         return dict(file.values)
@@ -238,8 +238,6 @@ def _with_task(file: SpecFile, read: InspectTask | None) -> JsonObject:
     except ValidationError as error:
         located = [_complaint(file, {**each, "loc": ("task", *each["loc"])}) for each in error.errors()]
         raise SpecMistakes("\n".join(map(one_line, located))) from error
-    from winnow.tasks.setup.task_key import with_task  # with all that it knows of lm-eval and Inspect
-
     try:
         values = with_task(file.values, task, read)
     except SpecError as error:

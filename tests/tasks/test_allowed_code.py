@@ -19,11 +19,11 @@ from winnow.algorithms.state.plugin_registry import Registered
 from winnow.flows.run import trust_prompt
 from winnow.flows.run.trust_prompt import Trust, approving, trust_file
 from winnow.storage.engine.database import open_database
-from winnow.tasks.data.inspect.reading import read_task
-from winnow.tasks.data.lm_eval.reading import task_rows
 from winnow.tasks.engines.protocol import ModelRef
 from winnow.tasks.engines.providers import EngineSettings, start_engine
 from winnow.tasks.errors import DatasetError, SpecError
+from winnow.tasks.harness.inspect.reading import read_task
+from winnow.tasks.harness.lm_eval.reading import task_rows
 from winnow.tasks.judges.protocol import Sample
 from winnow.tasks.judges.registry import create_judge
 from winnow.tasks.plugins.allowed_code import NotAllowed, ask_of
@@ -239,7 +239,7 @@ def test_a_task_runs_no_function_that_nobody_has_allowed(file):
 
 @pytest.mark.parametrize("task", ["j.py@f", "j.py", "package/task"])
 def test_a_task_of_inspect_is_not_run_unless_somebody_has_allowed_it(file, monkeypatch, task):
-    monkeypatch.setattr("winnow.tasks.data.inspect.reading._asked", None)
+    monkeypatch.setattr("winnow.tasks.harness.inspect.reading._asked", None)
     spec = InspectSpec(task=task, python=sys.executable)
     told = CampaignSpec.model_validate(CAMPAIGN | {"dataset": {"inspect": spec.model_dump()}})
     [needed] = permissions(told, file.parent)

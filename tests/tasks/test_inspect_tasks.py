@@ -15,8 +15,8 @@ import pytest
 import yaml
 
 from tests.tasks.inspect_tasks import record
-from winnow.tasks.data.inspect import reading
 from winnow.tasks.errors import JudgeError, SpecError
+from winnow.tasks.harness.inspect import reading
 from winnow.tasks.judges.asking.calls import JudgeReply
 from winnow.tasks.judges.protocol import Sample
 from winnow.tasks.judges.registry import create_judge

@@ -15,13 +15,13 @@ import yaml
 from tests.tasks.lm_eval_tasks import record
 from winnow.tasks.candidates.prompt_template import PromptTemplate
 from winnow.tasks.candidates.weighing import weighing_of
-from winnow.tasks.data.lm_eval import reading, seeds
-from winnow.tasks.data.lm_eval.child import importing
-from winnow.tasks.data.lm_eval.definition import READ
-from winnow.tasks.data.lm_eval.files import Function
 from winnow.tasks.data.sources import read_dataset
 from winnow.tasks.engines.chat import Message
 from winnow.tasks.errors import JudgeError, SpecError
+from winnow.tasks.harness.lm_eval import reading, seeds
+from winnow.tasks.harness.lm_eval.child import importing
+from winnow.tasks.harness.lm_eval.definition import READ
+from winnow.tasks.harness.lm_eval.files import Function
 from winnow.tasks.judges.protocol import Sample
 from winnow.tasks.judges.registry import create_judge
 from winnow.tasks.setup.load import check_campaign_file
@@ -337,7 +337,7 @@ def test_odd_values_in_a_tasks_file_end_in_a_sentence_or_are_taken(tasks, odd):
     ],
 )  # fmt: skip
 def test_a_mistake_in_the_key_task_is_told_at_its_place(tasks, monkeypatch, task, keys, sentence):
-    monkeypatch.setattr("winnow.tasks.data.lm_eval.files.find_spec", lambda name: None)
+    monkeypatch.setattr("winnow.tasks.harness.lm_eval.files.find_spec", lambda name: None)
     (tasks / "tasks" / "many.yaml").write_text("group: many\ntask:\n  - plain\n  - begun\n")
     with pytest.raises(SpecError) as refused:
         parsed(task, **keys)
@@ -347,7 +347,7 @@ def test_a_mistake_in_the_key_task_is_told_at_its_place(tasks, monkeypatch, task
 def test_a_name_is_looked_for_in_a_folder_and_in_the_installed_lm_eval(tasks, monkeypatch):
     assert parsed({"lm_eval": "plain", "include_path": "tasks"}).prompts[0].name == "plain"
     place = type("Spec", (), {"submodule_search_locations": [str(tasks)]})
-    monkeypatch.setattr("winnow.tasks.data.lm_eval.files.find_spec", lambda name: place)
+    monkeypatch.setattr("winnow.tasks.harness.lm_eval.files.find_spec", lambda name: place)
     assert parsed({"lm_eval": "included"}).prompts[0].name == "included"
     with pytest.raises(SpecError, match=r"lm-eval has no task 'plane'; did you mean 'plain'\?"):
         parsed({"lm_eval": "plane"})

@@ -14,7 +14,7 @@ import tempfile
 from pathlib import Path
 
 HERE = Path(__file__).parent
-CHILD = HERE.parents[2] / "tasks" / "data" / "inspect" / "child.py"
+CHILD = HERE.parents[2] / "tasks" / "harness" / "inspect" / "child.py"
 NAMES = """
     plain templates turns choices several graded graded_otherwise words own_solver tools critique epochs files
     fails missing

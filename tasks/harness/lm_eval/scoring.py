@@ -4,8 +4,8 @@ from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from winnow.storage.json_types import JsonObject, JsonView
-from winnow.tasks.data.lm_eval.definition import Definition
-from winnow.tasks.data.lm_eval.files import Function
+from winnow.tasks.harness.lm_eval.definition import Definition
+from winnow.tasks.harness.lm_eval.files import Function
 
 METRICS: Mapping[str, Mapping[str, JsonView]] = {
     "generate_until": {"exact_match": {"type": "exact_match"}},

@@ -12,10 +12,6 @@ import regex
 from winnow.storage.json_types import JsonView, Row
 from winnow.tasks.data.dataset_files import PlacedRow, json_row
 from winnow.tasks.data.hub import Splits
-from winnow.tasks.data.lm_eval import seeds
-from winnow.tasks.data.lm_eval.definition import Definition
-from winnow.tasks.data.lm_eval.files import Function
-from winnow.tasks.data.lm_eval.messages import Message, as_text, as_turns, turns_of
 from winnow.tasks.data.sandboxed_templates import (
     Template,
     counted_environment,
@@ -23,6 +19,10 @@ from winnow.tasks.data.sandboxed_templates import (
     render,
 )
 from winnow.tasks.errors import DatasetError, TemplateError
+from winnow.tasks.harness.lm_eval import seeds
+from winnow.tasks.harness.lm_eval.definition import Definition
+from winnow.tasks.harness.lm_eval.files import Function
+from winnow.tasks.harness.lm_eval.messages import Message, as_text, as_turns, turns_of
 from winnow.tasks.text.patterns import TIMEOUT_SECONDS, compiled
 
 KEY = "dataset.lm_eval"

@@ -9,11 +9,11 @@ from types import ModuleType
 
 from winnow.algorithms.state.plugin_registry import in_words
 from winnow.tasks.data.dataset_files import PlacedRow
-from winnow.tasks.data.lm_eval.files import Function
-from winnow.tasks.data.lm_eval.reading import rows_with
-from winnow.tasks.data.lm_eval.rows import Resolve
-from winnow.tasks.data.lm_eval.seeds import set_seeds
 from winnow.tasks.errors import DatasetError, SpecError
+from winnow.tasks.harness.lm_eval.files import Function
+from winnow.tasks.harness.lm_eval.reading import rows_with
+from winnow.tasks.harness.lm_eval.rows import Resolve
+from winnow.tasks.harness.lm_eval.seeds import set_seeds
 from winnow.tasks.plugins.source_code import FromSource
 from winnow.tasks.processes.worker_side import ParentLink, run_worker
 from winnow.tasks.spec.sections.dataset import LmEvalSpec

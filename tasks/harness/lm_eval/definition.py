@@ -9,8 +9,8 @@ from urllib.parse import urlsplit
 
 from winnow.storage.json_types import JsonView
 from winnow.tasks.data.hub import FORMATS, HubSource
-from winnow.tasks.data.lm_eval.files import KEY, Function, TaskFile, read_task
 from winnow.tasks.errors import SpecError
+from winnow.tasks.harness.lm_eval.files import KEY, Function, TaskFile, read_task
 
 OUTPUT_TYPES = ("generate_until", "multiple_choice", "loglikelihood", "loglikelihood_rolling")
 

@@ -10,15 +10,15 @@ from typing import NoReturn
 
 from winnow.tasks.data.dataset_files import PlacedRow
 from winnow.tasks.data.hub import load_splits
-from winnow.tasks.data.lm_eval.definition import Definition, load_definition
-from winnow.tasks.data.lm_eval.files import Function, as_lm_eval_has_it
-from winnow.tasks.data.lm_eval.rows import KEY, Documents, Resolve
 from winnow.tasks.errors import DatasetError
+from winnow.tasks.harness.lm_eval.definition import Definition, load_definition
+from winnow.tasks.harness.lm_eval.files import Function, as_lm_eval_has_it
+from winnow.tasks.harness.lm_eval.rows import KEY, Documents, Resolve
 from winnow.tasks.plugins.allowed_code import act_of_function, require_allowed
 from winnow.tasks.processes.worker_process import WorkerEnded, WorkerProcess
 from winnow.tasks.spec.sections.dataset import LmEvalSpec
 
-CHILD = "winnow.tasks.data.lm_eval.child"
+CHILD = "winnow.tasks.harness.lm_eval.child"
 
 SECONDS = 600.0
 """The longest that the functions of a task may take before they give the next rows."""

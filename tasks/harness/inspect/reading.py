@@ -12,8 +12,8 @@ from subprocess import STDOUT, TimeoutExpired
 
 from winnow.storage.json_types import JsonObject
 from winnow.tasks.data.dataset_files import PlacedRow, json_row
-from winnow.tasks.data.inspect.definition import KEY, InspectTask, definition_of
 from winnow.tasks.errors import DatasetError
+from winnow.tasks.harness.inspect.definition import KEY, InspectTask, definition_of
 from winnow.tasks.plugins.allowed_code import Act, digests_of, require_allowed
 from winnow.tasks.processes.child_process import last_lines, running_process
 from winnow.tasks.spec.sections.dataset import InspectSpec

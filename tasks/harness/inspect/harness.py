@@ -1,0 +1,91 @@
+"""Inspect as a harness: what a campaign takes from one of its tasks."""
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from winnow.storage.json_types import JsonObject, JsonView
+from winnow.tasks.data.dataset_files import PlacedRow
+from winnow.tasks.harness.filling import compares_pairs, prompt_name, with_settings
+from winnow.tasks.harness.inspect.definition import InspectTask, generation_of, judge_of
+from winnow.tasks.harness.inspect.reading import act_of_task, read_task, rows_of
+from winnow.tasks.plugins.allowed_code import Act
+from winnow.tasks.spec.sections.dataset import DatasetSpec, InspectSpec, TaskSpec
+
+
+class Inspect:
+    """See `tasks.data.harnesses.Harness`."""
+
+    def read(self, dataset: DatasetSpec, *, is_allowed: bool) -> InspectTask:
+        """See `Harness`."""
+        return read_task(_named(dataset), is_allowed=is_allowed)
+
+    def rows(self, dataset: DatasetSpec, read: object, *, is_allowed: bool) -> Iterable[PlacedRow]:
+        """See `Harness`."""
+        return rows_of(read if isinstance(read, InspectTask) else self.read(dataset, is_allowed=is_allowed))
+
+    def filled_in(self, values: JsonView, task: TaskSpec, read: object) -> JsonObject:
+        """See `Harness`."""
+        return with_inspect(values, task, read if isinstance(read, InspectTask) else None)
+
+    def acts(self, dataset: DatasetSpec, folder: Path) -> Iterator[tuple[Act, tuple[str, ...]]]:
+        """See `Harness`."""
+        task = _named(dataset)
+        keys = ("inspect", *(key for key in ("args", "python") if getattr(task, key)))
+        yield act_of_task(task, folder), tuple(f"task.{key}" for key in keys)
+
+    def files(self, dataset: DatasetSpec) -> Iterable[tuple[str, str]]:
+        """See `Harness`: the code of a task reads what it likes, as whoever allows it has agreed to."""
+        return ()
+
+
+def _named(dataset: DatasetSpec) -> InspectSpec:
+    assert dataset.inspect is not None  # `harness_of` has looked
+    return dataset.inspect
+
+
+FIELDS = {"id": "id", "input": "input", "target": "target"}
+
+
+def with_inspect(values: JsonView, task: TaskSpec, read: InspectTask | None) -> JsonObject:
+    """The values of a campaign's file with what its task stands for in the place of the task.
+
+    Args:
+        values: As in the file.
+        task: Its key `task`.
+        read: The task's content; None where nobody has allowed yet to run it. What follows from its code has
+            then a placeholder: the rest says what would have to be allowed.
+
+    Raises:
+        SpecError: If the task does what Winnow does not.
+    """
+    own = {key: value for key, value in values.items() if key != "task"}
+    described = {"task": task.inspect, "args": task.args, "python": task.python}
+    own["dataset"] = {**values.get("dataset", {}), "inspect": described, "fields": FIELDS}
+    if "judge" not in values and not compares_pairs(values):
+        own["judge"] = _judge(task, read)
+    if "prompts" not in values:
+        name = prompt_name(str(task.inspect).rpartition("@")[2])
+        own["prompts"] = [{"name": name, **_prompt(values, read)}]
+    models = values.get("models")
+    if read is not None and isinstance(models, list):
+        own["models"] = [with_settings(each, generation_of(read)) for each in models]
+    return own
+
+
+def _judge(task: TaskSpec, read: InspectTask | None) -> JsonObject:
+    if read is not None:
+        return judge_of(read, task.scorer, task.grader)
+    return {"type": "inspect-graded", "model": task.grader} if task.grader else {"type": "inspect"}
+
+
+def _prompt(values: JsonView, read: InspectTask | None) -> JsonObject:
+    if read is None:
+        return {"template": "{{ input }}"}
+    if read.is_one_question:
+        return {"template": "{{ context }}"}
+    models = values.get("models")
+    for each in models if isinstance(models, list) else []:
+        if isinstance(each, dict) and not each.get("chat"):
+            name = each.get("name")
+            read.refuse("shows models more than one message", f"set chat: true for the model {name!r}")
+    return {"messages": [{"turns": "messages"}]}

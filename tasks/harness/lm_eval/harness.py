@@ -1,0 +1,167 @@
+"""lm-eval as a harness: what a campaign takes from one of its tasks."""
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from winnow.storage.json_types import JsonObject, JsonView
+from winnow.tasks.data.dataset_files import PlacedRow
+from winnow.tasks.data.hub import FORMATS
+from winnow.tasks.errors import SpecError
+from winnow.tasks.harness.filling import compares_pairs, prompt_name, with_settings
+from winnow.tasks.harness.lm_eval import scoring
+from winnow.tasks.harness.lm_eval.definition import Definition, load_definition
+from winnow.tasks.harness.lm_eval.files import KEY, as_lm_eval_has_it, is_of_lm_eval
+from winnow.tasks.harness.lm_eval.reading import task_rows
+from winnow.tasks.plugins.allowed_code import Act, act_of_function
+from winnow.tasks.spec.sections.dataset import DatasetSpec, LmEvalSpec, TaskSpec
+
+
+class LmEval:
+    """See `tasks.data.harnesses.Harness`."""
+
+    def read(self, dataset: DatasetSpec, *, is_allowed: bool) -> None:
+        """See `Harness`: nothing but the rows takes running a task."""
+
+    def rows(self, dataset: DatasetSpec, read: object, *, is_allowed: bool) -> Iterable[PlacedRow]:
+        """See `Harness`."""
+        return task_rows(_named(dataset), is_allowed=is_allowed)
+
+    def filled_in(self, values: JsonView, task: TaskSpec, read: object) -> JsonObject:
+        """See `Harness`."""
+        return with_lm_eval(values, task)
+
+    def acts(self, dataset: DatasetSpec, folder: Path) -> Iterator[tuple[Act, tuple[str, ...]]]:
+        """See `Harness`."""
+        for function in _named(dataset).functions:
+            file, _, name = function.rpartition(":")
+            yield act_of_function(folder / file, name), (KEY,)
+
+    def files(self, dataset: DatasetSpec) -> Iterator[tuple[str, str]]:
+        """See `Harness`: a task's own files, and the data that they name; none of the installed lm-eval."""
+        task = _named(dataset)
+        try:
+            definition = load_definition(task.task, task.include_path)
+        except SpecError:  # reading the campaign's examples says so
+            yield KEY, task.task
+            return
+        own = (str(each) for each in definition.read if not is_of_lm_eval(each))
+        yield from ((KEY, each) for each in (*own, *definition.local_data))
+
+
+def _named(dataset: DatasetSpec) -> LmEvalSpec:
+    assert dataset.lm_eval is not None  # `harness_of` has looked
+    return dataset.lm_eval
+
+
+OUTPUT_TYPES = {
+    "multiple_choice": "multiple-choice",
+    "loglikelihood": "loglikelihood",
+    "loglikelihood_rolling": "perplexity",
+}
+
+
+def with_lm_eval(values: JsonView, task: TaskSpec) -> JsonObject:
+    """The values of a campaign's file with what its task stands for in the place of the task.
+
+    Args:
+        values: As in the file.
+        task: Its key `task`.
+
+    Raises:
+        SpecError: If the task does what Winnow does not.
+    """
+    assert task.lm_eval is not None
+    with as_lm_eval_has_it(task.lm_eval, KEY):
+        definition = load_definition(task.lm_eval, task.include_path)
+        own = {key: value for key, value in values.items() if key != "task"}
+        if "judge" not in values and not compares_pairs(values):
+            own["judge"] = scoring.judge_of(definition, task.metric, task.filter)
+        return own | _of_the_definition(definition, values, task)
+
+
+def _of_the_definition(definition: Definition, values: JsonView, task: TaskSpec) -> JsonObject:
+    """All but the judge."""
+    models = values.get("models") if isinstance(values.get("models"), list) else []
+    chats = [bool(each.get("chat")) for each in models or [] if isinstance(each, dict)]
+    shown = _Shown(definition, task, chats)
+    found: JsonObject = {"dataset": {**values.get("dataset", {}), **shown.dataset()}, **shown.choices()}
+    if "prompts" not in values:
+        found["prompts"] = [{"name": prompt_name(definition.name), **shown.prompt()}]
+    if definition.output_type != "generate_until":
+        return {**found, "output_type": OUTPUT_TYPES[definition.output_type]}
+    if models:
+        found["models"] = [with_settings(each, scoring.generation_of(definition)) for each in models]
+    return found
+
+
+class _Shown:
+    """The form in which a task is shown to the models of a campaign.
+
+    Args:
+        definition: The task.
+        task: The file's key `task`.
+        chats: Whether each model chats.
+    """
+
+    def __init__(self, definition: Definition, task: TaskSpec, chats: list[bool]) -> None:
+        self._definition = definition
+        self._task = task
+        n = definition.num_fewshot if task.num_fewshot is None else task.num_fewshot
+        self._are_mixed = len(set(chats)) > 1
+        multiturn = bool(n) and task.fewshot_as_multiturn is not False
+        has_roles = bool(definition.description) or bool(definition.config.get("gen_prefix")) or multiturn
+        is_weighed = definition.output_type == "loglikelihood_rolling"
+        if task.fewshot_as_multiturn and True not in chats:
+            raise SpecError("is for models that chat; leave it out", "task.fewshot_as_multiturn")
+        if has_roles and self._are_mixed and not is_weighed:
+            definition.refuse("is shown otherwise to models that chat", "ask those in another campaign")
+        self._is_chat = has_roles and True in chats and not is_weighed
+        self._multiturn = multiturn
+        self._all_chat = bool(chats) and all(chats)
+
+    def dataset(self) -> JsonObject:
+        """The part of the campaign's key `dataset` that a task stands for."""
+        definition, path = self._definition, self._definition.source.path
+        is_local = path in FORMATS or Path(path).is_dir()
+        lm_eval = {
+            "task": self._task.lm_eval,
+            "include_path": self._task.include_path,
+            "num_fewshot": self._task.num_fewshot,
+            "fewshot_seed": self._task.fewshot_seed,
+            "chat": ("multiturn" if self._multiturn else "single-turn") if self._is_chat else None,
+            "hub": None if is_local else path,
+            "revision": None if is_local else definition.source.commit,
+            "functions": definition.functions,
+        }
+        has_target = definition.output_type != "loglikelihood_rolling"
+        fields = {"id": "id", "input": "input", "target": "target" if has_target else None}
+        return {"lm_eval": lm_eval, "fields": fields}
+
+    def prompt(self) -> JsonObject:
+        """The part of the only entry of the campaign's key `prompts`."""
+        if self._definition.output_type == "loglikelihood_rolling":
+            return {"template": "{{ input }}"}
+        if not self._is_chat:
+            return {"template": "{{ context }}"}
+        begun = [{"role": "assistant", "content": "{{ prefix }}"}]
+        prefix = begun if self._definition.config.get("gen_prefix") else []
+        return {"messages": [{"turns": "messages"}, *prefix]}
+
+    def choices(self) -> JsonObject:
+        """The campaign's keys `choices` and `target_delimiter`."""
+        definition = self._definition
+        if definition.output_type == "loglikelihood":
+            return {"target_delimiter": ""}  # lm-eval puts none before what it weighs alone
+        if definition.output_type != "multiple_choice":
+            return {}
+        if self._is_chat and definition.config.get("gen_prefix"):
+            definition.refuse("begins the answers of chats (gen_prefix)", "ask models that do not chat")
+        found: JsonObject = {"choices": {"field": "choices"}}
+        if definition.target_delimiter == " ":
+            return found  # Winnow's default is the same, also where a chat template ends the prompt
+        if self._are_mixed:
+            definition.refuse(
+                f"has the target_delimiter {definition.target_delimiter!r}, which chats go without",
+                "ask models that chat in a campaign of their own",
+            )
+        return {**found, "target_delimiter": "" if self._all_chat else definition.target_delimiter}
