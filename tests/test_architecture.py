@@ -183,8 +183,6 @@ STILL_IMPORTED = {
     "tasks.answer.earlier",
     "tasks.answer.model",
     "tasks.answer.sentences.objectives",
-    "tasks.objectives.human.asking",
-    "tasks.objectives.steps",
     "tasks.queries.status",
     "tasks.setup.load",
     "tasks.setup.program_tests",

@@ -23,19 +23,10 @@ from winnow.tasks.engines.providers import REMOTE
 from winnow.tasks.errors import WinnowError
 from winnow.tasks.judges.asking.calls import TOO_FEW_JUDGES
 from winnow.tasks.judges.protocol import JUDGE_FAILED
-from winnow.tasks.objectives.best_duel.judging import judge_duels
-from winnow.tasks.objectives.best_duel.objective import BestDuel
-from winnow.tasks.objectives.best_mean.objective import BestMean
-from winnow.tasks.objectives.certify.human_labels import lacks_labels
-from winnow.tasks.objectives.certify.objective import Certify, needed_by_losses
-from winnow.tasks.objectives.certify.scoring import generate_answers, score_losses
 from winnow.tasks.objectives.human.asking import is_judged_by_people, lacks_annotations, told_by_people
-from winnow.tasks.objectives.route.objective import Route
+from winnow.tasks.objectives.protocol import steps_of
 from winnow.tasks.plugins.entry_points import remedy
-from winnow.tasks.rounds.generate import have_outputs, plan_generations
 from winnow.tasks.rounds.plan import plan_round
-from winnow.tasks.rounds.samples import score_samples
-from winnow.tasks.rounds.score import score_outputs
 from winnow.tasks.spec.stored_spec import fork_command
 
 
@@ -49,7 +40,7 @@ def awaits_humans(campaign: CampaignSession, round_: RoundRecord) -> bool:
     """Whether a planned round cannot go on before a human has done something."""
     if is_judged_by_people(campaign.checked):
         return lacks_annotations(campaign)
-    return isinstance(campaign.checked, Certify) and lacks_labels(campaign, round_)
+    return steps_of(campaign.checked).lacks_labels(campaign, round_)
 
 
 def generate_round(campaign: CampaignSession, round_: RoundRecord) -> GenerationBatch:
@@ -62,19 +53,15 @@ def generate_round(campaign: CampaignSession, round_: RoundRecord) -> Generation
     begun, campaign.head_start = campaign.head_start, None
     if begun is not None and begun.round_id == round_.id:
         return begun.texts()
-    return _generated(campaign, round_)
+    return steps_of(campaign.checked).generate(campaign, round_)
 
 
 def begin_texts(campaign: CampaignSession, round_: RoundRecord) -> EarlyTexts:
     """Begin to make the texts of a first round beside other work; `generate_round` waits for them."""
-    campaign.head_start = EarlyTexts(round_.id, partial(_generated, campaign, round_))
+    campaign.head_start = EarlyTexts(
+        round_.id, partial(steps_of(campaign.checked).generate, campaign, round_)
+    )
     return campaign.head_start
-
-
-def _generated(campaign: CampaignSession, round_: RoundRecord) -> GenerationBatch:
-    if isinstance(campaign.checked, Certify):
-        return generate_answers(campaign, campaign.checked.certification, round_)
-    return have_outputs(campaign, round_, plan_generations(campaign, round_))
 
 
 def judge_round(
@@ -90,7 +77,8 @@ def judge_round(
             loss or constraint needs, or if they refuse all that they are asked.
         LeaseLost: If another process took the campaign over.
     """
-    comparisons = _judged(campaign, round_, texts)
+    steps, checked = steps_of(campaign.checked), told_by_people(campaign, round_, texts)
+    comparisons = steps.judge(campaign, checked, round_, texts)
     require_a_server(campaign, texts, comparisons)
     require_every_judge(campaign, comparisons)
     require_a_taker(campaign, comparisons)
@@ -98,20 +86,6 @@ def judge_round(
     require_what_constraints_need(campaign, comparisons)
     require_sound_judge(campaign, comparisons)
     return comparisons
-
-
-def _judged(campaign: CampaignSession, round_: RoundRecord, texts: GenerationBatch) -> list[NewComparison]:
-    match told_by_people(campaign, round_, texts):
-        case BestMean(judge=judge, spec=spec) | Route(judge=judge, spec=spec) if spec.samples is not None:
-            return score_samples(campaign, spec.samples, judge, round_, texts)
-        case BestMean(judge=judge) | Route(judge=judge):
-            return score_outputs(campaign, judge, round_, texts)
-        case BestDuel(judge=pair_judge):
-            return judge_duels(campaign, pair_judge, round_, texts)
-        case Certify(judge=judge, certification=certification):
-            return score_losses(campaign, certification, judge, round_, texts)
-        case other:
-            raise TypeError(f"no step judges the texts of {type(other).__name__}")
 
 
 class NoServer(WinnowError):
@@ -246,9 +220,7 @@ def require_what_losses_need(campaign: CampaignSession, texts: GenerationBatch) 
     Raises:
         NoServer: With why it was given up, or in the words of its server.
     """
-    if not isinstance(campaign.checked, Certify):
-        return
-    for whose, model in needed_by_losses(campaign.checked):
+    for whose, model in steps_of(campaign.checked).models_needed(campaign.checked):
         pairs = zip(texts.planned, texts, strict=True)
         answers = [text for planned, text in pairs if planned.model.name == model.name]
         gone = campaign.engines.failure(model) if any(map(_is_lost, answers)) else None
@@ -316,7 +288,7 @@ def require_sound_judge(campaign: CampaignSession, comparisons: Sequence[NewComp
         involved += [{a, b or a} for a, b in before]
     in_all = set.intersection(*involved)
     is_of_some = has_worked and in_all and in_all != set(campaign.candidate_ids)
-    are_losses = isinstance(campaign.checked, Certify) and not has_worked
+    are_losses = steps_of(campaign.checked).counts_failures and not has_worked
     if is_of_some or (len(involved) < MOST_IN_A_ROW and not are_losses):
         return
     raise JudgeBroken(

@@ -26,6 +26,8 @@ class Traits:
 
     campaign: str
     """Address of the subclass of `ResolvedCampaign`."""
+    steps: str = "winnow.tasks.objectives.protocol:RoundSteps"
+    """Address of the class of the steps of its rounds."""
     estimated: str
     """Name of the value that is estimated for each candidate."""
     unused_keys: tuple[str, ...] = ()

@@ -113,7 +113,7 @@ def test_what_goes_wrong_with_the_first_texts_is_raised_by_their_step(database, 
     def fail(campaign, round_, planned):
         raise ConnectionError("the server is gone")
 
-    monkeypatch.setattr("winnow.tasks.objectives.steps.have_outputs", fail)
+    monkeypatch.setattr("winnow.tasks.objectives.protocol.have_outputs", fail)
     with faulty_server(no_faults) as server:
         stored_one = stored(database, server)
         with (

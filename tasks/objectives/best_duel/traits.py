@@ -4,6 +4,7 @@ from winnow.tasks.spec.objectives import Traits
 
 TRAITS = Traits(
     campaign="winnow.tasks.objectives.best_duel.objective:BestDuel",
+    steps="winnow.tasks.objectives.best_duel.steps:DuelSteps",
     estimated="worst preference",
     unused_keys=(
         "lookahead",

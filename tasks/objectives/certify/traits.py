@@ -4,6 +4,7 @@ from winnow.tasks.spec.objectives import Traits
 
 TRAITS = Traits(
     campaign="winnow.tasks.objectives.certify.objective:Certify",
+    steps="winnow.tasks.objectives.certify.steps:LossSteps",
     estimated="risk",
     unused_keys=(
         "lookahead",

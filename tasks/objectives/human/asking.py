@@ -24,8 +24,7 @@ from winnow.tasks.judges.human import (
     rating_key,
 )
 from winnow.tasks.objectives.best_duel.judging import round_duels
-from winnow.tasks.objectives.certify.objective import Certify
-from winnow.tasks.objectives.certify.scoring import answers_of
+from winnow.tasks.objectives.protocol import steps_of
 from winnow.tasks.text.canonical_json import sha256
 
 
@@ -112,7 +111,7 @@ def _comparing(
 def _rating(
     campaign: CampaignSession, round_: RoundRecord, texts: GenerationBatch
 ) -> Iterator[tuple[str, NewAnnotationTask]]:
-    for place, example in enumerate(_rated_examples(campaign, round_)):
+    for place, example in enumerate(steps_of(campaign.checked).examples_of(campaign, round_)):
         text = texts[place]
         if isinstance(text, StoredText):
             key = rating_key(campaign.checked.dataset.examples[example].key, text.text)
@@ -124,13 +123,6 @@ def _rating(
                     generation_a_id=text.id,
                 ),
             )
-
-
-def _rated_examples(campaign: CampaignSession, round_: RoundRecord) -> list[int]:
-    """The example that each text of a round answers; to certify, those of a baseline are rated too."""
-    if isinstance(campaign.checked, Certify):
-        return [example for _, example in answers_of(campaign.checked.certification, round_)]
-    return list(round_.examples)
 
 
 def _stored_key(campaign: CampaignSession, key: str) -> str:

@@ -1,0 +1,24 @@
+"""The steps of a round of duels."""
+
+from winnow.storage.records.values import NewComparison, RoundRecord
+from winnow.tasks.campaign.missing_texts import GenerationBatch
+from winnow.tasks.campaign.resolved import ResolvedCampaign
+from winnow.tasks.campaign.session import CampaignSession
+from winnow.tasks.objectives.best_duel.judging import judge_duels
+from winnow.tasks.objectives.best_duel.objective import BestDuel
+from winnow.tasks.objectives.protocol import RoundSteps
+
+
+class DuelSteps(RoundSteps):
+    """Two outputs to each example, of which a judge prefers one."""
+
+    def judge(
+        self,
+        campaign: CampaignSession,
+        checked: ResolvedCampaign,
+        round_: RoundRecord,
+        texts: GenerationBatch,
+    ) -> list[NewComparison]:
+        """See `RoundSteps`."""
+        assert isinstance(checked, BestDuel)
+        return judge_duels(campaign, checked.judge, round_, texts)

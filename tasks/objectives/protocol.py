@@ -1,0 +1,67 @@
+"""The steps of a round that an objective can change: making outputs, judging them, waiting for people."""
+
+from collections.abc import Sequence
+
+from winnow.algorithms.state.plugin_registry import object_at
+from winnow.storage.records.values import NewComparison, RoundRecord
+from winnow.tasks.campaign.missing_texts import GenerationBatch
+from winnow.tasks.campaign.resolved import ResolvedCampaign
+from winnow.tasks.campaign.scored import ScoredCampaign
+from winnow.tasks.campaign.session import CampaignSession
+from winnow.tasks.engines.protocol import ModelRef
+from winnow.tasks.rounds.generate import have_outputs, plan_generations
+from winnow.tasks.rounds.samples import score_samples
+from winnow.tasks.rounds.score import score_outputs
+from winnow.tasks.spec.objectives import traits_of
+
+
+class RoundSteps:
+    """The steps of a round in which each output is scored by itself.
+
+    An objective with other steps overrides some of them, and names its class in `Traits.steps`.
+    """
+
+    counts_failures = False
+    """Whether an output that its judge fails on has an outcome, at its worst."""
+
+    def lacks_labels(self, campaign: CampaignSession, round_: RoundRecord) -> bool:
+        """Whether the round cannot go on before people have labelled some of its examples."""
+        return False
+
+    def generate(self, campaign: CampaignSession, round_: RoundRecord) -> GenerationBatch:
+        """Generate and store every output of the round; raises like `steps.generate_round`."""
+        return have_outputs(campaign, round_, plan_generations(campaign, round_))
+
+    def examples_of(self, campaign: CampaignSession, round_: RoundRecord) -> list[int]:
+        """Position of the example that each output of the round answers, in the order of `generate`."""
+        return list(round_.examples)
+
+    def judge(
+        self,
+        campaign: CampaignSession,
+        checked: ResolvedCampaign,
+        round_: RoundRecord,
+        texts: GenerationBatch,
+    ) -> list[NewComparison]:
+        """One comparison per planned one, in planned order; raises like `steps.judge_round`.
+
+        Args:
+            campaign: The running campaign.
+            checked: Its definition, whose judge holds all that people said of the round.
+            round_: The round.
+            texts: Its outputs.
+        """
+        assert isinstance(checked, ScoredCampaign)
+        if checked.spec.samples is not None:
+            return score_samples(campaign, checked.spec.samples, checked.judge, round_, texts)
+        return score_outputs(campaign, checked.judge, round_, texts)
+
+    def models_needed(self, checked: ResolvedCampaign) -> Sequence[tuple[str, ModelRef]]:
+        """The models without whose outputs no outcome is known, each with the key that names it."""
+        return ()
+
+
+def steps_of(checked: ResolvedCampaign) -> RoundSteps:
+    """The steps of a campaign's rounds, as its objective has them."""
+    found: RoundSteps = object_at(traits_of(checked.spec.objective).steps)()
+    return found
