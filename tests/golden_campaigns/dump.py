@@ -116,7 +116,8 @@ class Dump:
     def _report(self, name: str) -> None:
         shown = self._place.winnow("report", name)
         self._exit(f"report {name}", shown.returncode)
-        self._say(f"report {name}", shown.stdout.splitlines())
+        answer, _, _ = shown.stdout.partition("\n\n")
+        self._say(f"report {name}", (answer if self._is_timed else shown.stdout).splitlines())
 
     def _query(self, name: str, view: str) -> None:
         found = self._place.winnow("query", name, view, "--json")

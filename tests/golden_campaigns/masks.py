@@ -16,7 +16,8 @@ MOMENTS = {"held_at", "released_at"}
 """Times of which it is a fact whether there are any."""
 DURATIONS = {"load_seconds", "model_loads.seconds", "share_of_loading"}
 MEASURED = {"engine_seconds", "input_by_seconds", "output_by_seconds", "second_squares", "seconds"}
-"""Durations of outputs. Scripted engines state them; they are masked for `winnow.select`, which measures."""
+"""Durations of outputs. Scripted engines state them; they are masked for `winnow.select`, which measures,
+and so are the tables of its report."""
 PROCESSES = {
     "leases.beats",
     "leases.boot_id",
@@ -43,7 +44,6 @@ SENTENCES = (
     (re.compile(r"[0-9.,]+/s\b"), "*/s"),
     (re.compile(r"[0-9][0-9.,]* (s|h|min|ms)\b"), r"* \1"),
     (re.compile(r"\([0-9.]+% of both\)"), "(*% of both)"),
-    (re.compile(r"\b0\.000[0-9]+\b"), "*"),
     (re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9:.]+(\+00:00|Z)?"), "*"),
     (re.compile(r"process [0-9]+ on \S+"), "process * on *"),
 )
