@@ -9,9 +9,9 @@ from pathlib import Path
 import campaign_processes as processes
 import pytest
 import scripted_engines
+from campaigns import winnow
 from certify_campaigns import model, truth
 from duel_campaigns import write_spec
-from test_command_line import winnow
 from tiny_models import save_tiny_llama
 from waiting import PATIENCE_S
 

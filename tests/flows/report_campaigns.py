@@ -12,8 +12,8 @@ import certify_campaigns as certify
 import numpy as np
 import pytest
 import scripted_engines
+from campaigns import winnow
 from stored_campaigns import NOW, decision, judgment, new_database, store_campaign
-from test_command_line import winnow
 
 from winnow.flows.reports.html.sections.sections import sections_of
 from winnow.storage.engine.database import open_database

@@ -3,6 +3,7 @@
 import pytest
 import scripted_engines
 from browser_pages import DRAWN, first_screen, let_axe_in, violations
+from campaigns import winnow
 from dashboard_servers import serving
 from people_campaigns import write_people
 from playwright.sync_api import expect
@@ -15,7 +16,6 @@ from report_campaigns import (
     scored_campaign,
 )
 from stored_campaigns import NOW
-from test_command_line import winnow
 
 from winnow.flows.reports.html.bundle import write_bundle
 from winnow.storage.engine.database import open_database

@@ -6,10 +6,10 @@ import threading
 import campaign_processes as processes
 import pytest
 import scripted_engines
+from campaigns import winnow
 from hostile_texts import HOSTILE_TEXTS
 from stored_campaigns import new_database, store_campaign
 from test_campaign_flow import ask
-from test_command_line import winnow
 from waiting import eventually
 
 from winnow.flows.run import artifact_contents as contents

@@ -7,8 +7,8 @@ import pytest
 import scripted_engines
 import yaml
 from campaign_processes import Kill
+from campaigns import one_message, winnow
 from scored_campaigns import decisions_with_kills, write_scored
-from test_command_line import one_message, winnow
 
 pytestmark = pytest.mark.usefixtures("plain_runs")
 

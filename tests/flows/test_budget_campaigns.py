@@ -7,7 +7,7 @@ import certify_campaigns as certify
 import pytest
 import scripted_engines
 from campaign_processes import Kill
-from test_command_line import one_message, winnow
+from campaigns import one_message, winnow
 from waiting import PATIENCE_S
 
 pytestmark = pytest.mark.usefixtures("plain_runs")

@@ -10,8 +10,8 @@ import campaign_processes as processes
 import numpy as np
 import pytest
 import scripted_engines
+from campaigns import winnow
 from mortal_engine import MortalEngine
-from test_command_line import winnow
 from without_prefect import leave_prefect_out
 
 from winnow.flows.prefect_support.masked_urls import mask, unmask

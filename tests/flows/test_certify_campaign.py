@@ -13,9 +13,9 @@ import pytest
 import scripted_engines
 import yaml
 from campaign_processes import Kill, rows
+from campaigns import one_message, winnow
 from certify_campaigns import CANDIDATES, wanted, write_certify, write_labels
 from duel_campaigns import asked_texts, stored_texts
-from test_command_line import one_message, winnow
 from tiny_models import save_tiny_llama
 from waiting import PATIENCE_S
 

@@ -5,7 +5,7 @@ import json
 import campaign_processes as processes
 import pytest
 from campaign_processes import Kill
-from test_command_line import winnow
+from campaigns import winnow
 from tiny_models import save_tiny_llama
 from waiting import PATIENCE_S
 

@@ -5,8 +5,8 @@ import json
 import pytest
 import scripted_engines
 from campaign_processes import rows
+from campaigns import one_message, winnow
 from scored_campaigns import KILLS, decisions_with_kills, write_scored
-from test_command_line import one_message, winnow
 
 pytestmark = pytest.mark.usefixtures("plain_runs")
 

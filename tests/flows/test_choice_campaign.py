@@ -8,8 +8,8 @@ import choice_campaigns as choices
 import numpy as np
 import pytest
 from campaign_processes import Kill, rows
+from campaigns import winnow
 from choice_campaigns import N_EXAMPLES, options, write_choices
-from test_command_line import winnow
 from waiting import PATIENCE_S
 
 from winnow.tasks.engines.protocol import ModelRef, Request, Sampling

@@ -8,8 +8,8 @@ import pytest
 import scripted_engines
 import yaml
 from campaign_processes import Kill
+from campaigns import one_message, winnow
 from scored_campaigns import decisions_with_kills
-from test_command_line import one_message, winnow
 from tiny_models import save_tiny_llama
 
 pytestmark = pytest.mark.usefixtures("plain_runs")

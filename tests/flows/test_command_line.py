@@ -1,10 +1,8 @@
 """What a user types and reads: commands, exit codes, sentences instead of tracebacks."""
 
-import contextlib
 import csv
 import io
 import json
-import os
 import re
 import shlex
 import signal
@@ -12,14 +10,12 @@ import subprocess
 import sys
 import time
 from contextlib import contextmanager
-from functools import cache
 from pathlib import Path
-from typing import NamedTuple
 
 import campaign_processes as processes
 import pandas as pd
 import pytest
-import typer.main
+from campaigns import one_message, winnow
 from tiny_models import save_tiny_llama
 from typer.testing import CliRunner
 from waiting import PATIENCE_S, eventually
@@ -32,14 +28,7 @@ from winnow.storage.engine.database import open_database
 from winnow.storage.records.leases import acquire
 from winnow.storage.records.values import Holder
 from winnow.tasks.campaign.lease import LIFETIME, is_gone, now
-from winnow.tasks.plugins.allowed_code import ask_of
 from winnow.tasks.setup.yaml_file import overriding, read_spec_file
-
-
-class Ran(NamedTuple):
-    returncode: int
-    stdout: str
-    stderr: str
 
 
 @pytest.fixture
@@ -64,28 +53,6 @@ def without_prefect(monkeypatch):
     leave_prefect_out(monkeypatch)
 
 
-COMMAND_OF = cache(typer.main.get_command)
-"""Made once: a process runs one command, and this one runs hundreds."""
-
-
-def winnow(folder, *arguments):
-    """Run the command in this process: a new one would spend seconds on imports."""
-    out, err = io.StringIO(), io.StringIO()
-    with (
-        pytest.MonkeyPatch.context() as patch,
-        contextlib.redirect_stdout(out),
-        contextlib.redirect_stderr(err),
-    ):
-        patch.chdir(folder)
-        patch.setattr(sys, "argv", ["winnow", *arguments])
-        patch.setattr(os, "environ", os.environ.copy())
-        patch.setattr(typer.main, "get_command", COMMAND_OF)
-        with pytest.raises(SystemExit) as left:
-            main()
-    ask_of(None)  # what follows in this process is no command
-    return Ran(left.value.code or 0, out.getvalue(), err.getvalue())
-
-
 def test_a_folder_that_has_been_removed_is_named(tmp_path, monkeypatch):
     (tmp_path / "gone").mkdir()
     monkeypatch.chdir(tmp_path / "gone")
@@ -106,13 +73,6 @@ def edit(folder, before, after):
     text = spec.read_text()
     assert before in text
     spec.write_text(text.replace(before, after))
-
-
-def one_message(result):
-    """The only thing on standard error: a message, not a traceback."""
-    assert "Traceback" not in result.stderr
-    assert result.stderr.startswith("winnow: ")
-    return result.stderr.removeprefix("winnow: ").strip()
 
 
 BAD_SPECS = {

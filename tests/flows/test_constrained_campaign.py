@@ -6,9 +6,9 @@ import pytest
 import scripted_engines
 import yaml
 from campaign_processes import rows
+from campaigns import winnow
 from certify_campaigns import model
 from scored_campaigns import KILLS, decisions_with_kills, write_scored
-from test_command_line import winnow
 from tiny_models import save_tiny_llama
 
 from winnow.flows.reports.summary import status_of

@@ -11,11 +11,11 @@ from decimal import Decimal
 import pandas as pd
 import psutil
 import pytest
+from campaigns import winnow
 from dashboard_servers import serving
 from report_campaigns import certified_campaign, change, duelled_campaign, routed_campaign, scored_campaign
 from stored_campaigns import judgment, new_database, store_campaign
 from streamlit.testing.v1 import AppTest
-from test_command_line import winnow
 from waiting import PATIENCE_S
 
 from winnow.flows.reports.dashboard import STORAGE_VARIABLE, db, frames, widgets

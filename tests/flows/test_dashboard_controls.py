@@ -5,6 +5,7 @@ import sys
 
 import pytest
 import scripted_engines
+from campaigns import winnow
 from dashboard_tables import click_on
 from people_campaigns import write_people
 from repeated_campaigns import repeated_campaigns
@@ -12,7 +13,6 @@ from report_campaigns import certified_campaign, duelled_campaign, routed_campai
 from stored_campaigns import judgment, store_campaign
 from streamlit.testing.v1 import AppTest
 from streamlit.testing.v1.element_tree import Dataframe, Widget
-from test_command_line import winnow
 from waiting import PATIENCE_S
 
 from winnow.flows.reports.dashboard import ALLOW_LABELS_VARIABLE, STORAGE_VARIABLE

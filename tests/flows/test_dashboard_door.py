@@ -7,9 +7,9 @@ from urllib.parse import parse_qs, urlsplit
 
 import psutil
 import pytest
+from campaigns import one_message, winnow
 from dashboard_servers import serving
 from stored_campaigns import new_database
-from test_command_line import one_message, winnow
 from waiting import PATIENCE_S
 
 from winnow.flows.reports.dashboard.server import Door

@@ -5,10 +5,10 @@ import json
 import sqlite3
 
 import pytest
+from campaigns import one_message, winnow
 from scripted_engines import provide_all
 from stepwise_campaigns import run_campaign, write_campaign
 from stored_campaigns import new_database, store_campaign
-from test_command_line import one_message, winnow
 
 MOMENTS = (
     ("campaigns", "created_at"),

@@ -9,8 +9,8 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from campaigns import winnow as winnow_command
 from scripted_engines import ScriptedEngine
-from test_command_line import winnow as winnow_command
 
 import winnow
 from winnow.algorithms.best_mean.baselines.row_mean import RowMean

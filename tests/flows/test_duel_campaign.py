@@ -9,10 +9,10 @@ import duel_campaigns
 import pytest
 import scripted_engines
 from campaign_processes import Kill, rows
+from campaigns import winnow
 from duel_campaigns import duels, model, model_judge, write_duels
 from hostile_answers import FENCE, HOSTILE_ANSWERS
 from scripted_engines import vowel_share
-from test_command_line import winnow
 from waiting import PATIENCE_S
 
 from winnow.tasks.objectives.best_duel.features import chosen_features

@@ -6,7 +6,7 @@ import campaign_processes as processes
 import pandas as pd
 import pytest
 import scripted_engines
-from test_command_line import one_message, winnow
+from campaigns import one_message, winnow
 
 pytestmark = pytest.mark.usefixtures("plain_runs")
 

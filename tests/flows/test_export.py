@@ -9,10 +9,10 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from campaigns import one_message, winnow
 from hostile_texts import HOSTILE_TEXTS
 from report_campaigns import certified_campaign, duelled_campaign, routed_campaign, scored_campaign
 from stored_campaigns import NOW, generation, new_database, store_campaign
-from test_command_line import one_message, winnow
 
 from winnow.flows.reports.export import exporting
 from winnow.flows.reports.export.exporting import export, parts_of

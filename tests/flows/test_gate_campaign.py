@@ -9,9 +9,9 @@ from xml.etree import ElementTree
 import pytest
 import scripted_engines
 from campaign_processes import rows, store
+from campaigns import one_message, winnow
 from lxml import etree
 from scored_campaigns import KILLS, decisions_with_kills, line_of, write_scored
-from test_command_line import one_message, winnow
 
 import winnow as winnow_package
 from winnow.algorithms.claims import NOTHING_CLAIMED, Claim

@@ -6,8 +6,8 @@ from contextlib import closing
 
 import pytest
 import yaml
+from campaigns import winnow
 from faulty_server import faulty_server
-from test_command_line import winnow
 
 from tests.golden_database.campaigns import CAMPAIGNS, DATABASE, OUTCOMES, outcome, unpack
 from winnow.tasks.engines.providers import PROVIDERS

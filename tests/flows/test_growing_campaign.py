@@ -7,8 +7,8 @@ import campaign_processes as processes
 import pytest
 import scripted_engines
 from campaign_processes import Kill, rows
+from campaigns import winnow
 from growing_campaigns import FIRST, LONGER, begin, write_growing
-from test_command_line import winnow
 from waiting import PATIENCE_S
 
 pytestmark = pytest.mark.usefixtures("plain_runs")

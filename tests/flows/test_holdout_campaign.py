@@ -6,7 +6,8 @@ import campaign_processes as processes
 import pytest
 import scripted_engines
 from campaign_processes import Kill
-from test_command_line import edit, one_message, winnow
+from campaigns import one_message, winnow
+from test_command_line import edit
 from waiting import PATIENCE_S
 
 pytestmark = pytest.mark.usefixtures("plain_runs")

@@ -8,12 +8,12 @@ import pandas as pd
 import pytest
 from both_databases import BOTH
 from campaign_processes import STORAGE
+from campaigns import winnow
 from duel_campaigns import model, write_duels
 from hostile_texts import HOSTILE_TEXTS
 from report_campaigns import Elements
 from scripted_engines import ScriptedEngine
 from streamlit.testing.v1 import AppTest
-from test_command_line import winnow
 from waiting import PATIENCE_S
 
 from winnow.flows.reports.dashboard import STORAGE_VARIABLE

@@ -7,6 +7,7 @@ from types import SimpleNamespace
 import campaign_processes as processes
 import certify_campaigns as certify
 import pytest
+from campaigns import winnow
 from hostile_answers import HOSTILE_ANSWERS
 from report_campaigns import (
     Elements,
@@ -20,7 +21,6 @@ from report_campaigns import (
     scored_campaign,
 )
 from stored_campaigns import new_database, store_campaign
-from test_command_line import winnow
 
 from winnow.flows.reports import text_report
 from winnow.flows.reports.html.figures.labels import readable

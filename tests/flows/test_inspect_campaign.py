@@ -7,10 +7,10 @@ import pytest
 import scripted_engines
 import yaml
 from campaign_processes import Kill, rows
+from campaigns import one_message, winnow
 from certify_campaigns import truth
 from faulty_server import faulty_server
 from scored_campaigns import decisions_with_kills, write_scored
-from test_command_line import one_message, winnow
 
 QUOTED = re.compile(r"\[Submission\]: (.*)\n\*+\n\[Criterion\]: (.*)\n")
 

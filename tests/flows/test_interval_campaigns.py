@@ -5,7 +5,7 @@ import re
 
 import pytest
 import scripted_engines
-from test_command_line import one_message, winnow
+from campaigns import one_message, winnow
 from tiny_models import save_tiny_llama
 
 pytestmark = pytest.mark.usefixtures("plain_runs")

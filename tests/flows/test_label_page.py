@@ -6,9 +6,9 @@ from hashlib import sha256
 import pytest
 import scripted_engines
 from campaign_processes import rows
+from campaigns import winnow
 from people_campaigns import judged_to_the_end, opinion, tasks, write_people
 from streamlit.testing.v1 import AppTest
-from test_command_line import winnow
 from waiting import PATIENCE_S
 
 from winnow.flows.reports.dashboard import ALLOW_LABELS_VARIABLE, STORAGE_VARIABLE, widgets

@@ -7,8 +7,8 @@ import sys
 from pathlib import Path
 
 import pytest
+from campaigns import one_message, winnow
 from stored_campaigns import new_database, store_campaign
-from test_command_line import one_message, winnow
 
 from winnow.flows.cli.results import dashboards
 from winnow.flows.reports.open_readonly import DEFAULT_STORAGE, NOTE, last_used, remember, tell_if_unreadable

@@ -6,8 +6,8 @@ import sys
 from pathlib import Path
 
 import pytest
+from campaigns import winnow
 from faulty_server import faulty_server
-from test_command_line import winnow
 
 from winnow.storage.engine.database import absolute_url
 from winnow.tasks.engines.litellm.worker_connection import FORCED

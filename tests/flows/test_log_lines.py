@@ -7,9 +7,9 @@ import logging
 import campaign_processes as processes
 import pytest
 import scripted_engines
+from campaigns import winnow
 from hostile_texts import HOSTILE_TEXTS
 from mortal_engine import MortalEngine
-from test_command_line import winnow
 
 from winnow.flows.run.log_format import LogFormat, LogLevel, json_context, logged, notice
 from winnow.flows.run.signals import Interrupts

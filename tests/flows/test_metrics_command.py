@@ -10,11 +10,11 @@ import urllib.request
 from contextlib import closing, contextmanager
 
 import pytest
+from campaigns import one_message, winnow
 from hostile_texts import HOSTILE_TEXTS
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 from stored_campaigns import judgment, new_database, store_campaign
-from test_command_line import one_message, winnow
 from waiting import PATIENCE_S
 
 from winnow.flows.reports.http_access import Gate

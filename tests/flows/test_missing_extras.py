@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from test_command_line import one_message, winnow
+from campaigns import one_message, winnow
 
 from winnow.tasks.plugins.extras import PACKAGES
 

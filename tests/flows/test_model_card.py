@@ -4,8 +4,8 @@ import json
 from hashlib import sha256
 
 import pytest
+from campaigns import one_message, winnow
 from report_campaigns import certified_campaign, change, crowded_campaign, duelled_campaign, scored_campaign
-from test_command_line import one_message, winnow
 
 from winnow.flows.reports.export.model_card import write_model_card
 from winnow.flows.reports.open_readonly import reading

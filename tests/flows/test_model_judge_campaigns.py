@@ -8,11 +8,11 @@ import pytest
 import scripted_engines
 import yaml
 from campaign_processes import Kill, rows
+from campaigns import one_message, winnow
 from certify_campaigns import N_EXAMPLES as N_CERTIFIED
 from certify_campaigns import model, write_certify
 from faulty_server import faulty_server
 from scored_campaigns import decisions_with_kills, write_scored
-from test_command_line import one_message, winnow
 from tiny_models import save_tiny_llama
 
 pytestmark = pytest.mark.usefixtures("plain_runs")

@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pytest
 import scripted_engines
+from campaigns import one_message, winnow
 from scored_campaigns import line_of, write_scored
 from sqlalchemy import select
 from stored_campaigns import new_database, store_campaign
-from test_command_line import one_message, winnow
 from webhook_servers import webhook
 
 from winnow.algorithms.claims import Claim

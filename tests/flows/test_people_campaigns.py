@@ -13,9 +13,9 @@ import people_campaigns as people
 import pytest
 import scripted_engines
 from campaign_processes import rows
+from campaigns import one_message, winnow
 from certify_campaigns import model, truth
 from people_campaigns import judged_to_the_end, labelled_elsewhere, tasks, write_people
-from test_command_line import one_message, winnow
 
 pytestmark = pytest.mark.usefixtures("plain_runs")
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import campaign_processes as processes
 import pytest
 import scripted_engines
-from test_command_line import one_message, winnow
+from campaigns import one_message, winnow
 
 ROWS = "".join(json.dumps({"id": f"e{i}", "input": f"{i}", "target": "a"}) + "\n" for i in range(40))
 SPEC = """\

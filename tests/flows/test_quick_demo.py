@@ -6,8 +6,8 @@ from functools import partial
 from pathlib import Path
 
 import pytest
+from campaigns import one_message, winnow
 from spec_files import load_spec
-from test_command_line import one_message, winnow
 
 from winnow.flows.cli.browser import open_in_browser
 from winnow.infra.demo import prepare

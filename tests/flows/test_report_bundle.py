@@ -5,9 +5,9 @@ from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
+from campaigns import one_message, winnow
 from report_campaigns import Elements, change, figures_of, scored_campaign
 from stored_campaigns import new_database, store_campaign
-from test_command_line import one_message, winnow
 
 from winnow.flows.reports import summary
 from winnow.flows.reports.html import bundle

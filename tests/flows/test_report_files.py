@@ -6,9 +6,9 @@ import zlib
 from pathlib import Path
 
 import pytest
+from campaigns import winnow
 from choreographer.browsers.chromium import Chromium
 from report_campaigns import figures_of, scored_campaign
-from test_command_line import winnow
 
 
 @pytest.fixture

@@ -8,11 +8,11 @@ import pytest
 import scripted_engines
 import yaml
 from campaign_processes import Kill, fork_server, rows
+from campaigns import one_message, winnow
 from duel_campaigns import asked_texts, start, stored_texts
 from faulty_server import faulty_server
 from scored_campaigns import N_EXAMPLES, write_scored
 from stored_campaigns import store_checked
-from test_command_line import one_message, winnow
 from test_model_judge_campaigns import comparing
 from tiny_models import save_tiny_llama
 from waiting import PATIENCE_S

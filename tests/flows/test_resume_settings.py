@@ -4,7 +4,7 @@ import json
 
 import campaign_processes as processes
 import pytest
-from test_command_line import one_message, winnow
+from campaigns import one_message, winnow
 
 pytestmark = pytest.mark.usefixtures("plain_runs")
 

@@ -8,8 +8,8 @@ import pyarrow as pa
 import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 import pytest
+from campaigns import winnow
 from report_campaigns import certified_campaign, duelled_campaign, routed_campaign, scored_campaign
-from test_command_line import winnow
 
 from winnow.flows.reports.export.exporting import export
 from winnow.flows.reports.rows.writer import print_rows

@@ -13,8 +13,8 @@ import campaign_processes as processes
 import psutil
 import pytest
 import work_pools
+from campaigns import winnow
 from faulty_server import faulty_server
-from test_command_line import winnow
 from waiting import PATIENCE_S, until
 
 

@@ -13,8 +13,9 @@ import campaign_processes as processes
 import httpx
 import pytest
 import work_pools
+from campaigns import one_message, winnow
 from stored_campaigns import store_checked
-from test_command_line import edit, one_message, winnow
+from test_command_line import edit
 
 from winnow.flows import exit_codes
 from winnow.flows.prefect_support.crashed_runs import (

@@ -5,6 +5,7 @@ from contextlib import contextmanager
 
 import campaign_processes as processes
 import pytest
+from campaigns import winnow
 from faulty_server import (
     MODEL,
     SERVER_ERROR,
@@ -15,7 +16,6 @@ from faulty_server import (
     now_and_then,
     refused,
 )
-from test_command_line import winnow
 
 from winnow.tasks.engines.openai import server_calls
 from winnow.tasks.engines.openai.engine import CONTROL

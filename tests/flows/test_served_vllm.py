@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import campaign_processes as processes
 import pytest
+from campaigns import winnow
 from faulty_server import faulty_server
-from test_command_line import winnow
 from test_vllm_campaign import started, wait_for_decisions
 from tiny_models import save_tiny_llama
 from vllm_server import vllm_server

@@ -10,8 +10,8 @@ from decimal import Decimal
 
 import psutil
 import pytest
+from campaigns import one_message, winnow
 from stored_campaigns import new_database, store_campaign
-from test_command_line import one_message, winnow
 from waiting import PATIENCE_S
 
 from winnow.flows.reports import sql_answers

@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from campaign_processes import rows
-from test_command_line import winnow
+from campaigns import winnow
 
 from winnow.flows.api import stored_selection
 from winnow.flows.api.select import select

@@ -6,10 +6,10 @@ import os
 import re
 
 import pytest
+from campaigns import winnow
 from rich.cells import cell_len
 from sqlalchemy import text
 from stored_campaigns import new_database, store_campaign
-from test_command_line import winnow
 
 from winnow.flows.reports.rows.names import told_apart
 from winnow.flows.reports.rows.people import print_table, table_lines

@@ -2,11 +2,11 @@
 
 import pytest
 import scripted_engines
+from campaigns import winnow
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from scored_campaigns import write_scored
-from test_command_line import winnow
 
 from winnow.tasks.campaign import tracing
 from winnow.tasks.engines.pool.replicas import Replicas

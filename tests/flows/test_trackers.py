@@ -6,9 +6,9 @@ import struct
 
 import pytest
 from campaign_processes import rows
+from campaigns import one_message, winnow
 from report_campaigns import change, scored_campaign
 from stored_campaigns import store_campaign
-from test_command_line import one_message, winnow
 
 NO_MORE = dict.fromkeys(("raised_by", "assumptions", "refuted"), ())
 """That is to be said of a claim."""

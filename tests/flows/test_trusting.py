@@ -5,7 +5,8 @@ from contextlib import closing
 
 import campaign_processes as processes
 import pytest
-from test_command_line import edit, one_message, winnow
+from campaigns import one_message, winnow
+from test_command_line import edit
 
 from winnow.flows.run import trust_prompt
 from winnow.flows.run.trust_prompt import Trust, approving, require_stored_trust, trust_file

@@ -18,9 +18,9 @@ import campaign_processes as processes
 import duel_campaigns
 import psutil
 import pytest
+from campaigns import winnow
 from sqlalchemy import event
 from sqlalchemy.orm import Session
-from test_command_line import winnow
 from tiny_models import save_tiny_llama
 from waiting import eventually
 from without_prefect import COMMAND

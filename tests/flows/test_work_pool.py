@@ -8,7 +8,7 @@ import psutil
 import psycopg
 import pytest
 import work_pools
-from test_command_line import winnow
+from campaigns import winnow
 from waiting import eventually, until
 from without_prefect import leave_prefect_out
 

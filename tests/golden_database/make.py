@@ -18,8 +18,8 @@ import pytest
 import torch
 import yaml
 from campaign_processes import Kill, kill_at_commit
+from campaigns import winnow
 from faulty_server import faulty_server
-from test_command_line import winnow
 from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, pre_tokenizers, processors
 from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 from without_prefect import leave_prefect_out

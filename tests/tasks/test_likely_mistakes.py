@@ -3,8 +3,8 @@
 import json
 
 import pytest
+from campaigns import winnow
 from stored_campaigns import store_checked
-from test_command_line import winnow
 
 from winnow.tasks.setup.likely_mistakes import likely_mistakes
 from winnow.tasks.setup.load import check_campaign_file

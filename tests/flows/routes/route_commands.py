@@ -7,8 +7,8 @@ import campaign_processes as processes
 import pytest
 import route_campaigns as route
 from campaign_processes import rows
+from campaigns import winnow
 from route_campaigns import write_route
-from test_command_line import winnow
 
 from winnow.tasks.objectives.route.router import Router
 

@@ -10,10 +10,10 @@ import pytest
 import route_campaigns as route
 import scripted_engines
 from campaign_processes import Kill, rows
+from campaigns import winnow
 from certify_campaigns import write_certify
 from people_campaigns import N_EXAMPLES, judged_to_the_end, write_people
 from route_campaigns import write_route
-from test_command_line import winnow
 from tiny_models import save_tiny_llama
 from waiting import PATIENCE_S
 

@@ -10,9 +10,9 @@ import pytest
 import route_campaigns as route
 import scripted_engines
 from campaign_processes import Kill, rows
+from campaigns import winnow
 from route_campaigns import write_route
 from route_commands import asked, chosen, copy_of, done, everything, prepared, refused, spell
-from test_command_line import winnow
 from waiting import PATIENCE_S
 
 from winnow.flows.api.results import Results

@@ -5,9 +5,9 @@ import json
 import pytest
 import route_campaigns as route
 from campaign_processes import Kill, rows
+from campaigns import winnow
 from route_campaigns import EXPERTS
 from route_commands import done, prepared
-from test_command_line import winnow
 from waiting import PATIENCE_S
 
 pytestmark = pytest.mark.usefixtures("plain_runs")
