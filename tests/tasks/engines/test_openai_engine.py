@@ -891,6 +891,19 @@ def test_requests_that_time_out_are_told(serve, caplog):
     ]
 
 
+def test_an_answer_after_the_time_of_its_request_is_never_taken_for_anothers(serve):
+    """On one connection, which is open again for the next request."""
+    _, punctual = serve()
+    truth = [each.text for each in punctual.generate(ask("1", "2", "3"))]
+    server, engine = serve(
+        lambda call: slow(1.0) if call.attempt == 0 else None,
+        settings={"request_timeout": 0.3, "max_connections": 1, "max_retries": 8},
+    )
+    assert [each.text for each in engine.generate(ask("1", "2", "3"))] == truth
+    assert len(set(truth)) == 3
+    assert len(server.calls) >= 6
+
+
 def test_never_more_than_max_connections_are_under_way(serve):
     server, engine = serve(always(slow(0.002)), settings={"max_connections": 3})
     engine.generate(ask(*PROMPTS))
