@@ -21,6 +21,7 @@
 
 import datetime as dt
 import shlex
+import sqlite3
 
 
 class StorageError(Exception):
@@ -28,6 +29,18 @@ class StorageError(Exception):
 
 
 CHECK_THE_PLACE = "check that the path or server exists and can be written, then run the command again"
+
+OF_BROKEN_FILES = {
+    sqlite3.SQLITE_CORRUPT: (
+        "the file is damaged: put a backup in its place, or save what can still be read: "
+        "sqlite3 FILE .recover | sqlite3 NEW_FILE"
+    ),
+    sqlite3.SQLITE_NOTADB: (
+        "name another file (--storage); if this one held results, its beginning is damaged: put a backup in "
+        "its place"
+    ),
+}
+"""Remedies by SQLite's primary error code."""
 
 
 A_PLACE_OF_ITS_OWN = (

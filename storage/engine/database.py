@@ -23,6 +23,8 @@ from winnow.storage.engine.shared_files import require_one_writer
 from winnow.storage.engine.sqlite import WRITES, is_busy, is_full, is_interrupted, sqlite_engine
 from winnow.storage.engine.write_lock import why_file_is_locked, why_server_is_locked
 from winnow.storage.errors import (
+    CHECK_THE_PLACE,
+    OF_BROKEN_FILES,
     ConflictingRecord,
     NotPermitted,
     StorageLocked,
@@ -142,7 +144,8 @@ class Database:
             return StorageUnavailable(self.url, said, MAKE_ROOM)
         if self.is_postgresql and TOO_MANY.search(said):
             return StorageUnavailable(self.url, said, FEWER)
-        return StorageUnavailable(self.url, said)
+        code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+        return StorageUnavailable(self.url, said, OF_BROKEN_FILES.get(code, CHECK_THE_PLACE))
 
 
 def open_database(url: str, *, read_only: bool = False, creates: bool = True) -> Database:

@@ -179,7 +179,9 @@ def read_spec_file(
         raise SpecError(f"there is no file {path} (looked in {Path.cwd()}){stored}") from None
     except IsADirectoryError:
         raise SpecError(f"{path} is a folder; name a file") from None
-    except (OSError, UnicodeDecodeError) as error:
+    except UnicodeDecodeError as error:
+        raise SpecError(f"{path} cannot be read as text: {error}; save it as UTF-8") from error
+    except OSError as error:
         raise SpecError(f"{path} cannot be read as text: {error}") from error
     if len(content) > MOST_BYTES:
         raise SpecError(f"{path} is larger than {MOST_BYTES >> 20} MiB; put data into files that it names")
@@ -514,7 +516,18 @@ def _section_of(annotation: Any) -> type[BaseModel]:  # noqa: ANN401
 def _yaml_complaint(path: Path, error: yaml.YAMLError) -> str:
     mark = getattr(error, "problem_mark", None)
     problem = getattr(error, "problem", None) or str(error)
-    return f"{path}:{mark.line + 1}: not YAML: {problem}" if mark else f"{path}: not YAML: {problem}"
+    remedy = next((f"; {remedy}" for part, remedy in _REMEDIES.items() if part in problem), "")
+    line = f":{mark.line + 1}" if mark else ""
+    return f"{path}{line}: not YAML: {problem}{remedy}"
+
+
+_REMEDIES = {
+    "'\\t'": "indent with spaces",
+    "another document": "a file holds one campaign: write each into a file of its own",
+    "constructor for the tag": "write plain values, without a tag",
+    "undefined alias": "put text that begins with * in quotes",
+}
+"""Remedies by a part of what the YAML parser says."""
 
 
 def _kind(value: object) -> str:

@@ -313,7 +313,21 @@ def test_a_place_that_holds_no_database_is_named_with_a_remedy(tmp_path, place, 
     with pytest.raises(StorageUnavailable, match=complaint) as refused:
         require_schema(database) if read_only else ensure_schema(database)
     assert url in str(refused.value)
-    assert "check that the path or server exists and can be written" in str(refused.value)
+    remedy = "name another file" if place == "notes.txt" else "check that the path or server exists"
+    assert remedy in str(refused.value)
+    database.close()
+
+
+def test_a_damaged_file_is_said_to_be_damaged_with_how_to_save_what_is_left(tmp_path):
+    url = f"sqlite:///{tmp_path}/w.db"
+    database = open_database(url)
+    ensure_schema(database)
+    database.close()
+    whole = (tmp_path / "w.db").read_bytes()
+    (tmp_path / "w.db").write_bytes(whole[: len(whole) // 2])
+    database = open_database(url, read_only=True)
+    with pytest.raises(StorageUnavailable, match=r"malformed; the file is damaged: .* \.recover"):
+        require_schema(database)
     database.close()
 
 

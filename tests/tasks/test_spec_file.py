@@ -379,6 +379,21 @@ def test_a_file_that_cannot_be_read_is_refused(folder):
     assert complaint("checkpoints") == "checkpoints is a folder; name a file"
     (folder / "latin.yaml").write_bytes("name: caf\xe9".encode("latin-1"))
     assert "latin.yaml cannot be read as text" in complaint("latin.yaml")
+    assert complaint("latin.yaml").endswith("; save it as UTF-8")
+
+
+@pytest.mark.parametrize(
+    ("text", "remedy"),
+    [
+        ("models:\n\t- a\n", "indent with spaces"),
+        ("name: a\n---\nname: b\n", "a file holds one campaign: write each into a file of its own"),
+        ("name: !!python/name:os.system x\n", "write plain values, without a tag"),
+        ("name: *best\n", "put text that begins with * in quotes"),
+    ],
+)
+def test_what_is_no_yaml_is_told_with_the_remedy_of_its_fault(folder, text, remedy):
+    (folder / "campaign.yaml").write_text(text)
+    assert complaint("campaign.yaml").endswith(f"; {remedy}")
 
 
 @pytest.mark.parametrize(
