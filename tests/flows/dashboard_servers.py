@@ -14,12 +14,22 @@ from waiting import PATIENCE_S
 
 
 @contextmanager
-def serving(storage: str, *options: str) -> Generator[tuple[subprocess.Popen[str], str], None, None]:
+def serving(
+    storage: str, *options: str, browser: bool = False
+) -> Generator[tuple[subprocess.Popen[str], str], None, None]:
     """The process, which leads a group of its own as a terminal's does, and the URL that it printed."""
     # Another test's server may start in the same moment and look for a free port as well.
     where = ["--storage", storage, "--port", str(free_port())]
     server = subprocess.Popen(
-        [sys.executable, "-m", "winnow.flows.main", "view", "--no-browser", *where, *options],
+        [
+            sys.executable,
+            "-m",
+            "winnow.flows.main",
+            "view",
+            *where,
+            *([] if browser else ["--no-browser"]),
+            *options,
+        ],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

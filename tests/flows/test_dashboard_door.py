@@ -1,6 +1,7 @@
 """Who is let into the dashboard: raw requests and WebSockets by foreign names, pages and people."""
 
 import asyncio
+import os
 import random
 import socket
 from urllib.parse import parse_qs, urlsplit
@@ -10,9 +11,9 @@ import pytest
 from campaigns import one_message, winnow
 from dashboard_servers import serving
 from stored_campaigns import new_database
-from waiting import PATIENCE_S
+from waiting import PATIENCE_S, until
 
-from winnow.flows.reports.dashboard.server import Door
+from winnow.flows.reports.dashboard.server import Door, is_of_this_user
 from winnow.flows.reports.http_access import TOKEN_VARIABLE, Gate, new_token
 from winnow.tasks.errors import WinnowError
 
@@ -172,6 +173,40 @@ def test_the_token_is_in_no_list_of_processes(storage):
         lines = [" ".join(each.cmdline()) for each in (command, *command.children(recursive=True))]
         assert len(lines) == 2
         assert not [line for line in lines if token in line]
+
+
+def test_a_browser_is_started_with_what_lets_in_this_users_processes_alone(storage, tmp_path, monkeypatch):
+    opened = tmp_path / "opened"
+    (tmp_path / "xdg-open").write_text(f'#!/bin/sh\necho "$1" > {opened}.new; mv {opened}.new {opened}\n')
+    (tmp_path / "xdg-open").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    monkeypatch.setenv("DISPLAY", ":0")
+    with serving(storage, browser=True) as (_, url):
+        (token,) = parse_qs(urlsplit(url).query)["token"]
+        until(opened.exists)
+        address = urlsplit(opened.read_text().strip())
+        assert token not in address.query
+        lines = [f"Host: {address.netloc}", "Connection: close"]
+        code, said = answer(address.netloc, f"/?{address.query}", lines)
+        assert (code, cookie(address.netloc, token) in said) == (303, True)
+        assert "\r\nlocation: /\r\n" in said
+        assert status(address.netloc, "/?ticket=other") == 403
+
+
+@pytest.mark.parametrize("address", ["127.0.0.1", "::1"])
+def test_the_user_of_a_connection_is_told_by_the_system(address, monkeypatch):
+    family = socket.AF_INET6 if ":" in address else socket.AF_INET
+    with (
+        socket.create_server((address, 0), family=family) as server,
+        socket.create_connection(server.getsockname()[:2]) as client,
+    ):
+        ends = client.getsockname()[:2], server.getsockname()[1]
+        assert is_of_this_user(*ends)
+        assert not is_of_this_user(ends[0], 1)
+        monkeypatch.setattr(os, "getuid", lambda: 12345)
+        assert not is_of_this_user(*ends)
+    assert not is_of_this_user(("192.0.2.1", 1), 1)
+    assert not is_of_this_user(None, 1)
 
 
 @pytest.mark.parametrize("name", ["http://a.example", "a.example:80", "a b", "", "[::1]:1", "a/b"])

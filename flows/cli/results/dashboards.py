@@ -1,9 +1,11 @@
 """view: a live page on a results database, served by streamlit in a process of its own."""
 
 import os
+import secrets
 import signal
 import socket
 import subprocess
+import sys
 import time
 from collections.abc import Sequence
 from contextlib import suppress
@@ -72,13 +74,16 @@ def view(
     # has what it runs in the background ignore the first of these.
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, _interrupt)
-    server = _start(storage, host, chosen, allow_host or [], secret, allow_labels=allow_labels)
+    # Linux alone tells whose a connection is.
+    ticket = secrets.token_urlsafe(32) if secret and sys.platform == "linux" else None
+    server = _start(storage, host, chosen, allow_host or [], secret, ticket, allow_labels=allow_labels)
     try:
         _wait_until_up(server, host, chosen)
-        url = f"http://{in_url(host)}:{chosen}/" + (f"?token={secret}" if secret else "")
+        page = f"http://{in_url(host)}:{chosen}/"
+        url = f"{page}?token={secret}" if secret else page
         print(f"serving {url}; Ctrl-C ends it", flush=True)
         if browser:
-            open_in_browser(url)
+            open_in_browser(f"{page}?ticket={ticket}" if ticket else url)
         server.wait()
         raise _ended(server)
     except KeyboardInterrupt:
@@ -88,22 +93,36 @@ def view(
 
 
 def _start(
-    storage: str, host: str, port: int, allowed: Sequence[str], token: str | None, *, allow_labels: bool
+    storage: str,
+    host: str,
+    port: int,
+    allowed: Sequence[str],
+    token: str | None,
+    ticket: str | None,
+    *,
+    allow_labels: bool,
 ) -> subprocess.Popen[bytes]:
-    from winnow.flows.reports.dashboard import ALLOW_LABELS_VARIABLE, STORAGE_VARIABLE, TOKEN_VARIABLE
+    from winnow.flows.reports.dashboard import (
+        ALLOW_LABELS_VARIABLE,
+        STORAGE_VARIABLE,
+        TICKET_VARIABLE,
+        TOKEN_VARIABLE,
+    )
     from winnow.storage.engine.database import absolute_url
 
     # Nobody who reads may write because of what stands in the environment.
-    dropped = (TOKEN_VARIABLE, ALLOW_LABELS_VARIABLE)
+    dropped = (TOKEN_VARIABLE, TICKET_VARIABLE, ALLOW_LABELS_VARIABLE)
     environment = {name: value for name, value in os.environ.items() if name not in dropped}
     storage = absolute_url(storage)  # the server leaves this folder
     environment |= {STORAGE_VARIABLE: storage} | ({ALLOW_LABELS_VARIABLE: "1"} if allow_labels else {})
+    secret = {TOKEN_VARIABLE: token, TICKET_VARIABLE: ticket}
+    environment |= {name: value for name, value in secret.items() if value is not None}
     return start_process(
         module_command("winnow.flows.reports.dashboard.server", host, port, *allowed),
         stdin=subprocess.PIPE,  # the server ends when it closes, however this process ends
         stdout=None,
         stderr=None,
-        environment=environment | ({} if token is None else {TOKEN_VARIABLE: token}),
+        environment=environment,
     )
 
 

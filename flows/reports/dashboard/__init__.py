@@ -11,5 +11,9 @@ STORAGE_VARIABLE = "WINNOW_STORAGE"
 TOKEN_VARIABLE = "WINNOW_VIEW_TOKEN"
 """Holds the token that readers must bring, for the same reason; unset where none is asked for."""
 
+TICKET_VARIABLE = "WINNOW_VIEW_TICKET"
+"""Holds what takes the token's place in the address that a browser is started with, where every user of the
+machine can read it: it lets in this user's own processes alone."""
+
 ALLOW_LABELS_VARIABLE = "WINNOW_VIEW_ALLOW_LABELS"
 """Set where readers may judge what campaigns wait for; nothing else is ever written."""

@@ -1,10 +1,12 @@
 """The process that serves the page: streamlit behind its gate, until the command that started it is gone."""
 
+import hmac
 import os
 import sys
 from collections.abc import Sequence
 from functools import cache
 from http.cookies import CookieError, SimpleCookie
+from ipaddress import ip_address
 from pathlib import Path
 from urllib.parse import parse_qsl, quote, urlencode
 
@@ -14,7 +16,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from winnow.flows.reports.asgi_gate import answer, headers, refuse
-from winnow.flows.reports.dashboard import SCRIPT, TOKEN_VARIABLE
+from winnow.flows.reports.dashboard import SCRIPT, TICKET_VARIABLE, TOKEN_VARIABLE
 from winnow.flows.reports.http_access import Gate, bearer
 from winnow.tasks.plugins.own_files import state_folder
 from winnow.tasks.processes.parent_watchdog import exit_with_parent
@@ -29,10 +31,13 @@ class Door:
     the name: two servers on one machine leave each other's cookies alone.
     """
 
-    def __init__(self, app: ASGIApp, *, gate: Gate, port: int) -> None:
+    def __init__(self, app: ASGIApp, *, gate: Gate, port: int, ticket: str | None = None) -> None:
         self._app = app
         self._gate = gate
+        self._port = port
         self._cookie = f"winnow-{port}"
+        self._ticket = ticket
+        """See `TICKET_VARIABLE`."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on, or answer it here."""
@@ -40,6 +45,8 @@ class Door:
             await self._app(scope, receive, send)
             return
         asked = [token for name, token in _query(scope) if name == "token"]
+        if self._gate.token is not None and self._has_ticket(scope):
+            asked.append(self._gate.token)
         tokens = [*asked, *self._in_cookies(scope), *_in_authorization(scope)]
         refusal = self._gate.refusal(headers(scope, "host"), headers(scope, "origin"), tokens)
         if refusal is not None:
@@ -53,6 +60,13 @@ class Door:
         else:
             await self._app(scope, receive, send)
 
+    def _has_ticket(self, scope: Scope) -> bool:
+        shown = [ticket.encode() for name, ticket in _query(scope) if name == "ticket"]
+        has_it = self._ticket is not None and any(
+            hmac.compare_digest(each, self._ticket.encode()) for each in shown
+        )
+        return has_it and is_of_this_user(scope.get("client"), self._port)
+
     def _in_cookies(self, scope: Scope) -> list[str]:
         found = []
         for header in headers(scope, "cookie"):
@@ -65,12 +79,31 @@ class Door:
         return found
 
     async def _exchange(self, scope: Scope, send: Send) -> None:
-        rest = urlencode([(name, value) for name, value in _query(scope) if name != "token"])
+        rest = urlencode([(name, value) for name, value in _query(scope) if name not in ("token", "ticket")])
         # One slash: a browser takes two for the beginning of another server's name.
         place = "/" + quote(scope["path"].lstrip("/")) + (f"?{rest}" if rest else "")
         # Lax: the cookie goes with a link from elsewhere, and with nothing else of other sites.
         cookie = f"{self._cookie}={self._gate.token}; Path=/; HttpOnly; SameSite=Lax"
         await answer(send, GOING_AWAY, "", {"location": place, "set-cookie": cookie})
+
+
+CONNECTIONS = {4: Path("/proc/net/tcp"), 6: Path("/proc/net/tcp6")}
+"""Linux's tables of the connections of this machine, with the user of each; see proc(5)."""
+
+
+def is_of_this_user(client: tuple[str, int] | None, port: int) -> bool:
+    """Whether a process of this user, on this machine, is at the other end of a connection to a port."""
+    try:
+        address, own = ip_address((client or ("", 0))[0]), (client or ("", 0))[1]
+        lines = CONNECTIONS[address.version].read_text().splitlines()[1:]
+    except (OSError, ValueError):
+        return False
+    words = [address.packed[start : start + 4] for start in range(0, len(address.packed), 4)]
+    name = "".join(f"{int.from_bytes(word, sys.byteorder):08X}" for word in words)
+    for _, local, remote, _, _, _, _, user, *_ in map(str.split, lines):
+        if local == f"{name}:{own:04X}" and remote.endswith(f":{port:04X}"):
+            return int(user) == os.getuid()
+    return False
 
 
 def _query(scope: Scope) -> list[tuple[str, str]]:
@@ -136,7 +169,7 @@ def serve(host: str, port: int, allowed: Sequence[str]) -> None:
     from winnow.flows.reports.dashboard.plots import library_route
 
     gate = Gate.at(host, allowed=allowed, token=os.environ.pop(TOKEN_VARIABLE, None))
-    door = Middleware(Door, gate=gate, port=port)
+    door = Middleware(Door, gate=gate, port=port, ticket=os.environ.pop(TICKET_VARIABLE, None))
     app = App(SCRIPT, routes=[library_route(), *page_routes()], middleware=[door])
     app.run(config={**SETTINGS, "server.address": host, "server.port": port})
 
