@@ -63,7 +63,7 @@ def label(
     from winnow.tasks.objectives.certify.certificate import waits_for
     from winnow.tasks.objectives.certify.human_labels import require_certifying
     from winnow.tasks.objectives.human.annotating import TERMINAL, require_name
-    from winnow.tasks.spec.stored_spec import is_human
+    from winnow.tasks.spec.judge_tree import is_human
 
     if correct and file is None and not skip:
         raise SpecError("--correct says what becomes of the labels of a file; give FILE with it")

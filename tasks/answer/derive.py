@@ -32,18 +32,16 @@ from winnow.tasks.campaign.canaries.changes import server_changes
 from winnow.tasks.engines.providers import FUNCTION
 from winnow.tasks.objectives.certify.certificate import Certificate, missing_losses
 from winnow.tasks.objectives.human.standing import People
+from winnow.tasks.spec.judge_tree import judge_tree, scored_by
 from winnow.tasks.spec.objectives import Traits, traits_of
 from winnow.tasks.spec.stored_spec import (
     NO_STORED_TEXT,
     ONLY,
-    asks_models,
     baseline_name,
     constraints_of,
     costs_of,
     grouping_of,
     has_features,
-    judge_parts,
-    scored_by,
 )
 
 if TYPE_CHECKING:
@@ -167,7 +165,7 @@ def _question(campaign: CampaignRecord, names: Sequence[str], n_examples: int) -
         costs=costs_of(selector),
         samples=_samples(campaign),
         judges=_judges(campaign),
-        judged_in_part=any(not asks_models(each) for each in judge_parts(spec.get("judge", {}))),
+        judged_in_part=any(not each.models for each in judge_tree(spec.get("judge")).parts),
         plugin=None if spec.get("selector_code") is None else selector["name"],
         is_of_program=any(each.get("provider") == FUNCTION for each in spec.get("models", ())),
         allows_all_zero=campaign.execution.get("execution", {}).get("allow_all_zero", False),

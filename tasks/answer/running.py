@@ -15,7 +15,7 @@ from winnow.storage.records.values import CampaignRecord
 from winnow.tasks.campaign.budget import price_weights
 from winnow.tasks.candidates.text_rules import OWN_DRAWS, rules_of
 from winnow.tasks.engines.providers import FUNCTION, REMOTE
-from winnow.tasks.spec.stored_spec import judging_models
+from winnow.tasks.spec.judge_tree import judging_models, model_name
 from winnow.tasks.text.phrases import amount
 
 EXAMPLES = 1_000
@@ -113,7 +113,7 @@ def engines_by_model(session: Session, campaign: CampaignRecord) -> dict[str, li
     """The engines of a campaign's first and last text of each model that wrote one, judging ones included."""
     models = [*campaign.spec.get("models", []), *(model for _, model in judging_models(campaign.spec))]
     # A function scores one call at a time; of thousands of them, each is a model of its own.
-    written = [str(each.get("name")) for each in models if each.get("provider") != FUNCTION]
+    written = [model_name(each) for each in models if each.get("provider") != FUNCTION]
     return engines_of(session, campaign.id, tuple(written))
 
 

@@ -16,8 +16,9 @@ from winnow.storage.records.human import labels
 from winnow.storage.records.loads import loads_by_model
 from winnow.storage.records.values import CampaignRecord, DecisionRecord
 from winnow.tasks.engines.providers import REMOTE, WIDTH_ARGS
+from winnow.tasks.spec.judge_tree import judging_models, model_name
 from winnow.tasks.spec.objectives import Kind, traits_of
-from winnow.tasks.spec.stored_spec import judging_models, limits_of, own_kind
+from winnow.tasks.spec.stored_spec import limits_of, own_kind
 from winnow.tasks.text.phrases import amount
 
 
@@ -307,7 +308,7 @@ def devices_by_model(spec: JsonView) -> dict[str, int]:
         *(model for _, model in judging_models(spec)),
         *([autoevaluator["model"]] if autoevaluator else ()),
     ]
-    return {each.get("name", each.get("judge_id")): _devices(each) for each in models}
+    return {model_name(each): _devices(each) for each in models}
 
 
 def _devices(model: JsonView) -> int:

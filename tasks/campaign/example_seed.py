@@ -6,8 +6,9 @@ from itertools import chain
 from winnow.storage.json_types import JsonView
 from winnow.storage.records.values import CampaignRecord
 from winnow.tasks.engines.providers import WIDTH_ARGS
+from winnow.tasks.spec.judge_tree import judge_tree
 from winnow.tasks.spec.objectives import traits_of
-from winnow.tasks.spec.stored_spec import ONLY, judge_entries
+from winnow.tasks.spec.stored_spec import ONLY
 from winnow.tasks.text.canonical_json import sha256
 
 MADE_OF = (
@@ -103,10 +104,10 @@ def made_of(campaign: CampaignRecord) -> dict[str, object]:
         if fingerprints := spec.get("metric_fingerprints"):
             found["metric_fingerprints"] = _without(served, fingerprints)
             judges.append(asking)
-        by_metrics = chain.from_iterable(judge_entries(each["judge"]) for each in asking or ())
+        by_metrics = chain.from_iterable(judge_tree(each["judge"]).models for each in asking or ())
         found |= _asked_as("metrics_asked_as", by_metrics)
     found |= _asked_as("models_asked_as", spec.get("models") or ())
-    found |= _asked_as("judge_asked_as", judge_entries(judges[0]))
+    found |= _asked_as("judge_asked_as", judge_tree(judges[0]).models)
     found["served"] = sorted(_ids((spec.get("models"), judges), served))
     return found
 

@@ -11,9 +11,9 @@ from winnow.storage.records.values import CampaignRecord
 from winnow.tasks.engines.providers import FUNCTION, PROVIDERS
 from winnow.tasks.errors import SpecError, unknown_name
 from winnow.tasks.judges import registry as judges
+from winnow.tasks.spec.judge_tree import judge_trees, judging_models
 from winnow.tasks.spec.objectives import traits_of
 from winnow.tasks.spec.sections.embedder import BUILT_IN_EMBEDDERS
-from winnow.tasks.spec.stored_spec import judge_parts, judging_models
 
 KINDS = {"engine": "provider", "pair_judge": "pair judge"}
 """The word that people use for a decorator's plug-ins, where it is not the decorator's own name."""
@@ -92,12 +92,10 @@ def _names(campaign: CampaignRecord) -> Iterator[tuple[str, object, str]]:
     models = [(f"models[{number}]", model) for number, model in enumerate(spec.get("models", ()))]
     for place, model in (*models, *judging_models(spec)):
         yield "engine", model.get("provider"), f"{place}.provider"
-    judged = "pair_judge" if traits_of(campaign.objective).compares_pairs else "judge"
-    for part in judge_parts(spec.get("judge", {})):
-        yield judged, part.get("type"), "judge.type"
-    for number, metric in enumerate(spec.get("metrics") or ()):
-        for part in judge_parts(metric["judge"]):
-            yield "judge", part.get("type"), f"metrics[{number}].judge.type"
+    for tree in judge_trees(spec):
+        for judge in tree.walk():  # a judge of pairs may hold one of outputs
+            is_of_pairs = judge.place == "judge" and traits_of(campaign.objective).compares_pairs
+            yield "pair_judge" if is_of_pairs else "judge", judge.type, f"{tree.place}.type"
     if spec.get("selector_code") is not None:  # which only plug-ins have
         yield "selector", spec["selector"]["name"], "selector.name"
     yield "embedder", (spec.get("embedder") or {}).get("type"), "embedder.type"

@@ -20,10 +20,10 @@ from winnow.tasks.engines.providers import FUNCTION, REMOTE
 from winnow.tasks.errors import DatasetError
 from winnow.tasks.plugins.extras import require
 from winnow.tasks.spec.campaign import CampaignSpec, JudgeSpec
+from winnow.tasks.spec.judge_tree import judge_place, judge_tree, judging_models, metric_place
 from winnow.tasks.spec.sections.dataset import DatasetSpec, LmEvalSpec, SolvedSpec
 from winnow.tasks.spec.sections.models import ModelSpec
 from winnow.tasks.spec.sections.prompts import PromptSpec
-from winnow.tasks.spec.stored_spec import judge_entries, judge_place, judging_models, metric_place
 
 COMMIT = re.compile(r"[0-9a-f]{40}")
 
@@ -207,11 +207,11 @@ def _dataset_place(dataset: JsonView) -> str:
 
 
 def _pinned_judge(judge: JudgeSpec, place: str, begun: Revisions) -> JudgeSpec:
-    params = deepcopy(judge.params)
-    for model in judge_entries(params):
+    tree = judge_tree({"type": judge.type, **deepcopy(judge.params)})
+    for model in tree.models:
         if (found := _revision(model, judge_place(place, model), begun)) != model.get("revision"):
             model["revision"] = found
-    return JudgeSpec.model_validate({"type": judge.type, **params})
+    return JudgeSpec.model_validate(tree.params)
 
 
 def _pinned_certify(spec: CampaignSpec, begun: Revisions) -> JsonObject:

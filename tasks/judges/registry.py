@@ -18,7 +18,7 @@ from winnow.tasks.judges.options import EXTRACT_VERSION, NO_ANSWER_VERSION, NoAn
 from winnow.tasks.judges.plugin import PluginJudge, PluginPairJudge
 from winnow.tasks.judges.protocol import Duel, Judge, Sample
 from winnow.tasks.judges.target_forms import use_of
-from winnow.tasks.spec.stored_spec import HUMAN
+from winnow.tasks.spec.judge_tree import HUMAN, JUDGES
 from winnow.tasks.text.patterns import compiled
 
 GROUP = "winnow.judges"
@@ -26,48 +26,10 @@ PAIR_GROUP = "winnow.pair_judges"
 EXTRACT = "extract"
 NO_ANSWER = "no_answer"
 
-BUILT_IN = {
-    "acc": "winnow.tasks.judges.rules.likelihoods:AccJudge",
-    "acc_norm": "winnow.tasks.judges.rules.likelihoods:AccNormJudge",
-    "all": "winnow.tasks.judges.combination:AllJudge",
-    "any": "winnow.tasks.judges.combination:AnyJudge",
-    "best-of": "winnow.tasks.judges.combination:BestOfJudge",
-    "bits_per_byte": "winnow.tasks.judges.rules.perplexities:BitsPerByteJudge",
-    "bleu": "winnow.tasks.judges.isolated.translation:BleuJudge",
-    "byte_perplexity": "winnow.tasks.judges.rules.perplexities:BytePerplexityJudge",
-    "choice": "winnow.tasks.judges.rules.choice:ChoiceJudge",
-    "chrf": "winnow.tasks.judges.isolated.translation:ChrfJudge",
-    "code": "winnow.tasks.judges.code.judge:CodeJudge",
-    "contains": "winnow.tasks.judges.rules.contains:ContainsJudge",
-    "exact": "winnow.tasks.judges.rules.exact:ExactJudge",
-    "exact_match": "winnow.tasks.judges.rules.exact_match:ExactMatchJudge",
-    "f1": "winnow.tasks.judges.rules.squad:F1Judge",
-    "greedy": "winnow.tasks.judges.rules.likelihoods:GreedyJudge",
-    "inspect": "winnow.tasks.judges.rules.inspect.judge:InspectJudge",
-    "inspect-graded": "winnow.tasks.judges.pointwise.inspect_graded:inspect_graded_judge",
-    "human": "winnow.tasks.judges.human:HumanJudge",
-    "json-schema": "winnow.tasks.judges.isolated.json_schema:JsonSchemaJudge",
-    "llm": "winnow.tasks.judges.pointwise.llm_params:llm_judge",
-    "math": "winnow.tasks.judges.isolated.math:MathJudge",
-    "normalised": "winnow.tasks.judges.rules.normalised:NormalisedJudge",
-    "numeric": "winnow.tasks.judges.rules.numeric:NumericJudge",
-    "python": "winnow.tasks.judges.isolated.python_function:PythonJudge",
-    "regex": "winnow.tasks.judges.rules.regex:RegexJudge",
-    "rouge": "winnow.tasks.judges.isolated.rouge:RougeJudge",
-    "score": "winnow.tasks.judges.pointwise.score:ScoreJudge",
-    "similarity": "winnow.tasks.judges.isolated.similarity:SimilarityJudge",
-    "squad": "winnow.tasks.judges.rules.squad:SquadJudge",
-    "ter": "winnow.tasks.judges.isolated.translation:TerJudge",
-    "weighted": "winnow.tasks.judges.combination:WeightedJudge",
-    "word_perplexity": "winnow.tasks.judges.rules.perplexities:WordPerplexityJudge",
-}
-"""Name -> "module:class"."""
+BUILT_IN = {name: f"winnow.tasks.judges.{each.outputs}" for name, each in JUDGES.items() if each.outputs}
+"""Judges of outputs: name -> "module:class"."""
 
-PAIRS = {
-    "human": "winnow.tasks.judges.human:HumanPairJudge",
-    "llm": "winnow.tasks.judges.pairwise.llm_params:llm_judge",
-    "rules": "winnow.tasks.judges.pairwise.rules:rules_judge",
-}
+PAIRS = {name: f"winnow.tasks.judges.{each.pairs}" for name, each in JUDGES.items() if each.pairs}
 """The same of judges of pairs."""
 
 _CATALOGUE = Catalogue(

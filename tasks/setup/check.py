@@ -21,7 +21,6 @@ from winnow.tasks.data.trial_renders import try_templates
 from winnow.tasks.engines.chat import Prompt, own_template, why_refused
 from winnow.tasks.engines.providers import REMOTE, devices_wanted, require_provider
 from winnow.tasks.errors import SpecError, unknown_name
-from winnow.tasks.judges.nested import judges_of
 from winnow.tasks.judges.protocol import BEST_OF, Sample, lacks_target
 from winnow.tasks.judges.registry import BUILT_IN
 from winnow.tasks.plugins.entry_points import PluginFailed
@@ -30,9 +29,9 @@ from winnow.tasks.plugins.source_code import code_digests
 from winnow.tasks.setup.output_types import check_output_type, check_structured_outputs
 from winnow.tasks.setup.program_tests import check_tests
 from winnow.tasks.setup.unread_targets import check_readable
-from winnow.tasks.spec.campaign import CampaignSpec
+from winnow.tasks.spec.campaign import CampaignSpec, judges_of
+from winnow.tasks.spec.judge_tree import HUMAN
 from winnow.tasks.spec.objectives import traits_of
-from winnow.tasks.spec.stored_spec import HUMAN
 
 MOST_VALUES = 100
 """Values that a tag may have; more are too many to read."""
@@ -313,9 +312,9 @@ def check_people(spec: CampaignSpec) -> None:
     Raises:
         SpecError: With the key, what is wrong and what to do.
     """
-    for place, judge in judges_of(spec):
-        if judge.get("type") == HUMAN and place != "judge":
-            raise SpecError("people judge whole campaigns, and no parts; make it the judge", path=place)
+    for judge in judges_of(spec):
+        if judge.type == HUMAN and judge.place != "judge":
+            raise SpecError("people judge whole campaigns, and no parts; make it the judge", path=judge.place)
     if spec.judge.type != HUMAN:
         return
     if traits_of(spec.objective).is_stream:

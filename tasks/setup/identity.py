@@ -8,7 +8,8 @@ from winnow.storage.json_types import JsonView
 from winnow.tasks.engines.providers import FUNCTION, REMOTE
 from winnow.tasks.errors import SpecError
 from winnow.tasks.setup.changes import Change, changes
-from winnow.tasks.spec.stored_spec import CUT_AT_STOP, ONLY, fork_command, judge_entries
+from winnow.tasks.spec.judge_tree import judge_trees, model_name
+from winnow.tasks.spec.stored_spec import CUT_AT_STOP, ONLY, fork_command
 
 GROWING = (
     "models",
@@ -80,18 +81,18 @@ def _without_folder(change: Change, given: JsonView) -> Change:
     """
     match = FILES.fullmatch(change.key)
     for model in _models(given):
-        is_it = match is not None and model["name"] == match.group(1)
+        is_it = match is not None and model_name(model) == match.group(1)
         if is_it and _is_weights_alone(model) and not (folder := Path(model["model"])).is_dir():
             looked = f"is not here (looked for {folder.absolute()})"
-            return Change(change.key, f"the folder of model {model['name']}, {folder}, {looked}")
+            return Change(change.key, f"the folder of model {model_name(model)}, {folder}, {looked}")
     return change
 
 
 def _models(identity: JsonView) -> Iterator[JsonView]:
     """The models of candidates, of the judge and of metrics."""
     yield from identity.get("models") or ()
-    for judge in (identity.get("judge"), *(each["judge"] for each in identity.get("metrics") or ())):
-        yield from judge_entries(judge)
+    for judge in judge_trees(identity):
+        yield from judge.models
 
 
 def _is_weights_alone(model: JsonView) -> bool:

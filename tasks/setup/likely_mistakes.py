@@ -25,7 +25,6 @@ from winnow.tasks.judges.target_forms import other_forms, use_of
 from winnow.tasks.spec.campaign import CampaignSpec
 from winnow.tasks.spec.objectives import traits_of
 from winnow.tasks.spec.sections.prompts import PromptSpec
-from winnow.tasks.spec.stored_spec import judge_parts
 
 MOST_RENDERED = 20_000
 """Examples, at the most, for which a prompt is looked at."""
@@ -280,6 +279,4 @@ def _lists_as_text(checked: ResolvedCampaign) -> Iterator[LikelyMistake]:
 
 def _judges(spec: CampaignSpec) -> Iterable[JsonView]:
     """The judges that score an output, those within others too, each with its type and parameters."""
-    scorer = spec.judge.params.get("scorer")
-    own = scorer if isinstance(scorer, dict) else {"type": spec.judge.type, **spec.judge.params}
-    return [part for part in judge_parts(own) if "type" in part]
+    return [each.params for each in spec.judge.tree().walk() if each.type is not None and not each.inner]

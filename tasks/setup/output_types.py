@@ -9,7 +9,6 @@ from winnow.tasks.engines.providers import REMOTE
 from winnow.tasks.engines.server_keys import is_openais_own
 from winnow.tasks.errors import JudgeError, SpecError
 from winnow.tasks.judges.isolated.json_schema import check_schema
-from winnow.tasks.judges.nested import judges_in
 from winnow.tasks.judges.protocol import Sample
 from winnow.tasks.judges.registry import create_judge
 from winnow.tasks.plugins.extras import missing_for
@@ -67,14 +66,14 @@ def check_output_type(checked: ResolvedCampaign) -> Weighing | None:
 
 
 def _check_judge(spec: CampaignSpec, given: JudgeSpec, place: str) -> None:
-    for where, judge in judges_in(place, given):
-        name = str(judge.get("type"))
+    for judge in given.tree(place).walk():
+        name = str(judge.type)
         needed = NEEDED.get(name, spec.output_type)
         if needed != spec.output_type:
             raise SpecError(
                 f"judge {name} reads log-likelihoods of output_type: {needed}; ask for those, or choose "
                 "another judge",
-                path=f"{where}.type",
+                path=f"{judge.place}.type",
             )
     own = given.type
     if spec.output_type == "perplexity" and own not in NEEDED:

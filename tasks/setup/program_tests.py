@@ -10,7 +10,6 @@ from winnow.tasks.data.datasets import Example
 from winnow.tasks.data.template_grammar import TARGET
 from winnow.tasks.data.trial_renders import try_templates
 from winnow.tasks.errors import SpecError, TemplateError
-from winnow.tasks.judges.nested import judges_in
 from winnow.tasks.spec.objectives import traits_of
 
 if TYPE_CHECKING:
@@ -24,10 +23,10 @@ def check_tests(checked: ResolvedCampaign) -> None:
         SpecError: With the example and what is wrong.
     """
     spec = checked.spec
-    for place, params in judges_in("judge", spec.judge):
-        if params.get("type") != "code":
+    for node in spec.judge.tree().walk():
+        if node.type != "code":
             continue
-        judge = _code_judge(params)
+        place, judge = node.place, _code_judge(node.params)
         seen: list[str] = []
         try_templates([partial(_render, judge, place, seen)], checked.dataset.examples)
         are_labels = traits_of(spec.objective).measures_risk and TARGET in judge.variables

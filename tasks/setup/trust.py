@@ -15,6 +15,7 @@ from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError
 
 from winnow.storage.engine.database import without_password
+from winnow.storage.json_types import JsonView
 from winnow.storage.text import in_home
 from winnow.tasks.data.harnesses import harness_of
 from winnow.tasks.engines.providers import REMOTE
@@ -25,11 +26,13 @@ from winnow.tasks.engines.server_keys import (
     key_variable,
     server_url,
 )
-from winnow.tasks.judges.nested import Placed, is_foreign, judges_of, mappings_below, models_of
 from winnow.tasks.plugins.allowed_code import PROGRAMS_OF_MODELS, Act, act_of_function
 from winnow.tasks.plugins.code_of_models import code_of_model
-from winnow.tasks.spec.campaign import CampaignSpec
+from winnow.tasks.spec.campaign import CampaignSpec, judges_of
 from winnow.tasks.spec.sections.dataset import SourceSpec
+
+Placed = tuple[str, JsonView]
+"""A mapping with its place in the file."""
 
 RAYS_OWN = frozenset({"auto", "local"})
 
@@ -94,24 +97,37 @@ def _allowing(act: Act, *keys: str) -> Permission:
 
 def _judges(spec: CampaignSpec) -> Iterator[Placed]:
     """The mappings that describe a judge; of a plug-in's judge, all mappings."""
-    for place, judge in judges_of(spec):
-        yield place, judge
-        if is_foreign(judge):
-            yield from mappings_below(place, judge)
+    for judge in judges_of(spec):
+        yield judge.place, judge.params
+        if judge.is_plugin:
+            yield from _mappings_below(judge.place, judge.params)
 
 
 def _models(spec: CampaignSpec) -> Iterator[Placed]:
     """The mappings that describe a model; of a plug-in's judge, all mappings."""
     for index, model in enumerate(spec.models):
         yield f"models[{index}]", model.model_dump()
-    for place, judge in judges_of(spec):
-        if is_foreign(judge):
-            yield place, judge
-            yield from mappings_below(place, judge)
+    for judge in judges_of(spec):
+        if judge.is_plugin:
+            yield judge.place, judge.params
+            yield from _mappings_below(judge.place, judge.params)
         else:
-            yield from models_of(place, judge)
+            yield from judge.own_models
     if spec.certify is not None and spec.certify.autoevaluator is not None:
         yield "certify.autoevaluator.model", spec.certify.autoevaluator.model.model_dump()
+
+
+def _mappings_below(place: str, value: object) -> Iterator[Placed]:
+    """All mappings within a value, at any depth."""
+    entries: list[tuple[str, object]] = []
+    if isinstance(value, Mapping):
+        entries = [(f"{place}.{key}", each) for key, each in value.items()]
+    elif isinstance(value, list):
+        entries = [(f"{place}[{index}]", each) for index, each in enumerate(value)]
+    for inner, each in entries:
+        if isinstance(each, Mapping):
+            yield inner, each
+        yield from _mappings_below(inner, each)
 
 
 def _files_sent(spec: CampaignSpec, folder: Path) -> Iterator[Permission]:

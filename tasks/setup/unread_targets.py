@@ -16,12 +16,11 @@ from winnow.tasks.errors import SpecError
 from winnow.tasks.judges.isolated import rouge, translation
 from winnow.tasks.judges.isolated import words as scripts
 from winnow.tasks.judges.isolated.libraries import library_judge
-from winnow.tasks.judges.nested import judges_of
 from winnow.tasks.judges.protocol import UNREADABLE_TARGET, Judge, Sample
 from winnow.tasks.judges.registry import EXTRACT, NO_ANSWER, create_judge
 from winnow.tasks.judges.rules import squad
 from winnow.tasks.judges.rules.regex import RegexJudge
-from winnow.tasks.spec.campaign import CampaignSpec
+from winnow.tasks.spec.campaign import CampaignSpec, judges_of
 
 MOST_IN_A_PROCESS = 200
 """Targets that are read by a library, which takes a process of its own."""
@@ -53,11 +52,11 @@ def unread_targets(spec: CampaignSpec, examples: Sequence[Example]) -> Iterator[
     """One sentence for each judge of a campaign and each way in which it reads nothing of targets."""
     holders = {target: each.key for each in reversed(examples) for target in each.targets if target.strip()}
     targets = list(dict.fromkeys(each for one in examples for each in one.targets if each in holders))
-    for place, judge in judges_of(spec):
-        name = str(judge.get("type"))
+    for judge in judges_of(spec):
+        name = str(judge.type)
         if (reader := _READERS.get(name)) is None:
             continue
-        lost = reader(place, _own(judge), targets)
+        lost = reader(judge.place, _own(judge.params), targets)
         if name in _ONE_IS_ENOUGH:
             helped = {each for one in examples if not lost.keys() >= {*one.targets} for each in one.targets}
             lost = {target: loss for target, loss in lost.items() if target not in helped}

@@ -4,6 +4,7 @@ Identity fields are frozen at the first run. Everything under `execution`, the s
 budget, `reuse` and `tags` may change from one run to the next: they never change what an outcome means.
 """
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 from pydantic import (
@@ -16,6 +17,7 @@ from pydantic import (
 )
 
 from winnow.storage.json_types import JsonObject, JsonView
+from winnow.tasks.spec.judge_tree import JudgeNode, judge_tree
 from winnow.tasks.spec.model_servers import with_servers, without_servers
 from winnow.tasks.spec.objectives import OBJECTIVES, Kind, traits_of
 from winnow.tasks.spec.sections.budget import Budget, BudgetSpec, refuse_unfit
@@ -84,6 +86,10 @@ class JudgeSpec(BaseModel):
     def params(self) -> JsonObject:
         """The judge's own parameters."""
         return dict(self.model_extra or {})
+
+    def tree(self, place: str = "judge") -> JudgeNode:
+        """The judge with all judges and models within it; `place` is its place in the file."""
+        return judge_tree({"type": self.type, **self.params}, place)
 
 
 class MetricSpec(SpecModel):
@@ -359,3 +365,10 @@ def stored_values(identity: JsonView, execution: JsonView, storage: str) -> Json
         **({"tags": execution["tags"]} if "tags" in execution else {}),
         "storage": storage,
     }
+
+
+def judges_of(spec: CampaignSpec) -> Iterator[JudgeNode]:
+    """The judge of a campaign and those of its metrics, and all judges within them."""
+    yield from spec.judge.tree().walk()
+    for index, metric in enumerate(spec.metrics):
+        yield from metric.judge.tree(f"metrics[{index}].judge").walk()

@@ -5,7 +5,7 @@ from copy import deepcopy
 
 from winnow.storage.json_types import JsonObject, JsonView
 from winnow.tasks.engines.server_keys import SERVER_KEYS
-from winnow.tasks.spec.stored_spec import judging_models
+from winnow.tasks.spec.judge_tree import judging_models
 
 
 def without_servers(spec: JsonView) -> tuple[JsonObject, JsonObject]:

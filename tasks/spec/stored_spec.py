@@ -1,11 +1,10 @@
 """A stored spec, read without pydantic and numpy: `winnow status` has no time to import them."""
 
 import math
-from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from winnow.storage.json_types import JsonObject, JsonView
+from winnow.storage.json_types import JsonView
 from winnow.tasks.spec.objectives import KINDS, Kind, traits_of
 from winnow.tasks.spec.selector_traits import GATE, NEEDS_FEATURES, PREFERS_COST
 
@@ -54,86 +53,6 @@ def has_stop_sequences(identity: JsonView) -> bool:
     models = (each.get("generate_config") for each in identity.get("models") or ())
     configs = [*models, *(identity.get("generate_configs") or ())]
     return any(each.get("stop_seqs") for each in configs if each)
-
-
-HUMAN = "human"
-"""The type of the judge that is no model and no code: people judge."""
-
-
-def judge_entries(judge: object) -> Iterator[JsonObject]:
-    """The mappings that describe a model, of a judge and of the parts that it combines.
-
-    What is malformed is left to its reader.
-
-    Args:
-        judge: As in a spec, its type among its parameters or not.
-    """
-    if not isinstance(judge, Mapping):
-        return
-    models, parts = judge.get("models"), judge.get("judges")
-    for model in (judge.get("model"), *(models if isinstance(models, list) else ())):
-        if isinstance(model, dict):
-            yield model
-    for part in parts if isinstance(parts, list) else ():
-        yield from judge_entries(part)
-
-
-COMBINATIONS = ("all", "any", "best-of", "weighted")
-"""Types of judges that are made of others, as specs name them."""
-
-
-def asks_models(judge: JsonView) -> bool:
-    """Whether a judge that is no combination asks models, as far as its parameters say."""
-    return any(judge_entries(judge))
-
-
-def scored_by(judge: JsonView) -> tuple[str, ...]:
-    """The models that score outputs for a judge of single outputs, or choose among them, by name.
-
-    Of a plug-in those that its parameters `model` or `models` describe, as those of Winnow's judges do.
-    """
-    models = [each for part in judge_parts(judge) for each in judge_entries(part)]
-    return tuple(dict.fromkeys(str(each.get("judge_id", each.get("name"))) for each in models))
-
-
-def judge_parts(judge: JsonView) -> Iterator[JsonView]:
-    """The judges that a judge is made of, itself where it is no combination."""
-    if judge.get("type") not in COMBINATIONS:
-        yield judge
-        return
-    for part in judge["judges"]:
-        yield from judge_parts(part)
-
-
-def judge_place(judge: str, model: Mapping[str, object]) -> str:
-    """The place of a model of a judge, by which records of it are kept; `judge` is the judge's place."""
-    return f"{judge}.{model.get('judge_id', model.get('name'))}"
-
-
-def metric_place(name: object) -> str:
-    """The place of the judge of a metric, by which records of its models are kept."""
-    return f"metrics.{name}"
-
-
-def judging_models(spec: JsonView) -> Iterator[tuple[str, JsonObject]]:
-    """The mappings that describe the models of a spec's judge and of those of its metrics, by place."""
-    judges = [("judge", spec.get("judge"))]
-    judges += [(metric_place(each["name"]), each["judge"]) for each in spec.get("metrics") or ()]
-    for place, judge in judges:
-        for model in judge_entries(judge):
-            yield judge_place(place, model), model
-
-
-def judging_fingerprints(identity: JsonView) -> JsonObject:
-    """The fingerprints of the weights of these models, by model name, as a campaign's identity has them."""
-    of_judge = (identity.get("judge_identity") or {}).get("fingerprints", {})
-    return {**identity.get("metric_fingerprints", {}), **of_judge}
-
-
-def is_human(spec: Mapping[str, object]) -> bool:
-    """Whether people judge a stored campaign, by its spec."""
-    judge = spec.get("judge")
-    return isinstance(judge, Mapping) and judge.get("type") == HUMAN
 
 
 def baseline_name(selector: JsonView) -> str | None:

@@ -21,7 +21,7 @@ from winnow.tasks.plugins.entry_points import MOST_TRACEBACK, Plugin, PluginFail
 from winnow.tasks.plugins.selectors import campaign_selector
 from winnow.tasks.queries.check.texts import findings
 from winnow.tasks.setup.check import check_campaign
-from winnow.tasks.spec.stored_spec import scored_by
+from winnow.tasks.spec.judge_tree import scored_by
 
 ACME = Plugin(kind="judge", name="acme", location=f"{__name__}:Acme")
 

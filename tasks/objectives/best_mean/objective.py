@@ -25,8 +25,9 @@ from winnow.tasks.objectives.best_mean.groups import ExampleGroups, check_groups
 from winnow.tasks.objectives.best_mean.holdout.selector import HoldoutSelector, selection_budget
 from winnow.tasks.objectives.best_mean.holdout.split import Split, split_examples
 from winnow.tasks.spec.campaign import CampaignSpec
+from winnow.tasks.spec.judge_tree import HUMAN
 from winnow.tasks.spec.selector_traits import GATE
-from winnow.tasks.spec.stored_spec import HUMAN, Constraint
+from winnow.tasks.spec.stored_spec import Constraint
 
 
 @dataclass(frozen=True, kw_only=True)

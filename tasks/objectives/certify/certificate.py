@@ -9,8 +9,8 @@ from sqlalchemy.orm import Session
 from winnow.storage.records import rounds as round_records
 from winnow.storage.records.human import labels
 from winnow.storage.records.values import CampaignRecord
+from winnow.tasks.spec.judge_tree import is_human
 from winnow.tasks.spec.selector_traits import BY_MODEL, HUMAN_ONLY, TRUSTS_A_MEAN
-from winnow.tasks.spec.stored_spec import is_human
 
 ROUNDING = 1e-9
 """Largest difference between two sums of the same losses, as of two databases."""

@@ -19,10 +19,10 @@ from winnow.tasks.errors import SpecError, unknown_name
 from winnow.tasks.objectives.certify.autoevaluator import PLACE, Autoevaluator, check_autoevaluator
 from winnow.tasks.objectives.certify.split import Parts, divide_by_spec
 from winnow.tasks.spec.campaign import CampaignSpec
+from winnow.tasks.spec.judge_tree import HUMAN
 from winnow.tasks.spec.sections.generate_config import SamplesSpec
 from winnow.tasks.spec.sections.objectives import CertifySpec
 from winnow.tasks.spec.selector_traits import HUMAN_ONLY
-from winnow.tasks.spec.stored_spec import HUMAN
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -22,7 +22,7 @@ from winnow.tasks.objectives.certify.certificate import BONFERRONI, is_at_most, 
 from winnow.tasks.objectives.certify.selector import LabelSelector, as_losses, certifying_selector
 from winnow.tasks.objectives.certify.split import parts_of
 from winnow.tasks.objectives.human.files import label_rows as people_rows
-from winnow.tasks.spec.stored_spec import is_human
+from winnow.tasks.spec.judge_tree import is_human
 
 LARGEST_LOG = 700.0
 """The largest logarithm of a number that a float can hold, rounded down."""

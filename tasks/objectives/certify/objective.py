@@ -22,7 +22,7 @@ from winnow.tasks.engines.protocol import ModelRef
 from winnow.tasks.objectives.certify.check import Certification, check_certification
 from winnow.tasks.objectives.certify.selector import LabelSelector, as_losses, certifying_selector
 from winnow.tasks.spec.campaign import CampaignSpec
-from winnow.tasks.spec.stored_spec import HUMAN
+from winnow.tasks.spec.judge_tree import HUMAN
 from winnow.tasks.text.phrases import count_of, list_of
 
 

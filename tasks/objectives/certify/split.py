@@ -19,7 +19,7 @@ from winnow.algorithms.state.arrays import IntArray
 from winnow.storage.json_types import JsonView
 from winnow.storage.records.values import CampaignRecord, NewExample
 from winnow.tasks.errors import SpecError
-from winnow.tasks.spec.stored_spec import is_human
+from winnow.tasks.spec.judge_tree import is_human
 from winnow.tasks.text.canonical_json import sha256
 
 

@@ -22,7 +22,7 @@ from winnow.tasks.objectives.human.annotating import (
     require_name,
     said_of,
 )
-from winnow.tasks.spec.stored_spec import is_human
+from winnow.tasks.spec.judge_tree import is_human
 
 REPLACING = "leave it out, or give --correct if the new one is right"
 ID, VERDICT, ANNOTATOR = "id", "verdict", "annotator"

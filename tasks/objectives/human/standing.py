@@ -6,7 +6,7 @@ from sqlalchemy.orm import Session
 
 from winnow.storage.records.human import annotations
 from winnow.storage.records.values import CampaignRecord
-from winnow.tasks.spec.stored_spec import is_human
+from winnow.tasks.spec.judge_tree import is_human
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,13 +17,12 @@ from winnow.tasks.judges.protocol import Duel, Judge, Sample
 from winnow.tasks.judges.registry import (
     create_judge,
     create_pair_judge,
-    is_plugin,
     judge_code,
     pair_judge_code,
 )
 from winnow.tasks.plugins.allowed_code import NotAllowed
 from winnow.tasks.rounds.ask import plan_judge_call
-from winnow.tasks.spec.stored_spec import judge_parts, judging_fingerprints
+from winnow.tasks.spec.judge_tree import judge_tree, judging_fingerprints
 
 MOST_CALLS = 10_000
 """Calls of a judge for one duel, after which it is held to want more for ever."""
@@ -49,7 +48,7 @@ class JudgesAgain:
         """Whether a plug-in has a part in the judge of a metric, or of the outcome."""
         of_metrics = {each["name"]: each["judge"] for each in self._campaign.spec.get("metrics") or ()}
         judge = self._campaign.spec["judge"] if metric is None else of_metrics.get(metric)
-        return judge is not None and any(is_plugin(each["type"]) for each in judge_parts(judge))
+        return judge is not None and any(each.is_plugin for each in judge_tree(judge).walk())
 
     def wrong_of(
         self, metric: str | None, subject: Sample | Duel, left: list[RecordedJudgment]

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from sqlalchemy.orm import Session
 
 from winnow.storage.engine.database import Database
-from winnow.storage.json_types import JsonView
 from winnow.storage.queries import warnings as warning_views
 from winnow.storage.queries.candidate_outputs import ids_without_point
 from winnow.storage.queries.warnings import Counts
@@ -32,8 +31,8 @@ from winnow.tasks.queries.warnings.from_spec import (
     there_twice,
 )
 from winnow.tasks.queries.warnings.one_example import one_example
+from winnow.tasks.spec.judge_tree import JudgeNode, judge_tree, judging_models
 from winnow.tasks.spec.objectives import traits_of
-from winnow.tasks.spec.stored_spec import judge_entries, judge_parts, judging_models
 from winnow.tasks.text.phrases import count_of
 
 FEWEST_EQUAL = 10
@@ -224,8 +223,8 @@ def _cut_replies(session: Session, campaign: CampaignRecord) -> CampaignWarning 
 
 def _no_probabilities(session: Session, campaign: CampaignRecord) -> CampaignWarning | None:
     """A warning if a model that rates outputs is asked in vain for the probabilities of its verdicts."""
-    parts = filter(_weighs_verdicts, judge_parts(campaign.spec.get("judge", {})))
-    weighing = {model.get("judge_id", model.get("name")) for part in parts for model in judge_entries(part)}
+    parts = filter(_weighs_verdicts, judge_tree(campaign.spec.get("judge")).parts)
+    weighing = {model.get("judge_id", model.get("name")) for part in parts for model in part.models}
     if traits_of(campaign.objective).compares_pairs or not weighing:
         return None
     found = warning_views.first_calls(session, campaign.id, rounds=FIRST_ROUNDS)
@@ -243,9 +242,9 @@ def _no_probabilities(session: Session, campaign: CampaignRecord) -> CampaignWar
     return None
 
 
-def _weighs_verdicts(judge: JsonView) -> bool:
+def _weighs_verdicts(judge: JudgeNode) -> bool:
     """Whether a judge asks models for the probabilities of their verdicts first."""
-    return judge.get("type") == "llm" and judge.get("read", "probabilities") != "text"
+    return judge.type == "llm" and judge.params.get("read", "probabilities") != "text"
 
 
 def _other_engine(session: Session, campaign: CampaignRecord) -> CampaignWarning | None:
@@ -270,8 +269,11 @@ def _other_engine(session: Session, campaign: CampaignRecord) -> CampaignWarning
 
 def _fate(campaign: CampaignRecord) -> str:
     """Words for the score of a text without an answer; each part of a combined judge has its own."""
-    parts = list(judge_parts(campaign.spec.get("judge", {})))
-    fates = {"left unscored" if each.get("no_answer") == "unscored" else "counted as wrong" for each in parts}
+    parts = judge_tree(campaign.spec.get("judge")).parts
+    fates = {
+        "left unscored" if each.params.get("no_answer") == "unscored" else "counted as wrong"
+        for each in parts
+    }
     return " or ".join(sorted(fates)) + (" by the part of it that reads none" if len(parts) > 1 else "")
 
 

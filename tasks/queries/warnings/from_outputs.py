@@ -36,8 +36,9 @@ from winnow.tasks.engines.chat import END, START
 from winnow.tasks.judges.rules.normalised import normalise
 from winnow.tasks.judges.rules.reading.final_text import without_thoughts
 from winnow.tasks.queries.warnings.from_spec import CampaignWarning, Kind
+from winnow.tasks.spec.judge_tree import judge_tree
 from winnow.tasks.spec.objectives import traits_of
-from winnow.tasks.spec.stored_spec import cuts_at_stop, judge_parts
+from winnow.tasks.spec.stored_spec import cuts_at_stop
 from winnow.tasks.text.phrases import list_of
 from winnow.tasks.text.printable import one_line
 
@@ -162,9 +163,9 @@ BEHIND_THOUGHTS = frozenset({"choice", "math", "numeric"})
 
 def leaves_thoughts_out(spec: JsonView, text: str) -> bool:
     """Whether the judge of a campaign passes over the thoughts in a text by itself."""
-    parts = list(judge_parts(spec.get("judge") or {}))
-    names = {each.get("type") for each in parts}
-    if not names <= BEHIND_THOUGHTS | {"code"} or any(each.get("extract") for each in parts):
+    parts = judge_tree(spec.get("judge")).parts
+    names = {each.type for each in parts}
+    if not names <= BEHIND_THOUGHTS | {"code"} or any(each.params.get("extract") for each in parts):
         return False
     is_left_out = not names & BEHIND_THOUGHTS or without_thoughts(text) != text
     return is_left_out and ("code" not in names or (text.lstrip().startswith(START) and END in text))
@@ -530,8 +531,8 @@ def _several_labels(
     campaign: CampaignRecord, found: Sequence[Looked], labels: Sequence[str]
 ) -> CampaignWarning | None:
     """A warning about candidates that name several labels, of which judge contains needs one to be right."""
-    parts = list(judge_parts(campaign.spec.get("judge") or {}))
-    is_any = any(each.get("type") == "contains" and each.get("match", "any") == "any" for each in parts)
+    parts = judge_tree(campaign.spec.get("judge")).parts
+    is_any = any(each.type == "contains" and each.params.get("match", "any") == "any" for each in parts)
     if not is_any or not labels:
         return None
     shares = [
@@ -573,18 +574,18 @@ def _zero(
     n, (looked, shown) = len(outputs), outputs[0]
     scored = any(each.counts.scored for each in found)
     said = f"{_named(ordered)} {'scored 0' if scored else 'got no score'} on all {n:,} outputs"
-    parts = list(judge_parts(campaign.spec.get("judge") or {}))
-    extract = f"{'check' if any(each.get('extract') for each in parts) else 'set'} the judge's extract"
+    parts = judge_tree(campaign.spec.get("judge")).parts
+    extract = f"{'check' if any(each.params.get('extract') for each in parts) else 'set'} the judge's extract"
     if cause == "zero-holds-target":
         held = [(each, output) for each, output in outputs if _holds_target(each, output)]
         looked, shown = held[0]
         said += f", and {len(held):,} of them hold the target"
-        contains = any(each.get("type") == "contains" for each in parts)
+        contains = any(each.type == "contains" for each in parts)
         if contains:
             remedy = "check the judge's parameters"
         elif all(_is_but_for_spelling(each.judged(output), output) for each, output in held):
             remedy = "use judge normalised, to which case and punctuation are the same"
-        elif any(each.get("type") == "choice" for each in parts):
+        elif any(each.type == "choice" for each in parts):
             remedy = extract
         else:
             remedy = f"{extract}, or {_use_choice(labels) if labels else 'use judge contains'}"

@@ -9,7 +9,7 @@ from typing import Literal
 from winnow.storage.json_types import JsonObject, JsonView
 from winnow.tasks.engines.chat import hides_thoughts
 from winnow.tasks.engines.providers import OWN_TOKENS
-from winnow.tasks.spec.stored_spec import judging_fingerprints, judging_models
+from winnow.tasks.spec.judge_tree import judging_fingerprints, judging_models, model_name
 
 Kind = Literal[
     "all-zero",
@@ -84,7 +84,7 @@ def own_judge(identity: JsonView) -> CampaignWarning | None:
         identity: Identity of the campaign, as it is stored.
     """
     known = judging_fingerprints(identity)
-    names = [each.get("name", each.get("judge_id")) for _, each in judging_models(identity)]
+    names = [model_name(each) for _, each in judging_models(identity)]
     judging = {known[name]: name for name in names if name in known}
     for candidate, fingerprint in identity.get("model_fingerprints", {}).items():
         if fingerprint in judging:

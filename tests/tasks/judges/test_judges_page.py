@@ -8,7 +8,7 @@ import yaml
 
 from winnow.tasks.judges.protocol import Sample
 from winnow.tasks.judges.registry import create_judge, describe, judge_names
-from winnow.tasks.spec.stored_spec import judge_entries
+from winnow.tasks.spec.judge_tree import judge_tree
 
 PAGE = (Path(__file__).parents[3] / "docs" / "judges.md").read_text()
 OF_ALL = {"extract", "no_answer"}
@@ -41,7 +41,7 @@ def test_every_example_is_a_judge_that_can_be_made(tmp_path, monkeypatch):
     specs = [spec for block in blocks for spec in re.split(r"^(?=judge:)", block, flags=re.MULTILINE) if spec]
     found = [yaml.safe_load(spec)["judge"] for spec in specs]
     for spec in found:
-        for model in judge_entries(spec):
+        for model in judge_tree(spec).models:
             save_checkpoint(tmp_path / model["model"])
         create_judge(spec["type"], **{key: value for key, value in spec.items() if key != "type"})
     made = {spec["type"] for spec in found}

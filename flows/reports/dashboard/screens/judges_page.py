@@ -20,7 +20,7 @@ from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records.values import CampaignRecord
 from winnow.tasks.objectives.best_duel.judge_agreement import campaigns_agreement
 from winnow.tasks.queries.views import answered_by, ask
-from winnow.tasks.spec.stored_spec import is_human
+from winnow.tasks.spec.judge_tree import is_human
 
 PATIENCE = 30.0
 """Seconds that a table may take."""

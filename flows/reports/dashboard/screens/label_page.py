@@ -27,7 +27,7 @@ from winnow.tasks.objectives.human.annotating import (
     require_name,
 )
 from winnow.tasks.queries.status import campaign_status
-from winnow.tasks.spec.stored_spec import is_human
+from winnow.tasks.spec.judge_tree import is_human
 
 NAME, AT, ANSWERED, PASSED = "annotator", "task at hand", "answered tasks", "skipped tasks"
 REFUSED = "refused judgment"

@@ -1,0 +1,205 @@
+"""Judges by name, and the judges and models within a judge as a spec describes them.
+
+An entry of the table says which parameters of a judge hold judges and which hold models. All others hold
+data, whatever it looks like: a JSON schema may contain mappings that look like a judge or a model. What the
+parameters of a plug-in hold is not known; by convention, `model` and `models` describe models.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from winnow.storage.json_types import JsonObject, JsonView
+
+HUMAN = "human"
+"""The type of the judge that is no model and no code: people judge."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JudgeEntry:
+    """A judge of Winnow's: what makes it, as "module:callable" below `winnow.tasks.judges`."""
+
+    outputs: str | None = None
+    """Makes the judge of single outputs, where there is one of this name."""
+    pairs: str | None = None
+    """Makes the judge of pairs of outputs, where there is one of this name."""
+    judges: str | None = None
+    """The parameter that holds a judge or a list of them."""
+    combines: bool = False
+    """Whether its score is made of theirs alone."""
+    models: tuple[str, ...] = ()
+    """The parameters that hold a model or a list of them."""
+
+
+_MODELS = ("model", "models")
+
+
+def _rule(location: str) -> JudgeEntry:
+    return JudgeEntry(outputs=location)
+
+
+def _combination(name: str) -> JudgeEntry:
+    return JudgeEntry(outputs=f"combination:{name}", judges="judges", combines=True)
+
+
+JUDGES = {
+    "acc": _rule("rules.likelihoods:AccJudge"),
+    "acc_norm": _rule("rules.likelihoods:AccNormJudge"),
+    "all": _combination("AllJudge"),
+    "any": _combination("AnyJudge"),
+    "best-of": _combination("BestOfJudge"),
+    "bits_per_byte": _rule("rules.perplexities:BitsPerByteJudge"),
+    "bleu": _rule("isolated.translation:BleuJudge"),
+    "byte_perplexity": _rule("rules.perplexities:BytePerplexityJudge"),
+    "choice": _rule("rules.choice:ChoiceJudge"),
+    "chrf": _rule("isolated.translation:ChrfJudge"),
+    "code": _rule("code.judge:CodeJudge"),
+    "contains": _rule("rules.contains:ContainsJudge"),
+    "exact": _rule("rules.exact:ExactJudge"),
+    "exact_match": _rule("rules.exact_match:ExactMatchJudge"),
+    "f1": _rule("rules.squad:F1Judge"),
+    "greedy": _rule("rules.likelihoods:GreedyJudge"),
+    HUMAN: JudgeEntry(outputs="human:HumanJudge", pairs="human:HumanPairJudge"),
+    "inspect": _rule("rules.inspect.judge:InspectJudge"),
+    "inspect-graded": JudgeEntry(outputs="pointwise.inspect_graded:inspect_graded_judge", models=("model",)),
+    "json-schema": _rule("isolated.json_schema:JsonSchemaJudge"),
+    "llm": JudgeEntry(
+        outputs="pointwise.llm_params:llm_judge", pairs="pairwise.llm_params:llm_judge", models=_MODELS
+    ),
+    "math": _rule("isolated.math:MathJudge"),
+    "normalised": _rule("rules.normalised:NormalisedJudge"),
+    "numeric": _rule("rules.numeric:NumericJudge"),
+    "python": _rule("isolated.python_function:PythonJudge"),
+    "regex": _rule("rules.regex:RegexJudge"),
+    "rouge": _rule("isolated.rouge:RougeJudge"),
+    "rules": JudgeEntry(pairs="pairwise.rules:rules_judge", judges="scorer"),
+    "score": _rule("pointwise.score:ScoreJudge"),
+    "similarity": _rule("isolated.similarity:SimilarityJudge"),
+    "squad": _rule("rules.squad:SquadJudge"),
+    "ter": _rule("isolated.translation:TerJudge"),
+    "weighted": _combination("WeightedJudge"),
+    "word_perplexity": _rule("rules.perplexities:WordPerplexityJudge"),
+}
+"""Winnow's judges by name. A plug-in cannot replace one."""
+
+_OF_PLUGINS = JudgeEntry(models=_MODELS)
+
+
+Placed = tuple[str, JsonObject]
+"""A mapping with its place in the file, such as `judge.models[1]`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JudgeNode:
+    """A judge, with the judges and models within it."""
+
+    place: str
+    """Its place in the file, such as `judge.judges[1]`."""
+    type: str | None
+    """Its name; None if a file gives none, which its reader refuses."""
+    params: JsonView
+    """All that the file says of it, its type among it."""
+    own_models: tuple[Placed, ...] = ()
+    """The models that its own parameters describe."""
+    inner: "tuple[JudgeNode, ...]" = ()
+
+    @property
+    def is_plugin(self) -> bool:
+        """Whether it is none of Winnow's, so that any mapping within it may describe a judge or a model."""
+        return self.type not in JUDGES
+
+    def walk(self) -> "Iterator[JudgeNode]":
+        """This judge and all judges within it."""
+        yield self
+        for each in self.inner:
+            yield from each.walk()
+
+    @property
+    def models(self) -> tuple[JsonObject, ...]:
+        """The models of this judge and of all judges within it, as they are described."""
+        return tuple(given for each in self.walk() for _, given in each.own_models)
+
+    @property
+    def parts(self) -> "tuple[JudgeNode, ...]":
+        """The judges that its score is made of; itself if it is no combination."""
+        if self.type is None or self.is_plugin or not JUDGES[self.type].combines:
+            return (self,)
+        return tuple(part for each in self.inner for part in each.parts)
+
+
+def judge_tree(given: object, place: str = "judge") -> JudgeNode:
+    """The tree of a judge as a spec describes it; what is malformed is left to its reader."""
+    params: JsonView = given if isinstance(given, dict) else {}
+    name = params.get("type")
+    type_ = name if isinstance(name, str) else None
+    entry = JUDGES.get(type_ or "")
+    models = [each for key in (entry or _OF_PLUGINS).models for each in _held(params, key, place)]
+    inner: tuple[JudgeNode, ...] = ()
+    if entry is None:  # by the same convention, judges that it holds may have models
+        for at, each in _held(params, "judges", place):
+            models += [model for node in judge_tree(each, at).walk() for model in node.own_models]
+    elif entry.judges is not None:
+        inner = tuple(judge_tree(each, at) for at, each in _held(params, entry.judges, place))
+    return JudgeNode(place=place, type=type_, params=params, own_models=tuple(models), inner=inner)
+
+
+def _held(params: JsonView, key: str, place: str) -> Iterator[Placed]:
+    """The mappings that a parameter holds, each with its place: a list of them if its name is a plural."""
+    value = params.get(key)
+    if not key.endswith("s"):
+        if isinstance(value, dict):
+            yield f"{place}.{key}", value
+        return
+    for index, each in enumerate(value if isinstance(value, list | tuple) else ()):
+        if isinstance(each, dict):
+            yield f"{place}.{key}[{index}]", each
+
+
+def judge_trees(spec: JsonView) -> Iterator[JudgeNode]:
+    """The trees of a stored spec's judge and of those of its metrics."""
+    yield judge_tree(spec.get("judge"))
+    for index, metric in enumerate(spec.get("metrics") or ()):
+        yield judge_tree(metric["judge"], f"metrics[{index}].judge")
+
+
+def model_name(model: JsonView) -> str:
+    """The name of a judge's model; `judge_id` and `name` stand for each other if only one is given."""
+    return str(model.get("name", model.get("judge_id")))
+
+
+def judge_place(judge: str, model: JsonView) -> str:
+    """The place of a model of a judge, by which records of it are kept; `judge` is the judge's place."""
+    return f"{judge}.{model.get('judge_id', model.get('name'))}"
+
+
+def metric_place(name: object) -> str:
+    """The place of the judge of a metric, by which records of its models are kept."""
+    return f"metrics.{name}"
+
+
+def judging_models(spec: JsonView) -> Iterator[Placed]:
+    """The models of a stored spec's judge and of those of its metrics, by `judge_place`."""
+    judges = [("judge", spec.get("judge"))]
+    judges += [(metric_place(each["name"]), each["judge"]) for each in spec.get("metrics") or ()]
+    for place, judge in judges:
+        for model in judge_tree(judge).models:
+            yield judge_place(place, model), model
+
+
+def judging_fingerprints(identity: JsonView) -> JsonObject:
+    """The fingerprints of the weights of these models, by model name, as a campaign's identity has them."""
+    of_judge = (identity.get("judge_identity") or {}).get("fingerprints", {})
+    return {**identity.get("metric_fingerprints", {}), **of_judge}
+
+
+def scored_by(judge: object) -> tuple[str, ...]:
+    """The models that score outputs for a judge of single outputs, or choose among them, by name.
+
+    Of a plug-in those that its parameters `model` or `models` describe, as those of Winnow's judges do.
+    """
+    models = judge_tree(judge).models
+    return tuple(dict.fromkeys(str(each.get("judge_id", each.get("name"))) for each in models))
+
+
+def is_human(spec: JsonView) -> bool:
+    """Whether people judge a stored campaign, by its spec."""
+    return judge_tree(spec.get("judge")).type == HUMAN
