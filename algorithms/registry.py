@@ -87,6 +87,10 @@ BASELINES = frozenset(
 )  # fmt: skip
 """Those that papers compare their selectors with; they are listed and offered only on request."""
 
+RULES_VERSION = "1"
+"""Raise it whenever one of these selectors decides otherwise on outcomes that it could have been told before:
+`winnow db check` makes stored decisions again where they were made by rules of the same version."""
+
 SIZES = ("n_arms", "n_examples")
 TYPE_NAMES = {int: "an integer", float: "a number", str: "a string", bool: "true or false", NoneType: "None"}
 
@@ -198,6 +202,11 @@ def looks_ahead(name: str) -> bool:
     Raises like `create_selector`.
     """
     return hasattr(_load(name)[0], "take_up")
+
+
+def rules_version(name: str) -> str | None:
+    """The version of the rules by which a selector of ours decides; None for any other one."""
+    return RULES_VERSION if any(name in names for names in SELECTORS.values()) else None
 
 
 def third_party(name: str) -> EntryPoint | None:

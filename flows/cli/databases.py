@@ -13,6 +13,7 @@ from winnow.storage.text import url_in_home
 from winnow.tasks.errors import SpecError
 
 if TYPE_CHECKING:
+    from winnow.tasks.queries.check.decisions import DecisionFinding
     from winnow.tasks.queries.check.texts import Finding
 
 app = typer.Typer(
@@ -39,38 +40,54 @@ def upgrade(storage: Storage = DEFAULT_STORAGE) -> None:
 
 @app.command()
 def check(storage: Storage = DEFAULT_STORAGE) -> None:
-    """Check that a database is sound: its file, its references, and every comparison's texts.
+    """Check that a database is sound: its file, its references, every comparison's texts, every decision.
 
     The prompts of each comparison are rendered again from its candidates and its example, and those of each
     call of a judge from the answers that the judge was shown; both are compared with the stored texts. The
-    exit code is 1 where something is wrong, or could not be checked.
+    last decision of each campaign is made again from its stored outcomes, if this Winnow's selectors decide
+    by the same rules. The exit code is 1 if something is wrong, or could not be checked.
     """
     from winnow.flows.reports.open_readonly import reading
-    from winnow.storage.admin.check import problems
+    from winnow.storage.admin.check import UNREADABLE, problems, unreadable
     from winnow.storage.admin.stored_values import uncovered_rounds, unreadable_values
     from winnow.storage.engine.database import shown_url
+    from winnow.tasks.queries.check.decisions import decision_findings
     from winnow.tasks.queries.check.texts import findings
     from winnow.tasks.text.phrases import count_of
 
-    wrong, unchecked = 0, Unchecked()
+    wrong, unchecked, older = 0, Unchecked(), list[str]()
     with reading(storage) as session:
-        unreadable = unreadable_values(session)
-        for problem in unreadable or problems(session):
+        values = unreadable_values(session)
+        for problem in values or problems(session):
             wrong += 1
             print(problem)
-        uncovered = 0 if unreadable else uncovered_rounds(session)
-        for finding in () if unreadable else findings(session):
-            if finding.is_wrong:
+        uncovered = 0 if values else uncovered_rounds(session)
+        try:
+            for finding in () if values else findings(session):
+                if finding.is_wrong:
+                    wrong += 1
+                    print(finding)
+                else:
+                    unchecked.add(finding)
+        except UNREADABLE as error:
+            wrong += 1
+            print(unreadable(error))
+        for decided in () if values else decision_findings(session):
+            if decided.is_wrong:
                 wrong += 1
-                print(finding)
+                print(decided)
+            elif decided.is_older:
+                older.append(str(decided))
             else:
-                unchecked.add(finding)
+                unchecked.add_decision(decided)
     for line in unchecked.lines():
         print(line)
-    if unreadable:
+    if values:
         print("as long as values cannot be read, nothing else is checked")
     if uncovered:
         print(f"not covered: {count_of(uncovered, 'round')} that an older Winnow stored without digests")
+    for line in older:
+        print(f"not covered, as an older Winnow began it: {line}")
     if wrong:
         were = "was" if wrong == 1 else "were"
         print(f"{shown_url(storage)} is not sound: {count_of(wrong, 'problem')} {were} found{COUNTED}")
@@ -86,12 +103,13 @@ COUNTED = " (rounds and positions are counted from 1, and from 0 in views such a
 
 
 class Unchecked:
-    """Counts the comparisons that could not be checked, and keeps one reason per campaign."""
+    """Counts what could not be checked, and keeps a reason per campaign for its comparisons, and decision."""
 
     def __init__(self) -> None:
         self.count = 0
         self._counts: Counter[str] = Counter()
         self._reasons: dict[str, str] = {}
+        self._decisions: list[str] = []
         self._last: tuple[str, int, int] | None = None
 
     def add(self, finding: "Finding") -> None:
@@ -104,12 +122,17 @@ class Unchecked:
         self._counts[finding.campaign] += 1
         self._reasons.setdefault(finding.campaign, str(finding))
 
+    def add_decision(self, finding: "DecisionFinding") -> None:
+        """Count the decision of a finding."""
+        self.count += 1
+        self._decisions.append(str(finding))
+
     def lines(self) -> list[str]:
-        """A line for each campaign."""
+        """A line for the comparisons of each campaign, and one for each decision."""
         return [
             f"campaign '{name}': {count:,} comparisons could not be checked; the first: {self._reasons[name]}"
             for name, count in self._counts.items()
-        ]
+        ] + self._decisions
 
 
 @app.command()

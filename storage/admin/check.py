@@ -8,38 +8,68 @@ from winnow.storage.admin.stored_values import changed_rows
 from winnow.storage.models import Comparison, Decision, Round, Standing, table_of
 from winnow.storage.records.candidates.standings import PARTS
 
+UNREADABLE = (
+    ArithmeticError,
+    AssertionError,
+    AttributeError,
+    LookupError,
+    RecursionError,
+    TypeError,
+    ValueError,
+)
+"""Errors of code that reads stored values which are not as Winnow stored them."""
+
 
 def problems(session: Session) -> list[str]:
     """The problems of the database, one sentence each, rounds counted from 1; empty when it is sound."""
     found: list[str] = []
-    if session.get_bind().dialect.name == "sqlite":
-        found += [
-            f"SQLite: {line}" for line in session.scalars(text("PRAGMA integrity_check")) if line != "ok"
-        ]
-        found += [
+    for check in (
+        _broken_file,
+        _unlike_their_plans,
+        _told_early,
+        _wrong_changes,
+        _unlike_their_best,
+        changed_rows,
+        wrong_tallies,
+    ):
+        try:
+            found += check(session)
+        except UNREADABLE as error:
+            found.append(unreadable(error))
+    return found
+
+
+def unreadable(error: Exception) -> str:
+    """The sentence for stored values by which code that reads them failed."""
+    return f"what is stored is not what Winnow stores, which ends a check ({type(error).__name__}: {error})"
+
+
+def _broken_file(session: Session) -> list[str]:
+    if session.get_bind().dialect.name != "sqlite":
+        return []
+    return [
+        *(f"SQLite: {line}" for line in session.scalars(text("PRAGMA integrity_check")) if line != "ok"),
+        *(
             f"a row of {table} refers to a row of {parent} that is not there"
             for table, _, parent, _ in session.execute(text("PRAGMA foreign_key_check"))
-        ]
+        ),
+    ]
+
+
+def _unlike_their_plans(session: Session) -> list[str]:
+    """Rounds that were decided with another number of comparisons than planned."""
     counted = (
         select(Round.id, Round.number, Round.campaign_id, Round.examples, func.count(Comparison.id))
         .join(Decision, Decision.round_id == Round.id)
         .outerjoin(Comparison, Comparison.round_id == Round.id)
         .group_by(Round.id)
     )
-    for _, number, campaign_id, examples, stored in session.execute(counted):
-        if stored != len(examples):
-            found.append(
-                f"round {number + 1} of campaign {campaign_id} was planned with {len(examples)} comparisons "
-                f"and decided with {stored}"
-            )
-    return (
-        found
-        + _told_early(session)
-        + _wrong_changes(session)
-        + _unlike_their_best(session)
-        + changed_rows(session)
-        + wrong_tallies(session)
-    )
+    return [
+        f"round {number + 1} of campaign {campaign_id} was planned with {len(examples)} comparisons "
+        f"and decided with {stored}"
+        for _, number, campaign_id, examples, stored in session.execute(counted)
+        if stored != len(examples)
+    ]
 
 
 def _told_early(session: Session) -> list[str]:

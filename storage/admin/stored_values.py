@@ -70,11 +70,15 @@ def _schema_problems(driver: sqlite3.Connection) -> list[str]:
     return []
 
 
+class _Text(bytes):
+    """The bytes of a stored text, told apart from a stored BLOB."""
+
+
 @contextmanager
 def _as_bytes(driver: sqlite3.Connection) -> Iterator[None]:
-    """Have texts come as bytes: what is no UTF-8 would end the whole query."""
+    """Read texts as `_Text`, without decoding: what is no UTF-8 would end the whole query."""
     before = driver.text_factory
-    driver.text_factory = bytes
+    driver.text_factory = _Text
     try:
         yield
     finally:
@@ -100,12 +104,18 @@ def _reader(type_: object) -> Callable[[Any], object]:
         return lambda value: _of(value, int)
     if isinstance(kind, Float):
         return lambda value: _of(value, int, float)
-    return (lambda value: _of(value, bytes)) if isinstance(kind, LargeBinary) else _text
+    return _blob if isinstance(kind, LargeBinary) else _text
 
 
 def _text(value: object) -> str:
-    text: bytes = _of(value, bytes)
+    text: bytes = _of(value, _Text)
     return text.decode("utf-8")
+
+
+def _blob(value: object) -> bytes:
+    if type(value) is not bytes:
+        raise TypeError(type(value).__name__)
+    return value
 
 
 def _of(value: Any, *types: type) -> Any:  # noqa: ANN401 -- a value of any column

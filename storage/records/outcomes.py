@@ -88,6 +88,18 @@ def latest_decision(
         campaign_id: The campaign.
         until: The latest moment of the decision, or the number of its round; None for any.
     """
+    stored = decision_as_stored(session, campaign_id, until)
+    if stored is None:
+        return None
+    found, objective = stored
+    is_final = not (found.n_joined or (found.stop and unfinished_rounds(session, campaign_id)))
+    return found if objective == "route" or is_final else _opened_again(found)
+
+
+def decision_as_stored(
+    session: Session, campaign_id: int, until: dt.datetime | int | None = None
+) -> tuple[DecisionRecord, str] | None:
+    """The same decision as it was made, and the objective of its campaign; None before the first round."""
     in_time: ColumnElement[bool]
     if isinstance(until, int):
         in_time = Round.number <= until
@@ -117,9 +129,7 @@ def latest_decision(
         n_joined=n_joined,
         **said,
     )
-    if objective == "route" or not (n_joined or (found.stop and unfinished_rounds(session, campaign_id))):
-        return found
-    return _opened_again(found)
+    return found, objective
 
 
 def latest_decision_ids(session: Session) -> dict[int, int]:

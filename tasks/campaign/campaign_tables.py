@@ -65,19 +65,24 @@ def load_ended_table(source: str, storage: str, learner: str | None = None) -> S
     if not source.startswith(CAMPAIGN):
         return _with_scores(read_table(source, "scores"))
     with reading(storage) as session:
-        campaign = _best_mean(session, source.removeprefix(CAMPAIGN))
-        begun = None if learner is None else campaign_records.find_campaign(session, learner)
-        if begun is not None:
-            last_rounds = begun.spec.get(LAST_ROUNDS, {})
-            until = last_rounds.get(source, begun.created_at)
-            if outcome_records.latest_decision(session, campaign.id, until):
-                table = _with_scores(_campaign_table(session, campaign, storage, until))
-                return table if source in last_rounds else replace(table, last_round=None)
-        decision = outcome_records.latest_decision(session, campaign.id)
-        if not has_ended(session, campaign, decision):
-            remedy = f"end it first: winnow resume {campaign.name} {storage_option(storage)}"
-            raise ScoreTableError(f"campaign '{campaign.name}' is not finished; {remedy}")
-        return _with_scores(_campaign_table(session, campaign, storage))
+        return ended_table(session, source, storage, learner)
+
+
+def ended_table(session: Session, source: str, storage: str, learner: str | None = None) -> ScoreTable:
+    """The table of an ended campaign, `campaign:NAME`; see `load_ended_table`."""
+    campaign = _best_mean(session, source.removeprefix(CAMPAIGN))
+    begun = None if learner is None else campaign_records.find_campaign(session, learner)
+    if begun is not None:
+        last_rounds = begun.spec.get(LAST_ROUNDS, {})
+        until = last_rounds.get(source, begun.created_at)
+        if outcome_records.latest_decision(session, campaign.id, until):
+            table = _with_scores(_campaign_table(session, campaign, storage, until))
+            return table if source in last_rounds else replace(table, last_round=None)
+    decision = outcome_records.latest_decision(session, campaign.id)
+    if not has_ended(session, campaign, decision):
+        remedy = f"end it first: winnow resume {campaign.name} {storage_option(storage)}"
+        raise ScoreTableError(f"campaign '{campaign.name}' is not finished; {remedy}")
+    return _with_scores(_campaign_table(session, campaign, storage))
 
 
 def _best_mean(session: Session, name: str) -> CampaignRecord:

@@ -56,13 +56,18 @@ def load_history(
             table = load_ended_table(source, storage, learner)
         except SpecError as error:
             raise SpecError(error.message, path) from error
-        rows.append(_aligned(table, dataset, path))
+        rows.append(aligned(table, dataset, path))
         if table.last_round is not None:
             last_rounds[source] = table.last_round
     return EarlierScores(np.concatenate(rows), last_rounds)
 
 
-def _aligned(table: ScoreTable, dataset: Dataset, path: str) -> FloatArray:
+def aligned(table: ScoreTable, dataset: Dataset, path: str) -> FloatArray:
+    """The scores of a table on the examples of a dataset, shape (M, n).
+
+    Raises:
+        SpecError: If they share no example.
+    """
     keys = [example.key for example in dataset.examples]
     if table.examples is None:
         if table.scores.shape[1] != len(keys):

@@ -36,6 +36,11 @@ class Names(NamedTuple):
     guardrail: str | None
     sampling: str | None
 
+    @property
+    def joined(self) -> str:
+        """The candidate's name."""
+        return "/".join(name for name in self if name is not None)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Candidate:
@@ -54,7 +59,7 @@ class Candidate:
     @property
     def name(self) -> str:
         """The names of its choices, joined."""
-        return "/".join(name for name in self.names if name is not None)
+        return self.names.joined
 
     @property
     def choices(self) -> dict[str, str]:
@@ -168,11 +173,28 @@ def build_candidates(spec: CampaignSpec, dataset: Dataset, *, is_allowed: bool =
         for guardrail, guardrail_template in guardrails or NO_GUARDRAIL
         for config, merged in _generate_configs(spec, model)
     ]
-    candidates = [each for each in candidates if not any(_matches(rule, each) for rule in spec.exclude)]
+    candidates = [each for each in candidates if not any(_matches(rule, each.names) for rule in spec.exclude)]
     _refuse_too_few(spec, candidates)
     _refuse_chats_without_chat(spec, candidates)
     _refuse_open_chats(spec, candidates)
     return candidates
+
+
+def candidate_names(spec: CampaignSpec) -> list[Names]:
+    """The choices of each candidate, in the order of `build_candidates`, without reading what they name."""
+    found = [
+        Names(
+            model.name,
+            None if model.provider == FUNCTION else prompt.name,
+            None if guardrail is None else guardrail.name,
+            None if config is None else config.name,
+        )
+        for model in spec.models
+        for prompt in spec.prompts
+        for guardrail in spec.guardrails or (None,)
+        for config in spec.generate_configs or (None,)
+    ]
+    return [each for each in found if not any(_matches(rule, each) for rule in spec.exclude)]
 
 
 def _refuse_too_few(spec: CampaignSpec, candidates: Sequence[Candidate]) -> None:
@@ -268,9 +290,9 @@ def _place_of(spec: CampaignSpec, model: ModelSpec, named: NamedGenerateConfig |
     return f"models[{spec.models.index(model)}].generate_config.{key}"
 
 
-def _matches(rule: Exclusion, candidate: Candidate) -> bool:
+def _matches(rule: Exclusion, names: Names) -> bool:
     wanted = Names(rule.model, rule.prompt, rule.guardrail, rule.generate_config)
-    return all(each in (None, name) for each, name in zip(wanted, candidate.names, strict=True))
+    return all(each in (None, name) for each, name in zip(wanted, names, strict=True))
 
 
 def _refuse_idle_exclusions(spec: CampaignSpec) -> None:

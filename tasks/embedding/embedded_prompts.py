@@ -1,7 +1,7 @@
 """The texts that are embedded of a campaign's prompts, and the model that embeds them."""
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 
@@ -31,7 +31,7 @@ def stored_vectors(database: Database, embedder: Embedder, texts: Sequence[str])
         WinnowError: If a text cannot be embedded; the groups before it stay.
     """
     name = sha256(embedder.identity)
-    digests = [hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest() for text in texts]
+    digests = list(map(digest_of, texts))
     with database.reading() as session:
         known = generations.vectors(session, name, digests)
     missing = {digest: text for digest, text in zip(digests, texts, strict=True) if digest not in known}
@@ -42,7 +42,17 @@ def stored_vectors(database: Database, embedder: Embedder, texts: Sequence[str])
             with database.writing() as session:
                 generations.add_vectors(session, name, new)
                 known |= generations.vectors(session, name, list(new))
-    return np.array([np.frombuffer(known[digest], dtype="<f4") for digest in digests]).astype(np.float64)
+    return as_rows(known[digest] for digest in digests)
+
+
+def digest_of(text: str) -> str:
+    """The digest by which a text's vector is stored."""
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def as_rows(vectors: Iterable[bytes]) -> FloatArray:
+    """Stored vectors as they are computed with, shape (n, d)."""
+    return np.array([np.frombuffer(each, dtype="<f4") for each in vectors]).astype(np.float64)
 
 
 def _embedded(embedder: Embedder, texts: list[str]) -> np.ndarray:

@@ -10,11 +10,12 @@ import numpy as np
 from winnow.algorithms.claims import ArmStatus
 from winnow.algorithms.decision import Bets, Decision, Differences
 from winnow.algorithms.errors import ImpossibleState
+from winnow.algorithms.protocols import Selector
 from winnow.algorithms.state.arrays import FloatArray
 from winnow.storage.records import generations as generation_records
 from winnow.storage.records import outcomes as outcome_records
 from winnow.storage.records.leases import writing_under
-from winnow.storage.records.values import NewComparison, NewDecision, RoundRecord
+from winnow.storage.records.values import CampaignRecord, NewComparison, NewDecision, RoundRecord
 from winnow.tasks.campaign.canaries.asking import repeat_references
 from winnow.tasks.campaign.lease import now
 from winnow.tasks.campaign.replicates import arms_and_examples
@@ -29,8 +30,6 @@ def decide_round(
 ) -> Decision:
     """Tell the selector a round's outcomes, in planned order, and ask what it believes.
 
-    Of a gate nobody is the best: its selector ranks candidates to go on, and claims nothing of who leads.
-
     Raises:
         ContradictoryState: If what it believes cannot be true of any scores.
     """
@@ -44,12 +43,20 @@ def decide_round(
     outcomes = checked.outcomes([each.outcome for each in comparisons], losses, metrics)
     campaign.tell(round_, outcomes, sum(each.is_answered for each in comparisons))
     try:
-        decision = campaign.selector.decision()
+        return believed(campaign.selector, campaign.record)
     except ImpossibleState as error:
         raise ContradictoryState(campaign.record.name, round_.number + 1, str(error)) from error
-    if traits_of(campaign.record.objective).compares_pairs:
+
+
+def believed(selector: Selector, record: CampaignRecord) -> Decision:
+    """The decision of a campaign's selector, as the campaign takes it.
+
+    Of a gate nobody is the best: its selector ranks candidates to go on, and claims nothing of who leads.
+    """
+    decision = selector.decision()
+    if traits_of(record.objective).compares_pairs:
         decision = _with_opponents(decision)
-    is_gate = baseline_name(campaign.record.spec["selector"]) is not None
+    is_gate = baseline_name(record.spec["selector"]) is not None
     return replace(decision, best=None) if is_gate else decision
 
 
@@ -83,7 +90,7 @@ def record_round(
         LeaseLost: If another process took the campaign over; nothing is stored.
         TextsLost: If a text that the round uses is not the one it was any more; nothing is stored.
     """
-    decided, in_use = _new_decision(campaign, decision), campaign.texts_in_use.get(round_.id, {})
+    decided, in_use = as_record(decision, campaign.candidate_ids), campaign.texts_in_use.get(round_.id, {})
     with writing_under(campaign.database, campaign.lease) as session:
         generation_records.require_texts(session, in_use)
         if campaign.n_in_flight > 1:
@@ -98,9 +105,10 @@ def record_round(
     repeat_references(campaign)
 
 
-def _new_decision(campaign: CampaignSession, decision: Decision) -> NewDecision:
+def as_record(decision: Decision, candidate_ids: Sequence[int]) -> NewDecision:
+    """A decision as it is stored, with the ids of the candidates by arm."""
     return NewDecision(
-        best_candidate_id=None if decision.best is None else campaign.candidate_ids[decision.best],
+        best_candidate_id=None if decision.best is None else candidate_ids[decision.best],
         estimates=_known(decision.estimates),
         lower=_known(decision.lower),
         upper=_known(decision.upper),

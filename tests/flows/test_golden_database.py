@@ -39,6 +39,7 @@ def gone_on(plain_runs, tmp_path_factory):
 def test_it_opens_and_is_sound(gone_on):
     folder, _, _, checked, _ = gone_on
     assert checked.returncode == 0, checked.stdout + checked.stderr
+    assert "the last decision" not in checked.stdout
     listed = json.loads(winnow(folder, "status", *STORAGE, "--json").stdout)
     assert {each["name"] for each in listed} == set(CAMPAIGNS)
 
@@ -62,6 +63,7 @@ def test_it_is_sound_when_all_have_gone_on_and_each_is_reported(gone_on):
     folder, _, _, _, _ = gone_on
     checked = winnow(folder, "db", "check", *STORAGE)
     assert checked.returncode == 0, checked.stdout + checked.stderr
+    assert "the last decision" not in checked.stdout
     for name in CAMPAIGNS:
         reported = winnow(folder, "report", name, *STORAGE)
         assert reported.returncode in (0, 3), reported.stderr

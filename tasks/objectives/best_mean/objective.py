@@ -59,7 +59,7 @@ class BestMean(ScoredCampaign):
             groups=check_groups(spec, dataset.examples),
             constraints=check_constraints(spec),
             history=load_history(spec.history, spec.storage, dataset, spec.name),
-            split=_split(spec, dataset),
+            split=check_split(spec, dataset),
             baseline=check_baseline(spec, candidates),
             costs=check_costs(spec, candidates),
         )
@@ -150,7 +150,12 @@ class BestMean(ScoredCampaign):
         return self.groups.words(self.spec.groups.by)
 
 
-def _split(spec: CampaignSpec, dataset: Dataset) -> Split | None:
+def check_split(spec: CampaignSpec, dataset: Dataset) -> Split | None:
+    """The examples that are held out and the others; None where none are held out.
+
+    Raises:
+        SpecError: If the selector has no use for it, or the budget no room.
+    """
     if spec.holdout is None:
         return None
     if spec.selector.name == GATE:
