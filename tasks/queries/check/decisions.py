@@ -37,8 +37,8 @@ from winnow.tasks.data.sandboxed_templates import compile_template, render
 from winnow.tasks.data.score_tables import CAMPAIGN
 from winnow.tasks.embedding.embedded_prompts import GivenVectors, as_rows, digest_of
 from winnow.tasks.errors import WinnowError
-from winnow.tasks.judges.pairwise.protocol import PairJudge
-from winnow.tasks.judges.protocol import Judge
+from winnow.tasks.judges.pairwise.protocol import Duel
+from winnow.tasks.judges.protocol import Judge, Sample
 from winnow.tasks.objectives.best_duel.objective import DETERMINISTIC, BestDuel
 from winnow.tasks.objectives.best_mean.constraints import check_constraints
 from winnow.tasks.objectives.best_mean.groups import check_groups
@@ -144,7 +144,7 @@ def _resolved(session: Session, campaign: CampaignRecord, dataset: Dataset) -> R
                 dataset=dataset,
                 candidates=candidates,
                 first_rounds=first_rounds,
-                judge=cast(Judge, None),
+                judge=cast(Judge[Sample], None),
                 groups=check_groups(spec, dataset.examples),
                 constraints=check_constraints(spec),
                 history=_history(session, campaign, spec, dataset),
@@ -159,7 +159,7 @@ def _resolved(session: Session, campaign: CampaignRecord, dataset: Dataset) -> R
                 dataset=dataset,
                 candidates=candidates,
                 first_rounds=first_rounds,
-                judge=cast(PairJudge, judge),
+                judge=cast(Judge[Duel], judge),
             )
         case "certify":
             section = certify_section(spec)
@@ -180,17 +180,17 @@ def _resolved(session: Session, campaign: CampaignRecord, dataset: Dataset) -> R
                 dataset=dataset,
                 candidates=candidates,
                 first_rounds=first_rounds,
-                judge=cast(Judge, None),
+                judge=cast(Judge[Sample], None),
                 certification=certification,
             )
-        case "route":
+        case _:  # "route"
             contexts = _contexts(session, campaign, spec, dataset)
             return Route(
                 spec=spec,
                 dataset=dataset,
                 candidates=candidates,
                 first_rounds=first_rounds,
-                judge=cast(Judge, None),
+                judge=cast(Judge[Sample], None),
                 embedding=GivenVectors(vectors={}, dim=contexts.shape[1]),
                 contexts=contexts,
             )
