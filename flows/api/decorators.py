@@ -4,7 +4,7 @@ They last as long as the program: what is to be found by the command line too is
 """
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from contextlib import suppress
 from typing import Protocol, TypeVar, overload
 
@@ -176,7 +176,7 @@ def _decorated(
     plugin: Plugin | str | None,
     kind: str,
     group: str,
-    built_in: "set[str] | dict[str, str]",
+    built_in: Container[str],
     factory: Callable[[Callable[..., object]], Callable[..., object]],
 ) -> Plugin | Decorator:
     def decorate(found: Named) -> Named:

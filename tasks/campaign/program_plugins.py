@@ -78,12 +78,13 @@ def _ours(decorator: str) -> Collection[str]:
         from winnow.algorithms.registry import SELECTORS  # it imports numpy
 
         return {name for names in SELECTORS.values() for name in names}
-    return {
+    ours: dict[str, Collection[str]] = {
         "engine": PROVIDERS,
         "judge": judges.BUILT_IN,
         "pair_judge": judges.PAIRS,
         "embedder": BUILT_IN_EMBEDDERS,
-    }[decorator]
+    }
+    return ours[decorator]
 
 
 def _names(campaign: CampaignRecord) -> Iterator[tuple[str, object, str]]:

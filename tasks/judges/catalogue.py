@@ -4,9 +4,9 @@ A judge is built by a callable whose keyword parameters are typed: their annotat
 hold, and the first line of its docstring says what it does. A judge's module is imported when that judge
 is asked for, not before.
 
-A campaign's verdicts must all come from one and the same judge. So the module of a built-in judge says in
-`VERSION` which it is, and whoever changes a verdict raises it: a table of verdicts in the tests sees to that.
-What the judge of another package is, its source files say.
+A campaign's verdicts must all come from one and the same judge. So a built-in judge has a version, which is
+raised when a verdict changes: a table of verdicts in the tests sees to that. A judge of another package is
+known by its source files.
 """
 
 import inspect
@@ -26,6 +26,7 @@ from winnow.tasks.judges.isolated.libraries import versions
 from winnow.tasks.judges.protocol import Scale
 from winnow.tasks.plugins.entry_points import Plugin, PluginFailed, calling, parameters_of
 from winnow.tasks.plugins.source_code import code_digests
+from winnow.tasks.spec.judge_tree import Maker
 
 Factory = Callable[..., Any]
 """Makes a judge of its parameters."""
@@ -65,7 +66,7 @@ class Catalogue:
     Args:
         kind: The word for an entry in messages.
         group: The entry point group. An entry cannot replace a built-in judge.
-        built_in: Name -> "module:callable".
+        built_in: What makes each judge, by name.
         guard: Makes a plug-in's judge one whose exceptions name it.
         common: Parameters of every judge, which the caller takes off before it calls `create`.
     """
@@ -75,7 +76,7 @@ class Catalogue:
         kind: str,
         *,
         group: str,
-        built_in: Mapping[str, str],
+        built_in: Mapping[str, Maker],
         guard: Callable[[Plugin, Any], object],
         common: Sequence[JudgeParameter] = (),
     ) -> None:
@@ -115,9 +116,9 @@ class Catalogue:
             JudgeError: If there is no such judge, or it or code that it runs cannot be found.
         """
         factory = self._factory(name)
-        if location := self._built_in.get(name):
+        if maker := self._built_in.get(name):
             return {
-                "version": import_module(location.partition(":")[0]).VERSION,
+                "version": maker.version,
                 **({"libraries": versions(factory.libraries)} if hasattr(factory, "libraries") else {}),
                 **(factory.code(**params) if hasattr(factory, "code") else {}),
             }
@@ -150,9 +151,9 @@ class Catalogue:
         return plugins(self._group)
 
     def _factory(self, name: str) -> Factory:
-        if location := self._built_in.get(name):
-            module, _, attribute = location.partition(":")
-            factory: Factory = getattr(import_module(module), attribute)
+        if maker := self._built_in.get(name):
+            module, _, attribute = maker.location.partition(":")
+            factory: Factory = getattr(import_module(f"winnow.tasks.judges.{module}"), attribute)
             return factory
         entry = self._installed().get(name)
         if entry is None:

@@ -28,9 +28,6 @@ from winnow.tasks.judges.asking.calls import JudgeCall, Replies
 from winnow.tasks.judges.options import ANSWERLESS
 from winnow.tasks.judges.protocol import BEST_OF, SHARE, Judge, Sample, Scale, Verdict
 
-VERSION = 1
-"""Raised when a verdict can change; see `tasks.judges.catalogue`."""
-
 PART_UNSCORED = "part_unscored"
 NOT_ASKED = Verdict.unscored("not_asked")
 """The verdict of a part that is not needed: the others have settled the score."""

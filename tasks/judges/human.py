@@ -17,9 +17,6 @@ from winnow.tasks.judges.asking.calls import PresentationOrder
 from winnow.tasks.judges.protocol import SAME_ANSWER, SIDES, Duel, Judge, Sample, Scale, SubjectT, Verdict
 from winnow.tasks.text.canonical_json import sha256
 
-VERSION = 1
-"""Raised when a verdict can change; see `tasks.judges.catalogue`."""
-
 MOST_LEVELS = 9
 """One for each key from 1 to 9."""
 

@@ -18,7 +18,7 @@ from winnow.tasks.text.patterns import last_answer
 
 NO_ANSWER_VERSION = 1
 EXTRACT_VERSION = 1
-"""Raised when a verdict can change; see `tasks.judges.catalogue`."""
+"""Raised when a verdict can change; see `tasks.spec.judge_tree`."""
 
 NoAnswer = Literal["wrong", "unscored"]
 

@@ -7,7 +7,6 @@ typed and which returns a judge. A built-in judge cannot be replaced, and the pa
 """
 
 from dataclasses import replace
-from importlib import import_module
 
 import regex
 
@@ -26,11 +25,9 @@ PAIR_GROUP = "winnow.pair_judges"
 EXTRACT = "extract"
 NO_ANSWER = "no_answer"
 
-BUILT_IN = {name: f"winnow.tasks.judges.{each.outputs}" for name, each in JUDGES.items() if each.outputs}
-"""Judges of outputs: name -> "module:class"."""
-
-PAIRS = {name: f"winnow.tasks.judges.{each.pairs}" for name, each in JUDGES.items() if each.pairs}
-"""The same of judges of pairs."""
+BUILT_IN = {name: each.outputs for name, each in JUDGES.items() if each.outputs is not None}
+PAIRS = {name: each.pairs for name, each in JUDGES.items() if each.pairs is not None}
+"""What makes Winnow's judges of outputs, and of pairs, by name."""
 
 _CATALOGUE = Catalogue(
     "judge",
@@ -61,19 +58,6 @@ def describe(name: str) -> JudgeDescription:
         return described
     own = [each for each in described.parameters if each.name not in (EXTRACT, NO_ANSWER)]
     return replace(described, parameters=tuple(own))
-
-
-def is_plugin(name: str) -> bool:
-    """Whether a judge is none of Winnow's."""
-    return name not in BUILT_IN
-
-
-def version_of(name: str) -> int | None:
-    """The version of one of Winnow's judges; None for others, which have none."""
-    if name not in BUILT_IN:
-        return None
-    version: int = import_module(BUILT_IN[name].partition(":")[0]).VERSION
-    return version
 
 
 def judge_code(type: str, /, **params: object) -> JsonObject:

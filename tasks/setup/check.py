@@ -257,7 +257,7 @@ def _render(candidate: Candidate, example: Example) -> Prompt:
     return candidate.prompt(example.fields, example.key)
 
 
-TRIED = (".judges.rules.", ".judges.isolated.")
+TRIED = ("rules.", "isolated.")
 """Places of the judges for which nothing has to be asked or allowed."""
 NOT_TRIED = ("human", "python")
 
@@ -291,7 +291,8 @@ def without_targets(checked: ResolvedCampaign) -> Sequence[Example]:
     if not isinstance(checked, ScoredCampaign) or traits_of(checked.spec.objective).measures_risk:
         return ()
     name = checked.spec.judge.type
-    if name in NOT_TRIED or not any(place in BUILT_IN.get(name, "") for place in TRIED):
+    maker = BUILT_IN.get(name)
+    if name in NOT_TRIED or maker is None or not maker.location.startswith(TRIED):
         return ()
     lacking = checked.dataset.without_targets
     if not lacking:

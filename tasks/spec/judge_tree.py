@@ -14,13 +14,23 @@ HUMAN = "human"
 """The type of the judge that is no model and no code: people judge."""
 
 
+@dataclass(frozen=True, slots=True)
+class Maker:
+    """What makes a judge of Winnow's."""
+
+    location: str
+    """"module:callable", below `winnow.tasks.judges`."""
+    version: int
+    """Raised when a verdict can change: a campaign goes on with the version that it began with alone."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JudgeEntry:
-    """A judge of Winnow's: what makes it, as "module:callable" below `winnow.tasks.judges`."""
+    """A judge of Winnow's, and which of its parameters hold judges and models."""
 
-    outputs: str | None = None
+    outputs: Maker | None = None
     """Makes the judge of single outputs, where there is one of this name."""
-    pairs: str | None = None
+    pairs: Maker | None = None
     """Makes the judge of pairs of outputs, where there is one of this name."""
     judges: str | None = None
     """The parameter that holds a judge or a list of them."""
@@ -33,51 +43,56 @@ class JudgeEntry:
 _MODELS = ("model", "models")
 
 
-def _rule(location: str) -> JudgeEntry:
-    return JudgeEntry(outputs=location)
+def _rule(location: str, version: int) -> JudgeEntry:
+    return JudgeEntry(outputs=Maker(location, version))
 
 
-def _combination(name: str) -> JudgeEntry:
-    return JudgeEntry(outputs=f"combination:{name}", judges="judges", combines=True)
+def _combination(name: str, version: int) -> JudgeEntry:
+    return JudgeEntry(outputs=Maker(f"combination:{name}", version), judges="judges", combines=True)
 
 
 JUDGES = {
-    "acc": _rule("rules.likelihoods:AccJudge"),
-    "acc_norm": _rule("rules.likelihoods:AccNormJudge"),
-    "all": _combination("AllJudge"),
-    "any": _combination("AnyJudge"),
-    "best-of": _combination("BestOfJudge"),
-    "bits_per_byte": _rule("rules.perplexities:BitsPerByteJudge"),
-    "bleu": _rule("isolated.translation:BleuJudge"),
-    "byte_perplexity": _rule("rules.perplexities:BytePerplexityJudge"),
-    "choice": _rule("rules.choice:ChoiceJudge"),
-    "chrf": _rule("isolated.translation:ChrfJudge"),
-    "code": _rule("code.judge:CodeJudge"),
-    "contains": _rule("rules.contains:ContainsJudge"),
-    "exact": _rule("rules.exact:ExactJudge"),
-    "exact_match": _rule("rules.exact_match:ExactMatchJudge"),
-    "f1": _rule("rules.squad:F1Judge"),
-    "greedy": _rule("rules.likelihoods:GreedyJudge"),
-    HUMAN: JudgeEntry(outputs="human:HumanJudge", pairs="human:HumanPairJudge"),
-    "inspect": _rule("rules.inspect.judge:InspectJudge"),
-    "inspect-graded": JudgeEntry(outputs="pointwise.inspect_graded:inspect_graded_judge", models=("model",)),
-    "json-schema": _rule("isolated.json_schema:JsonSchemaJudge"),
-    "llm": JudgeEntry(
-        outputs="pointwise.llm_params:llm_judge", pairs="pairwise.llm_params:llm_judge", models=_MODELS
+    "acc": _rule("rules.likelihoods:AccJudge", 1),
+    "acc_norm": _rule("rules.likelihoods:AccNormJudge", 1),
+    "all": _combination("AllJudge", 1),
+    "any": _combination("AnyJudge", 1),
+    "best-of": _combination("BestOfJudge", 1),
+    "bits_per_byte": _rule("rules.perplexities:BitsPerByteJudge", 1),
+    "bleu": _rule("isolated.translation:BleuJudge", 1),
+    "byte_perplexity": _rule("rules.perplexities:BytePerplexityJudge", 1),
+    "choice": _rule("rules.choice:ChoiceJudge", 2),
+    "chrf": _rule("isolated.translation:ChrfJudge", 1),
+    "code": _rule("code.judge:CodeJudge", 2),
+    "contains": _rule("rules.contains:ContainsJudge", 1),
+    "exact": _rule("rules.exact:ExactJudge", 1),
+    "exact_match": _rule("rules.exact_match:ExactMatchJudge", 1),
+    "f1": _rule("rules.squad:F1Judge", 1),
+    "greedy": _rule("rules.likelihoods:GreedyJudge", 1),
+    HUMAN: JudgeEntry(outputs=Maker("human:HumanJudge", 1), pairs=Maker("human:HumanPairJudge", 1)),
+    "inspect": _rule("rules.inspect.judge:InspectJudge", 1),
+    "inspect-graded": JudgeEntry(
+        outputs=Maker("pointwise.inspect_graded:inspect_graded_judge", 1),
+        models=("model",),
     ),
-    "math": _rule("isolated.math:MathJudge"),
-    "normalised": _rule("rules.normalised:NormalisedJudge"),
-    "numeric": _rule("rules.numeric:NumericJudge"),
-    "python": _rule("isolated.python_function:PythonJudge"),
-    "regex": _rule("rules.regex:RegexJudge"),
-    "rouge": _rule("isolated.rouge:RougeJudge"),
-    "rules": JudgeEntry(pairs="pairwise.rules:rules_judge", judges="scorer"),
-    "score": _rule("pointwise.score:ScoreJudge"),
-    "similarity": _rule("isolated.similarity:SimilarityJudge"),
-    "squad": _rule("rules.squad:SquadJudge"),
-    "ter": _rule("isolated.translation:TerJudge"),
-    "weighted": _combination("WeightedJudge"),
-    "word_perplexity": _rule("rules.perplexities:WordPerplexityJudge"),
+    "json-schema": _rule("isolated.json_schema:JsonSchemaJudge", 2),
+    "llm": JudgeEntry(
+        outputs=Maker("pointwise.llm_params:llm_judge", 2),
+        pairs=Maker("pairwise.llm_params:llm_judge", 3),
+        models=_MODELS,
+    ),
+    "math": _rule("isolated.math:MathJudge", 2),
+    "normalised": _rule("rules.normalised:NormalisedJudge", 1),
+    "numeric": _rule("rules.numeric:NumericJudge", 2),
+    "python": _rule("isolated.python_function:PythonJudge", 1),
+    "regex": _rule("rules.regex:RegexJudge", 2),
+    "rouge": _rule("isolated.rouge:RougeJudge", 2),
+    "rules": JudgeEntry(pairs=Maker("pairwise.rules:rules_judge", 1), judges="scorer"),
+    "score": _rule("pointwise.score:ScoreJudge", 1),
+    "similarity": _rule("isolated.similarity:SimilarityJudge", 2),
+    "squad": _rule("rules.squad:SquadJudge", 1),
+    "ter": _rule("isolated.translation:TerJudge", 1),
+    "weighted": _combination("WeightedJudge", 1),
+    "word_perplexity": _rule("rules.perplexities:WordPerplexityJudge", 1),
 }
 """Winnow's judges by name. A plug-in cannot replace one."""
 

@@ -19,8 +19,9 @@ from waiting import PATIENCE_S
 
 from winnow.storage.engine.database import open_database
 from winnow.tasks.engines.providers import PROVIDERS
-from winnow.tasks.judges.rules import exact
+from winnow.tasks.judges.registry import BUILT_IN
 from winnow.tasks.setup.rescore import rescoring_campaign
+from winnow.tasks.spec.judge_tree import JUDGES, JudgeEntry, Maker
 
 pytestmark = pytest.mark.usefixtures("plain_runs")
 
@@ -64,7 +65,9 @@ def rescore(folder, judge=SAME, *arguments, name=OLD):
 def test_an_ended_campaign_asks_for_a_rescore_once_its_judge_reads_outputs_differently(ended, monkeypatch):
     storage = ("--storage", f"sqlite:///{ended}/winnow.db")
     assert "reads some outputs differently" not in winnow(ended, "show", OLD, *storage).stdout
-    monkeypatch.setattr(exact, "VERSION", exact.VERSION + 1)
+    newer = Maker(BUILT_IN["exact"].location, BUILT_IN["exact"].version + 1)
+    monkeypatch.setitem(BUILT_IN, "exact", newer)
+    monkeypatch.setitem(JUDGES, "exact", JudgeEntry(outputs=newer))
     told = winnow(ended, "show", OLD, *storage).stdout
     assert f"winnow rescore {OLD} scores its texts anew" in told
     again = winnow(ended, "rescore", OLD, *storage)

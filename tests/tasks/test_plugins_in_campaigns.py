@@ -2,13 +2,14 @@
 
 import os
 import sys
-from importlib import import_module
+from dataclasses import replace
 from shutil import rmtree
 
 import pytest
 from plugins_on_disk import write_plugins
 
 from winnow.algorithms.state import plugin_registry
+from winnow.tasks.judges.registry import BUILT_IN
 from winnow.tasks.setup.identity import IdentityChanged
 from winnow.tasks.setup.load import check_campaign_file
 from winnow.tasks.setup.open_campaign import open_campaign, reopen_campaign
@@ -151,7 +152,7 @@ def test_a_built_in_judge_of_another_version_does_not_go_on_either(campaign_file
     opened = open_campaign(database, check_campaign_file(campaign_file()))
     assert opened.spec["judge_identity"] == {"code": {"version": 1, "options": {"no_answer": 1}}}
     assert opened.spec["selector_code"] is None
-    monkeypatch.setattr(import_module("winnow.tasks.judges.rules.contains"), "VERSION", 2)
+    monkeypatch.setitem(BUILT_IN, "contains", replace(BUILT_IN["contains"], version=2))
     with pytest.raises(
         IdentityChanged, match=r"reads some outputs differently \(version 1 -> 2\)"
     ) as refusal:

@@ -14,7 +14,6 @@ from winnow.storage.records import outcomes as outcome_records
 from winnow.storage.records.campaigns import grow_campaign
 from winnow.storage.records.values import NewCandidate, NewComparison
 from winnow.tasks.campaign.budget import has_ended
-from winnow.tasks.judges.isolated import rouge
 from winnow.tasks.objectives.best_mean.holdout.split import split_examples
 from winnow.tasks.queries.warnings import one_example
 from winnow.tasks.queries.warnings.campaign_warnings import (
@@ -24,6 +23,7 @@ from winnow.tasks.queries.warnings.campaign_warnings import (
 )
 from winnow.tasks.queries.warnings.from_spec import judge_changed
 from winnow.tasks.queries.warnings.one_example import Gap
+from winnow.tasks.spec.judge_tree import JUDGES
 
 NO_END = {"stop": False, "reason": "running"}
 END = {"stop": True, "reason": "exhausted", "status": ["best", "eliminated", "eliminated"]}
@@ -60,7 +60,7 @@ NOW_1 = {"version": 1, "options": {"no_answer": 1}}
     ("judge", "code", "judge_and_versions"),
     [
         ({"type": "rouge"}, {"version": 1}, "rouge reads some outputs differently by now (version 1 when"),
-        ({"type": "rouge"}, {"version": rouge.VERSION}, None),
+        ({"type": "rouge"}, {"version": JUDGES["rouge"].outputs.version}, None),
         (
             {"type": "all", "judges": [{"type": "exact"}, {"type": "any", "judges": [{"type": "code"}]}]},
             {"version": 1, "judges": [NOW_1, {"version": 1, "judges": [{"version": 1}]}]},

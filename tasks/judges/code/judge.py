@@ -22,9 +22,6 @@ from winnow.tasks.judges.code.self_test import escape
 from winnow.tasks.judges.protocol import JUDGE_FAILED, NO_TARGET, Judge, Sample, Scale, Verdict
 from winnow.tasks.plugins.allowed_code import PROGRAMS_OF_MODELS, require_allowed
 
-VERSION = 2
-"""Raised when a verdict can change; see `tasks.judges.catalogue`."""
-
 UNREADABLE_TARGET, NO_ANSWER = "unreadable_target", "no_answer"
 
 

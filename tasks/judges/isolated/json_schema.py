@@ -21,9 +21,6 @@ from winnow.tasks.judges.isolated.libraries import JUDGE_LIMIT, library_judge
 from winnow.tasks.judges.isolated.process import IsolatedJudge
 from winnow.tasks.judges.protocol import RIGHT_OR_WRONG, Judge, Sample, Verdict
 
-VERSION = 2
-"""Raised when a verdict can change; see `tasks.judges.catalogue`."""
-
 _PATH = "judge.schema"
 _TRIALS: tuple[object, ...] = (None, True, 0, "", [], {}, [0], {"a": 0})
 MOST_ANSWER = 1_000

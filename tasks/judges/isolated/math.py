@@ -15,9 +15,6 @@ from winnow.tasks.judges.protocol import RIGHT_OR_WRONG, Judge, Sample, Verdict
 from winnow.tasks.judges.rules.reading import formulas
 from winnow.tasks.judges.rules.reading.typography import as_typed
 
-VERSION = 2
-"""Raised when a verdict can change; see `tasks.judges.catalogue`."""
-
 TargetFormat = Literal["expression", "text"]
 
 _ANCHORS = ("$", "\\boxed", "\\(", "\\[")

@@ -27,9 +27,6 @@ from winnow.tasks.plugins.allowed_code import function_of, require_allowed
 from winnow.tasks.plugins.entry_points import Plugin
 from winnow.tasks.plugins.source_code import file_digests
 
-VERSION = 1
-"""Raised when a verdict can change; see `tasks.judges.catalogue`."""
-
 _PATH = "judge.path"
 
 

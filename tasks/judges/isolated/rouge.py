@@ -9,9 +9,6 @@ from winnow.tasks.judges.isolated.process import IsolatedJudge
 from winnow.tasks.judges.isolated.words import words
 from winnow.tasks.judges.protocol import Judge, Sample, Scale, Verdict
 
-VERSION = 2
-"""Raised when a verdict can change; see `tasks.judges.catalogue`."""
-
 Variant = Literal["rouge1", "rouge2", "rougeL", "rougeLsum"]
 
 

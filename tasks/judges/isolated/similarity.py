@@ -22,9 +22,6 @@ from winnow.tasks.plugins.entry_points import Plugin, PluginFailed
 from winnow.tasks.spec.sections.embedder import BUILT_IN_EMBEDDERS, EmbedderSpec
 from winnow.tasks.spec.spec_model import JsonScalar
 
-VERSION = 2
-"""Raised when a verdict can change; see `tasks.judges.catalogue`."""
-
 DIGITS = 4
 """Decimal places of a cosine: the last digits of a vector depend on the processor."""
 

@@ -16,9 +16,6 @@ from winnow.tasks.judges.isolated.process import IsolatedJudge
 from winnow.tasks.judges.isolated.words import HELPFUL_SHARE, LEAST_SHARE, leaves
 from winnow.tasks.judges.protocol import PERCENT, Judge, Sample, Scale, Verdict
 
-VERSION = 1
-"""Raised when a verdict can change; see `tasks.judges.catalogue`."""
-
 
 @dataclass(frozen=True, kw_only=True)
 class _SentenceMetric(Judge[Sample]):

@@ -22,9 +22,6 @@ from winnow.tasks.judges.pairwise.verdicts import (
 from winnow.tasks.judges.protocol import Duel
 from winnow.tasks.spec.sections.generate_config import GenerateConfig
 
-VERSION = 3
-"""Raised when a verdict can change; see `tasks.judges.catalogue`."""
-
 
 def llm_judge(
     *,

@@ -26,9 +26,6 @@ from winnow.tasks.judges.protocol import BEST_OF, Duel, Judge, Sample, Verdict
 from winnow.tasks.judges.registry import create_judge, judge_code, judge_names
 from winnow.tasks.text.canonical_json import sha256
 
-VERSION = 1
-"""Raised when a verdict can change; see `tasks.judges.catalogue`."""
-
 BothRight = Literal["shorter", "clearer-steps", "tie"]
 BothWrong = Literal["coin", "tie"]
 

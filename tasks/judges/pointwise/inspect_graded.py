@@ -33,9 +33,6 @@ from winnow.tasks.spec.sections.generate_config import GenerateConfig
 from winnow.tasks.text.canonical_json import sha256
 from winnow.tasks.text.patterns import TIMEOUT_SECONDS, compiled
 
-VERSION = 1
-"""Raised when a verdict can change; see `tasks.judges.catalogue`."""
-
 _SPACING = r"[\s\u200b\u200c\u200d\u200e\u200f\u2060\u2063\ufeff]*"
 _GRADE = rf"(?is).*(?<!\w)GRADE(?!\w){_SPACING}:{_SPACING}"
 ANY_GRADE, LETTER = compiled(rf"{_GRADE}(\w*)"), compiled(rf"{_GRADE}([CPI])")

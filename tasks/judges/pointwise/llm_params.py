@@ -16,9 +16,6 @@ from winnow.tasks.judges.protocol import Sample, Scale
 from winnow.tasks.spec.sections.generate_config import GenerateConfig
 from winnow.tasks.text.canonical_json import sha256
 
-VERSION = 2
-"""Raised when a verdict can change; see `tasks.judges.catalogue`."""
-
 
 class LlmJudge:
     """A language model scores the output by a rubric, with the targets at hand or without them."""

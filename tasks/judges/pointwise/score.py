@@ -8,9 +8,6 @@ import regex
 from winnow.tasks.engines.external.scoring_function import NO_SCORE
 from winnow.tasks.judges.protocol import INVALID_SCORE, SHARE, Judge, Sample, Verdict
 
-VERSION = 1
-"""Raised when a verdict can change; see `tasks.judges.catalogue`."""
-
 _SCORE = regex.compile(r"[+-]?(\d{1,20}(\.\d{0,40})?|\.\d{1,40})(e[+-]?\d{1,3})?", regex.IGNORECASE)
 
 

@@ -15,9 +15,6 @@ from pydantic import Field
 from winnow.tasks.judges.protocol import RIGHT_OR_WRONG, Judge, Sample, Verdict
 from winnow.tasks.judges.rules.reading.choice_reading import ChoiceReader, folded
 
-VERSION = 2
-"""Raised when a verdict can change; see `tasks.judges.catalogue`."""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChoiceJudge(Judge[Sample]):

@@ -5,9 +5,6 @@ from typing import ClassVar, Literal
 
 from winnow.tasks.judges.protocol import RIGHT_OR_WRONG, Judge, Sample, Verdict
 
-VERSION = 1
-"""Raised when a verdict can change; see `tasks.judges.catalogue`."""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ContainsJudge(Judge[Sample]):

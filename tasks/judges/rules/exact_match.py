@@ -16,9 +16,6 @@ from winnow.tasks.errors import JudgeError
 from winnow.tasks.judges.protocol import RIGHT_OR_WRONG, Judge, Sample, Verdict
 from winnow.tasks.text.patterns import TIMEOUT_SECONDS, compiled
 
-VERSION = 1
-"""Raised when a verdict can change; see `tasks.judges.catalogue`."""
-
 Step = Callable[[str], str]
 
 PLAIN: Mapping[str, Step] = {

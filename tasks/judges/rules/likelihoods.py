@@ -14,9 +14,6 @@ import numpy as np
 
 from winnow.tasks.judges.protocol import RIGHT_OR_WRONG, Judge, Sample, Verdict
 
-VERSION = 1
-"""Raised when a verdict can change; see `tasks.judges.catalogue`."""
-
 TargetKind = Literal["text", "index"]
 
 

@@ -8,9 +8,6 @@ import regex
 
 from winnow.tasks.judges.protocol import RIGHT_OR_WRONG, Judge, Sample, Verdict
 
-VERSION = 1
-"""Raised when a verdict can change; see `tasks.judges.catalogue`."""
-
 # The first two alternatives match the marks that a number needs and skip over them: inside it, so that
 # 3.5 stays apart from 35, and in front of it, so that -5 stays apart from 5.
 _PUNCTUATION = regex.compile(

@@ -13,9 +13,6 @@ from pydantic import Field
 from winnow.tasks.judges.protocol import RIGHT_OR_WRONG, Judge, Sample, Verdict
 from winnow.tasks.judges.rules.reading.numbers import Number, NumberReader
 
-VERSION = 2
-"""Raised when a verdict can change; see `tasks.judges.catalogue`."""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NumericJudge(Judge[Sample]):

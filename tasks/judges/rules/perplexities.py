@@ -13,9 +13,6 @@ from typing import ClassVar
 
 from winnow.tasks.judges.protocol import Judge, Sample, Scale, Verdict
 
-VERSION = 1
-"""Raised when a verdict can change; see `tasks.judges.catalogue`."""
-
 BITS = Scale(
     unit="bits per byte, 0 and up, less is better",
     formula="max(0, 1 - bits / 8)",

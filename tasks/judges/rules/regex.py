@@ -18,9 +18,6 @@ import regex
 from winnow.tasks.judges.protocol import RIGHT_OR_WRONG, Judge, Sample, Verdict
 from winnow.tasks.text.patterns import TARGET, TIMEOUT_SECONDS, compiled, last_answer
 
-VERSION = 2
-"""Raised when a verdict can change; see `tasks.judges.catalogue`."""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RegexJudge(Judge[Sample]):

@@ -12,9 +12,6 @@ from typing import ClassVar
 
 from winnow.tasks.judges.protocol import RIGHT_OR_WRONG, Judge, Sample, Scale, Verdict
 
-VERSION = 1
-"""Raised when a verdict can change; see `tasks.judges.catalogue`."""
-
 _ARTICLES = re.compile(r"\b(a|an|the)\b")
 _NO_PUNCTUATION = str.maketrans("", "", string.punctuation)
 

@@ -9,7 +9,14 @@ from typing import Literal
 from winnow.storage.json_types import JsonObject, JsonView
 from winnow.tasks.engines.chat import hides_thoughts
 from winnow.tasks.engines.providers import OWN_TOKENS
-from winnow.tasks.spec.judge_tree import judging_fingerprints, judging_models, model_name
+from winnow.tasks.spec.judge_tree import (
+    JUDGES,
+    JudgeNode,
+    judge_tree,
+    judging_fingerprints,
+    judging_models,
+    model_name,
+)
 
 Kind = Literal[
     "all-zero",
@@ -153,12 +160,9 @@ def judge_changed(name: str, identity: JsonView) -> CampaignWarning | None:
         name: Name of the campaign, whose outputs can be scored again.
         identity: Its identity, as it is stored.
     """
-    from winnow.tasks.judges import registry  # takes long, and campaigns that go on need none of it
-
     code = (identity.get("judge_identity") or {}).get("code") or {}
-    for judge, before in _versions(identity.get("judge") or {}, code):
-        now = registry.version_of(judge)
-        if now is not None and now != before:
+    for judge, now, before in _versions(judge_tree(identity.get("judge")), code):
+        if now != before:
             return CampaignWarning(
                 kind="judge-changed",
                 sentence=f"judge {judge} reads some outputs differently by now (version {before} when this "
@@ -167,11 +171,12 @@ def judge_changed(name: str, identity: JsonView) -> CampaignWarning | None:
     return None
 
 
-def _versions(judge: JsonView, code: JsonView) -> Iterator[tuple[str, int]]:
-    """The names of a judge and the judges within it, with the versions that a campaign began with."""
-    if isinstance(code.get("version"), int):
-        yield str(judge.get("type")), code["version"]
-    for inner, inner_code in zip(judge.get("judges") or (), code.get("judges") or (), strict=False):
+def _versions(judge: JudgeNode, code: JsonView) -> Iterator[tuple[str, int, int]]:
+    """The names of a judge and the judges within it, their versions, and those that a campaign began with."""
+    entry = JUDGES.get(judge.type or "")
+    if entry is not None and entry.outputs is not None and isinstance(code.get("version"), int):
+        yield str(judge.type), entry.outputs.version, code["version"]
+    for inner, inner_code in zip(judge.inner, code.get("judges") or (), strict=False):
         yield from _versions(inner, inner_code)
 
 

@@ -1,12 +1,13 @@
 """The verdicts of each version of each built-in judge, held for good.
 
 A campaign that began with a version goes on with it alone. So a verdict that changes here needs a new
-version: raise VERSION in the judge's module, and give it a table of its own in the place of the old one. The
-verdicts of a version are never edited; more rows may be added.
+version: raise it in `tasks/spec/judge_tree.py`, and give it a table of its own in the place of the old one.
+The verdicts of a version are never edited; more rows may be added.
 """
 
 import json
 import sys
+from dataclasses import replace
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -18,7 +19,13 @@ from tests.tasks.pair_judges.scripted_judges import MODEL, duel
 from winnow.tasks.judges.asking.calls import JudgeReply
 from winnow.tasks.judges.isolated import libraries, similarity
 from winnow.tasks.judges.protocol import Sample
-from winnow.tasks.judges.registry import create_judge, create_pair_judge, judge_code, pair_judge_code
+from winnow.tasks.judges.registry import (
+    BUILT_IN,
+    create_judge,
+    create_pair_judge,
+    judge_code,
+    pair_judge_code,
+)
 
 TABLES = Path(__file__).parent / "golden"
 JUDGES = (
@@ -99,7 +106,7 @@ def test_a_judge_gives_the_verdicts_of_its_version(name):
     rows = table(name, version(name))
     assert len(rows) >= 10
     for row in rows:
-        assert verdict(name, row) == golden(name, row), f"raise VERSION of {name}: {row}"
+        assert verdict(name, row) == golden(name, row), f"raise the version of {name}: {row}"
 
 
 @pytest.mark.parametrize("option", OPTIONS)
@@ -108,7 +115,7 @@ def test_an_option_of_all_judges_gives_the_verdicts_of_its_version(option):
     rows = table(option, judge_code("exact", extract="x")["options"][option])
     assert len(rows) >= 5
     for row in rows:
-        assert verdict(row["judge"], row) == row["verdict"], f"raise VERSION of {option}: {row}"
+        assert verdict(row["judge"], row) == row["verdict"], f"raise the version of {option}: {row}"
 
 
 def played(row):
@@ -141,7 +148,7 @@ def test_a_model_that_scores_gives_the_verdicts_of_its_version():
     assert len(rows) >= 10
     for row in rows:
         found, _ = asked(rater(**row["params"]), sample(row["output"]), replying(row["replies"]))
-        assert [found.score, found.answer, found.reason] == row["verdict"], f"raise VERSION of llm: {row}"
+        assert [found.score, found.answer, found.reason] == row["verdict"], f"raise the version of llm: {row}"
 
 
 GRADED = "inspect-graded"
@@ -154,7 +161,7 @@ def test_a_model_that_grades_gives_the_verdicts_of_its_version():
         judge = rater(GRADED, rubric=None, scale=None, read=None, **row["params"])
         found, _ = asked(judge, sample(row["output"]), replying(row["replies"]))
         assert [found.score, found.answer, found.reason] == row["verdict"], (
-            f"raise VERSION of {GRADED}: {row}"
+            f"raise the version of {GRADED}: {row}"
         )
 
 
@@ -164,7 +171,7 @@ def test_a_judge_of_pairs_gives_the_verdicts_of_its_version(name):
     assert len(rows) >= 10
     for row in rows:
         given = row | ({"params": row["params"] | {"models": [MODEL]}} if name == "llm" else {})
-        assert played(given) == row["verdict"], f"raise VERSION of {name}: {row}"
+        assert played(given) == row["verdict"], f"raise the version of {name}: {row}"
 
 
 def test_every_built_in_judge_has_a_version():
@@ -179,7 +186,7 @@ def test_a_judge_of_pairs_by_rules_depends_on_its_scorers_code(monkeypatch):
         return create_pair_judge("rules", scorer={"type": "exact"}).identity
 
     before = identity()
-    monkeypatch.setattr(import_module("winnow.tasks.judges.rules.exact"), "VERSION", 99)
+    monkeypatch.setitem(BUILT_IN, "exact", replace(BUILT_IN["exact"], version=99))
     assert identity() != before
 
 

@@ -12,9 +12,6 @@ from winnow.tasks.judges.rules.inspect.matching import Location, f1, includes, i
 from winnow.tasks.judges.rules.inspect.multiple_choice import chosen, right_choices
 from winnow.tasks.text.patterns import TIMEOUT_SECONDS, compiled
 
-VERSION = 1
-"""Raised when a verdict can change; see `tasks.judges.catalogue`."""
-
 Scorer = Literal["answer", "choice", "exact", "f1", "includes", "match", "pattern"]
 
 OPTIONS: Mapping[Scorer, tuple[str, ...]] = {
