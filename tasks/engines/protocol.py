@@ -244,8 +244,8 @@ class Completion:
     was asked meanwhile; of engines that write whole batches, the time of its batch. None of choices and
     continuations, which may take several calls."""
     choice_logprobs: Mapping[str, float] | None = None
-    """The log-probability of each choice, as `tasks.engines.choices.trees` defines it, or of each
-    continuation, as `tasks.engines.choices.likelihoods` does; None where neither was given."""
+    """The log-probability of each choice or continuation, as `tasks.engines.scoring` defines it; None if
+    neither was given."""
     reasoning: str | None = None
     """The model's thoughts, where a server tells them beside the text. Untrusted."""
     token_logprobs: Sequence[float] | None = None

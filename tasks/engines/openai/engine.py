@@ -14,7 +14,15 @@ from anyio.from_thread import start_blocking_portal
 from winnow.storage.json_types import JsonObject
 from winnow.tasks.engines.errors import EngineDied, EngineError, EngineLoadFailed, EngineTimeout
 from winnow.tasks.engines.openai.answers import Generated, answer_of, read_generated
-from winnow.tasks.engines.openai.errors import NoRoom, NotThere, RequestRefused, Server, Unreadable
+from winnow.tasks.engines.openai.errors import (
+    NoRoom,
+    NotThere,
+    RequestRefused,
+    Server,
+    TokenRoom,
+    Unreadable,
+    why_no_room,
+)
 from winnow.tasks.engines.openai.http_connection import HttpConnection, through_proxy
 from winnow.tasks.engines.openai.requests import (
     answer_bytes,
@@ -33,7 +41,6 @@ from winnow.tasks.engines.openai.server_calls import (
     ask_about,
     probe,
 )
-from winnow.tasks.engines.openai.token_room import TokenRoom, why_no_room
 from winnow.tasks.engines.protocol import (
     NO_SEED,
     Answer,
@@ -49,9 +56,7 @@ from winnow.tasks.engines.providers import EngineSettings
 from winnow.tasks.engines.server_keys import OPENAI_URL, key_in
 
 if TYPE_CHECKING:
-    from winnow.tasks.engines.openai.text_choices import TextChoices
-    from winnow.tasks.engines.openai.text_likelihoods import TextLikelihoods
-    from winnow.tasks.engines.openai.token_choices import TokenChoices
+    from winnow.tasks.engines.openai.scoring import ServerScorer
 
 CONTROL = Request(prompt="Say hello.", sampling=Sampling(max_tokens=16), seed=0)
 
@@ -86,9 +91,8 @@ class OpenaiEngine:
         )
         self._root = self._server.url.removesuffix("/v1")
         self._info: ServerInfo | None = None
-        self._chooser: TextChoices | TokenChoices | None = None
-        self._likelihoods: TextLikelihoods | None = None
-        self._alone = threading.Lock()  # guards what probes, chooses and weighs, and the deadline of these
+        self._scores: ServerScorer | None = None
+        self._alone = threading.Lock()  # guards probing and scoring, and their deadline
         self._deadline = float("inf")
         self._scopes: set[anyio.CancelScope] = set()  # of the groups that are asked about
         self._is_closed = False
@@ -139,22 +143,24 @@ class OpenaiEngine:
         """Put the answer to each request under its place."""
         writing: dict[int, Request] = {}
         choosing: dict[int, Request] = {}
-        weighing: dict[int, Request] = {}
+        continuing: dict[int, Request] = {}
         for i, request in enumerate(requests):
             if failure := self._why_unsendable(request, info):
                 answers[i] = failure
             elif request.continuations:
-                weighing[i] = request
+                continuing[i] = request
             else:
                 (choosing if request.sampling.choices else writing)[i] = request
         try:
             self._write(writing, info, answers, came)
-            if choosing or weighing:
+            if choosing or continuing:
                 with self._alone:
                     self._deadline = _from_now(self._settings.batch_timeout)
-                    chosen = self._choose(list(choosing.values()), info)
+                    scorer = self._scorer(info)
+                    chosen = scorer.choose(list(choosing.values()))
                     answers.update(zip(choosing, chosen, strict=True))
-                    answers.update(zip(weighing, self._weigh(list(weighing.values()), info), strict=True))
+                    scored = scorer.score(list(continuing.values()))
+                    answers.update(zip(continuing, scored, strict=True))
         except NotThere as error:
             listed = self._server.shown(", ".join(info.listed)) or "no models"
             may_chat = not self._model.chat and self._model.model in info.listed
@@ -285,47 +291,20 @@ class OpenaiEngine:
         for scope in self._scopes:
             scope.deadline = anyio.current_time() + left
 
-    def _choose(self, requests: Sequence[Request], info: ServerInfo) -> list[Answer]:
-        if not requests:
-            return []
-        if self._chooser is None:
-            self._chooser = self._new_chooser(info)
-        return self._chooser.answer(requests)
+    def _scorer(self, info: ServerInfo) -> "ServerScorer":
+        if self._scores is None:
+            # Imported here: it needs numpy, which texts do not.
+            from winnow.tasks.engines.openai.scoring import ServerScorer
 
-    def _weigh(self, requests: Sequence[Request], info: ServerInfo) -> list[Answer]:
-        if not requests:
-            return []
-        if self._likelihoods is None:
-            # Imported here: it needs numpy and what chooses, which texts do not.
-            from winnow.tasks.engines.openai.text_likelihoods import TextLikelihoods
-            from winnow.tasks.engines.openai.whole_texts import WholeTexts
-
-            whole_texts = None
-            if info.vllm is not None and (window := info.max_model_len) is not None:
-                whole_texts = WholeTexts(self._model, self._calls, root=self._root, max_model_len=window)
-            self._likelihoods = TextLikelihoods(
+            self._scores = ServerScorer(
                 self._model,
                 self._calls,
                 server=self._server,
+                root=self._root,
+                info=info,
                 ask_all=self._ask_all,
-                whole_texts=whole_texts,
             )
-        return self._likelihoods.answer(requests)
-
-    def _new_chooser(self, info: ServerInfo) -> "TextChoices | TokenChoices":
-        # Imported here: both need torch, which texts without choices do not.
-        from winnow.tasks.engines.openai.text_choices import TextChoices
-        from winnow.tasks.engines.openai.token_choices import TokenChoices
-
-        if info.vllm is None or info.max_model_len is None:
-            return TextChoices(self._model, self._calls, self._ask_all)
-        return TokenChoices(
-            self._model,
-            self._calls,
-            root=self._root,
-            max_model_len=info.max_model_len,
-            ask_all=self._ask_all,
-        )
+        return self._scores
 
     def _ask_all(self, ask: Callable[[Item], Awaitable[Result]], items: Sequence[Item]) -> list[Result]:
         answers: dict[int, Result] = {}

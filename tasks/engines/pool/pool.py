@@ -3,7 +3,7 @@
 import logging
 import threading
 from collections import Counter
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
@@ -11,7 +11,6 @@ from types import TracebackType
 from typing import Self
 
 from winnow.tasks.engines.errors import EngineDied, EngineError, EngineLoadFailed
-from winnow.tasks.engines.pool.kept_answers import KeptAnswers
 from winnow.tasks.engines.pool.load_times import LoadTime, LoadTimes
 from winnow.tasks.engines.pool.loads_and_evictions import memory_share
 from winnow.tasks.engines.pool.replicas import Replicas
@@ -434,3 +433,29 @@ def _log_end(error: EngineError) -> None:
     """Log that an engine did not load, died or timed out."""
     event = "load_failed" if isinstance(error, EngineLoadFailed) else "engine_ended"
     LOGGER.warning("%s", error, extra={"event": event, "model": error.model})
+
+
+class KeptAnswers:
+    """Paid answers to batches that an engine did not finish, by engine and request. Threads may share it."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._answers: dict[tuple[str, Request], Answer] = {}
+
+    def keep(self, engine: str, answers: Mapping[Request, Answer]) -> None:
+        """Remember answers of an engine."""
+        with self._lock:
+            self._answers.update({(engine, request): answer for request, answer in answers.items()})
+
+    def of(self, engine: str, requests: Sequence[Request]) -> dict[Request, Answer]:
+        """The answers that the engine has given to these requests, by request."""
+        with self._lock:
+            if not (known := self._answers):
+                return {}
+            return {each: known[engine, each] for each in requests if (engine, each) in known}
+
+    def forget(self, engine: str, requests: Sequence[Request]) -> None:
+        """Forget the answers of a finished batch: whoever asked has them."""
+        with self._lock:
+            for each in requests if self._answers else ():
+                self._answers.pop((engine, each), None)

@@ -13,7 +13,7 @@ import torch
 from transformers import LogitsProcessor, PreTrainedTokenizerBase, StoppingCriteria
 
 from winnow.tasks.engines.chat import TAGS, special_tokens
-from winnow.tasks.engines.choices.next_token import Row, choose_token, shifted_logits
+from winnow.tasks.engines.next_token import Row, choose_token, shifted_logits
 from winnow.tasks.engines.protocol import GenerationFailure, Request
 
 

@@ -25,13 +25,7 @@ from transformers import (
 )
 
 from winnow.tasks.engines.checkpoints import both_readings, refuse_missing_checkpoint
-from winnow.tasks.engines.choices.choice_scoring import Chooser, NextToken, OptionLogprobs, TokenLogprobs
-from winnow.tasks.engines.choices.continuations import ContinuationEncoder, Continued
-from winnow.tasks.engines.choices.likelihoods import KnownTokens, Likelihoods
-from winnow.tasks.engines.choices.trees import ChoiceEncoder
-from winnow.tasks.engines.choices.ways_of_answering import answer_in_its_way
 from winnow.tasks.engines.errors import EngineDied, EngineLoadFailed, lacks_memory, one_sentence
-from winnow.tasks.engines.prompt_tokens import PromptEncoder
 from winnow.tasks.engines.protocol import (
     Answer,
     Completion,
@@ -40,9 +34,16 @@ from winnow.tasks.engines.protocol import (
     JsonTree,
     ModelRef,
     Request,
-    Sampling,
 )
 from winnow.tasks.engines.providers import EngineSettings
+from winnow.tasks.engines.scoring import (
+    Continued,
+    KnownTokens,
+    NextToken,
+    OptionLogprobs,
+    Scorer,
+    TokenLogprobs,
+)
 from winnow.tasks.engines.transformers.decoding import (
     Decoding,
     FinishedRow,
@@ -97,16 +98,11 @@ class TransformersEngine:
             why = both_readings(model) + one_sentence(error)
             raise (EngineDied if lacks_memory(why) else EngineLoadFailed)(model.name, why) from error
         vocabulary = self._vocabulary = int(self._model.get_input_embeddings().weight.shape[0])
-        self._encode = PromptEncoder(
-            self._tokenizer, model, vocabulary=vocabulary, max_model_len=self._window
-        )
-        self._chooser = Chooser(
-            ChoiceEncoder(self._tokenizer, vocabulary=vocabulary),
+        self._scorer = Scorer(
+            self._tokenizer,
+            model,
+            vocabulary=vocabulary,
             max_model_len=self._window,
-            ask=self._next_logprobs,
-        )
-        self._likelihoods = Likelihoods(
-            ContinuationEncoder(self._tokenizer, self._encode, chat=model.chat),
             ask_next=self._next_logprobs,
             ask_all=self._continuation_logprobs,
         )
@@ -133,16 +129,7 @@ class TransformersEngine:
     def generate(self, requests: Sequence[Request]) -> list[Answer]:
         """Answer every request; see `Engine.generate`."""
         with ONE_AT_A_TIME:
-            return answer_in_its_way(
-                requests,
-                encode=lambda request: (
-                    self._why_unable(request.sampling)
-                    or self._encode(request.asked, one_bos=request.sampling.one_bos)
-                ),
-                write=self._write,
-                chooser=self._chooser,
-                likelihoods=self._likelihoods,
-            )
+            return self._scorer.answer(requests, write=self._write, why_unable=self._why_unable)
 
     def _write(self, prompts: Sequence[list[int]], requests: Sequence[Request]) -> list[Answer]:
         answers: dict[int, Answer] = {}
@@ -151,7 +138,8 @@ class TransformersEngine:
             answers.update(zip(indices, self._complete(ids, [requests[i] for i in indices]), strict=True))
         return [answers[i] for i in range(len(requests))]
 
-    def _why_unable(self, sampling: Sampling) -> GenerationFailure | None:
+    def _why_unable(self, request: Request) -> GenerationFailure | None:
+        sampling = request.sampling
         if sampling.structure is not None:
             return GenerationFailure(
                 reason="refused", detail="provider transformers holds no text to a structure; use vllm"

@@ -1,13 +1,14 @@
 """vLLM itself, in the one file that imports it: a model that answers requests, and one that makes vectors."""
 
+import fcntl
 import gc
 import json
 import math
 import os
 import re
 import time
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Generator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
 from importlib import import_module
 from itertools import islice
@@ -17,9 +18,7 @@ from typing import TYPE_CHECKING, Any, cast
 from winnow.storage.json_types import JsonObject
 from winnow.tasks.engines.chat import TAGS, special_tokens
 from winnow.tasks.engines.checkpoints import adapter_args
-from winnow.tasks.engines.choices.trees import ChoiceEncoder
 from winnow.tasks.engines.errors import one_sentence
-from winnow.tasks.engines.prompt_tokens import PromptEncoder
 from winnow.tasks.engines.protocol import (
     Answer,
     Completion,
@@ -28,18 +27,22 @@ from winnow.tasks.engines.protocol import (
     Request,
     Structure,
 )
-from winnow.tasks.engines.vllm.device_lock import DeviceLock
+from winnow.tasks.engines.scoring import (
+    ContinuationLogprobs,
+    Continued,
+    KnownTokens,
+    NextToken,
+    OptionLogprobs,
+    Scorer,
+    TokenLogprobs,
+)
 from winnow.tasks.engines.vllm.running_batch import RunningBatch
+from winnow.tasks.plugins.own_files import open_to_append
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
     from vllm import LLM, CompletionOutput, RequestOutput
     from vllm.sampling_params import StructuredOutputsParams
-
-    from winnow.tasks.engines.choices.choice_scoring import NextToken, TokenLogprobs
-    from winnow.tasks.engines.choices.continuations import Continued
-    from winnow.tasks.engines.choices.likelihoods import Weighed
-
 
 LOADED_LATE = (
     "torch._dynamo",
@@ -58,6 +61,41 @@ LOADED_LATE = (
     "vllm.v1.executor.uniproc_executor",
 )
 """Modules that vLLM 0.32 imports only while it loads a model, seconds of them."""
+
+VISIBLE = "CUDA_VISIBLE_DEVICES"
+
+
+class DeviceLock:
+    """The lock of the devices that this process sees; it ends with the process, however that ends.
+
+    One engine at a time loads, sleeps or wakes on a GPU that several share. vLLM measures how much memory its
+    own load takes by how much is free before and after; it fails, or takes too little for its cache, if
+    another engine takes or frees some meanwhile.
+
+    Args:
+        folder: Folder of the lock files, the same for all engines that may share a device; made when needed.
+        is_shared: Whether any may; otherwise nothing is locked.
+    """
+
+    def __init__(self, folder: Path, *, is_shared: bool) -> None:
+        devices = os.environ.get(VISIBLE, "all").replace(os.sep, "_").split(",") if is_shared else []
+        # In one order everywhere: two engines that wait for each other would wait for ever.
+        self._files = [folder / f"device-{name.strip()}.lock" for name in sorted(set(devices))]
+        self.waited = 0.0
+        """Seconds, the last time."""
+
+    @contextmanager
+    def held(self) -> Generator[None, None, None]:
+        """Have the devices to ourselves until the block ends."""
+        started = time.monotonic()
+        with ExitStack() as files:
+            for path in self._files:
+                file = files.enter_context(open_to_append(path))
+                fcntl.flock(file, fcntl.LOCK_EX)
+                # Said, and not left to the end of the file: processes that vLLM forks hold it open as well.
+                files.callback(fcntl.flock, file, fcntl.LOCK_UN)
+            self.waited = time.monotonic() - started
+            yield
 
 
 class VllmModel:
@@ -92,10 +130,6 @@ class VllmModel:
         from vllm.platforms import current_platform
         from vllm.sampling_params import RequestOutputKind
 
-        from winnow.tasks.engines.choices.choice_scoring import Chooser
-        from winnow.tasks.engines.choices.continuations import ContinuationEncoder
-        from winnow.tasks.engines.choices.likelihoods import Likelihoods
-
         self.can_sleep = sleeps and current_platform.is_sleep_mode_available()
         self._device = DeviceLock(Path(locks), is_shared=memory_share < 1.0 and not current_platform.is_cpu())
         with self._device.held():
@@ -129,17 +163,11 @@ class VllmModel:
         special = special_tokens(tokenizer).values()
         self._hides_tags = bool(set(TAGS).intersection(special))
         self._hidden = re.compile("|".join(re.escape(each) for each in special if each not in TAGS) or "(?!)")
-        vocabulary = config.get_vocab_size()
-        self._encode = PromptEncoder(
-            tokenizer, model, vocabulary=vocabulary, max_model_len=self._max_model_len
-        )
-        self._chooser = Chooser(
-            ChoiceEncoder(tokenizer, vocabulary=vocabulary),
+        self._scorer = Scorer(
+            tokenizer,
+            model,
+            vocabulary=config.get_vocab_size(),
             max_model_len=self._max_model_len,
-            ask=self._next_logprobs,
-        )
-        self._likelihoods = Likelihoods(
-            ContinuationEncoder(tokenizer, self._encode, chat=model.chat),
             ask_next=self._next_logprobs,
             ask_all=self._continuation_logprobs,
         )
@@ -161,7 +189,7 @@ class VllmModel:
         self._begin_call()
         self._written_by = requests[0].adapter
         self._adapter = self._adapters[self._written_by]
-        prompts = self._encode.of_many(
+        prompts = self._scorer.encode.of_many(
             [request.asked for request in requests], [request.sampling.one_bos for request in requests]
         )
         params = [
@@ -178,7 +206,7 @@ class VllmModel:
         for adapter in dict.fromkeys(request.adapter for request in requests):
             own = [i for i, request in enumerate(requests) if request.adapter == adapter]
             self._adapter = self._adapters[adapter]
-            answered = self._answer_with_one_adapter([requests[i] for i in own])
+            answered = self._scorer.answer([requests[i] for i in own], write=self._complete)
             answers.update(zip(own, answered, strict=True))
         return [answers[i] for i in range(len(requests))]
 
@@ -189,17 +217,6 @@ class VllmModel:
         """
         if self._is_fresh and not self.running and self._llm.reset_prefix_cache() is False:
             raise RuntimeError("vLLM would not empty its prefix cache")
-
-    def _answer_with_one_adapter(self, requests: Sequence[Request]) -> list[Answer]:
-        from winnow.tasks.engines.choices.ways_of_answering import answer_in_its_way
-
-        return answer_in_its_way(
-            requests,
-            encode=lambda request: self._encode(request.asked, one_bos=request.sampling.one_bos),
-            write=self._complete,
-            chooser=self._chooser,
-            likelihoods=self._likelihoods,
-        )
 
     def sleep(self) -> None:
         """Move the weights to the machine's memory and forget what was computed with them."""
@@ -243,16 +260,14 @@ class VllmModel:
         """The number of a prompt's tokens in the prefix cache; None where vLLM keeps none, and says 0."""
         return output.num_cached_tokens if self._keeps_prefixes else None
 
-    def _next_token(self, output: "RequestOutput | GenerationFailure") -> "TokenLogprobs":
-        from winnow.tasks.engines.choices.choice_scoring import OptionLogprobs
-
+    def _next_token(self, output: "RequestOutput | GenerationFailure") -> TokenLogprobs:
         if isinstance(output, GenerationFailure):
             return output
         first = next(iter(output.outputs[0].logprobs or []), {})
         logprobs = {token: entry.logprob for token, entry in first.items()}
         return OptionLogprobs(logprobs, self._cached(output))
 
-    def _next_logprobs(self, questions: "Sequence[NextToken]") -> "list[TokenLogprobs]":
+    def _next_logprobs(self, questions: Sequence[NextToken]) -> list[TokenLogprobs]:
         size = self._most_options
         parts = [
             [list(question.options[start : start + size]) for start in range(0, len(question.options), size)]
@@ -273,7 +288,7 @@ class VllmModel:
         told = iter([self._next_token(output) for output in self._outputs(asked, params)])
         return [_joined(list(islice(told, len(portions)))) for portions in parts]
 
-    def _continuation_logprobs(self, asked: "Sequence[Continued]") -> "list[Weighed]":
+    def _continuation_logprobs(self, asked: Sequence[Continued]) -> list[ContinuationLogprobs]:
         # One new token is the least that vLLM generates; 1 asks for the prompt's own tokens, and for the most
         # probable one in the place of each.
         params = {"temperature": 0.0, "max_tokens": 1, "prompt_logprobs": 1}
@@ -381,10 +396,8 @@ USABLE = 0.92
 """Share of a GPU's memory that vLLM takes where nothing else is said."""
 
 
-def _joined(told: "Sequence[TokenLogprobs]") -> "TokenLogprobs":
+def _joined(told: Sequence[TokenLogprobs]) -> TokenLogprobs:
     """The answers to the parts of a question as one; a failure where there is one."""
-    from winnow.tasks.engines.choices.choice_scoring import OptionLogprobs
-
     known: list[OptionLogprobs] = []
     for each in told:
         if isinstance(each, GenerationFailure):
@@ -454,9 +467,7 @@ def _token_logprobs(generated: "CompletionOutput") -> list[float] | None:
     return told if is_whole else None
 
 
-def _prompt_logprobs(output: "RequestOutput | GenerationFailure", asked: "Continued") -> "Weighed":
-    from winnow.tasks.engines.choices.likelihoods import KnownTokens
-
+def _prompt_logprobs(output: "RequestOutput | GenerationFailure", asked: Continued) -> ContinuationLogprobs:
     if isinstance(output, GenerationFailure):
         return output
     places = list(output.prompt_logprobs or [])[asked.start :]
@@ -473,7 +484,7 @@ def preload() -> None:
     """Import what every load needs; no device is touched and no thread started. See `fork_server_side`."""
     from vllm.platforms import current_platform
 
-    for module in ("vllm.entrypoints.llm", "winnow.tasks.engines.choices.choice_scoring"):
+    for module in ("vllm.entrypoints.llm", "winnow.tasks.engines.scoring"):
         import_module(module)
     device = "cpu" if current_platform.is_cpu() else "gpu"
     for module in (*LOADED_LATE, f"vllm.v1.worker.{device}_worker"):

@@ -10,7 +10,7 @@ from typing import Literal
 
 import regex
 
-from winnow.tasks.engines.choices.probabilities import expected_value
+from winnow.tasks.engines.probabilities import expected_value
 from winnow.tasks.errors import JudgeError
 from winnow.tasks.text.patterns import compiled, last_answer
 

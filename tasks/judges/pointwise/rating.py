@@ -8,7 +8,7 @@ from math import fsum
 from statistics import median
 from typing import Literal
 
-from winnow.tasks.engines.choices.probabilities import expected_value
+from winnow.tasks.engines.probabilities import expected_value
 from winnow.tasks.errors import TemplateError
 from winnow.tasks.judges.asking.calls import (
     NO_PROBABILITIES,

@@ -3,7 +3,7 @@ import time
 import anyio
 import pytest
 
-from winnow.tasks.engines.openai.adaptive_concurrency import FIRST_WIDTH, AdaptiveConcurrency
+from winnow.tasks.engines.openai.server_calls import FIRST_WIDTH, AdaptiveConcurrency
 
 
 def in_loop(function, *arguments):

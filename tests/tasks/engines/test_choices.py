@@ -9,9 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from winnow.tasks.engines.choices.choice_scoring import Chooser, OptionLogprobs
-from winnow.tasks.engines.choices.trees import ChoiceEncoder, ChoiceTree
 from winnow.tasks.engines.protocol import Completion, GenerationFailure, Request, Sampling
+from winnow.tasks.engines.scoring import ChoiceEncoder, ChoiceTree, Chooser, OptionLogprobs
 
 
 class Letters:

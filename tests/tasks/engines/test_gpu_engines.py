@@ -21,8 +21,8 @@ from winnow.tasks.engines.providers import EngineSettings
 from winnow.tasks.engines.transformers.engine import TransformersEngine
 from winnow.tasks.engines.vllm import engine as vllm_engine
 from winnow.tasks.engines.vllm import loaded_model
-from winnow.tasks.engines.vllm.device_lock import DeviceLock
 from winnow.tasks.engines.vllm.engine import VllmEngine
+from winnow.tasks.engines.vllm.loaded_model import DeviceLock
 
 H100 = "NVIDIA H100 80GB HBM3"
 

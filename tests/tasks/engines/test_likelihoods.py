@@ -16,14 +16,18 @@ from tiny_models import save_tiny_llama
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from winnow.tasks.engines.chat import Message, as_stored
-from winnow.tasks.engines.choices.choice_scoring import OptionLogprobs
-from winnow.tasks.engines.choices.continuations import ContinuationEncoder, windows
-from winnow.tasks.engines.choices.likelihoods import KnownTokens, Likelihoods
 from winnow.tasks.engines.errors import EngineLoadFailed
 from winnow.tasks.engines.external.plugin import PluginEngine
 from winnow.tasks.engines.prompt_tokens import PromptEncoder
 from winnow.tasks.engines.protocol import Completion, GenerationFailure, ModelRef, Request, Sampling
 from winnow.tasks.engines.providers import EngineSettings, start_engine
+from winnow.tasks.engines.scoring import (
+    ContinuationEncoder,
+    KnownTokens,
+    Likelihoods,
+    OptionLogprobs,
+    windows,
+)
 from winnow.tasks.engines.transformers.engine import TransformersEngine
 
 PAIRS = [("1+1=", "2"), ("Q: a\n", "two words"), ("Q ", " b"), ("", "x y"), ("</s>a", "bc"), ("a", "é")]

@@ -37,12 +37,12 @@ from waiting import PATIENCE_S, eventually
 from winnow.tasks.engines.errors import EngineDied, EngineError, EngineLoadFailed, EngineTimeout
 from winnow.tasks.engines.openai import engine as engine_module
 from winnow.tasks.engines.openai import server_calls
-from winnow.tasks.engines.openai.adaptive_concurrency import FIRST_WIDTH
 from winnow.tasks.engines.openai.answers import read_generated
 from winnow.tasks.engines.openai.engine import CONTROL
 from winnow.tasks.engines.openai.errors import TOO_MUCH, Forbidden, NotThere, seconds_to_wait
 from winnow.tasks.engines.openai.http_connection import HttpConnection
 from winnow.tasks.engines.openai.requests import generation_body
+from winnow.tasks.engines.openai.server_calls import FIRST_WIDTH
 from winnow.tasks.engines.pool.pool import EnginePool
 from winnow.tasks.engines.protocol import (
     NO_SEED,

@@ -5,7 +5,7 @@ import pytest
 import torch
 from transformers import RepetitionPenaltyLogitsProcessor
 
-from winnow.tasks.engines.choices.next_token import shifted_logits
+from winnow.tasks.engines.next_token import shifted_logits
 from winnow.tasks.engines.protocol import Sampling
 
 LOGITS = np.random.default_rng(0).normal(size=12).astype(np.float32)  # (V,)

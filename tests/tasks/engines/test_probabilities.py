@@ -7,10 +7,9 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from winnow.tasks.engines.choices.choice_scoring import Chooser, OptionLogprobs
-from winnow.tasks.engines.choices.probabilities import why_unusable
-from winnow.tasks.engines.choices.trees import ChoiceEncoder
+from winnow.tasks.engines.probabilities import why_unusable
 from winnow.tasks.engines.protocol import Completion, GenerationFailure, Request, Sampling
+from winnow.tasks.engines.scoring import ChoiceEncoder, Chooser, OptionLogprobs
 from winnow.tasks.engines.transformers.decoding import Decoding
 
 BROKEN = {

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from winnow.tasks.engines.choices.next_token import choose_token
+from winnow.tasks.engines.next_token import choose_token
 from winnow.tasks.engines.protocol import Sampling
 
 PROBABILITIES = np.array([0.05, 0.4, 0.15, 0.3, 0.1])

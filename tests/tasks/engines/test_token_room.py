@@ -4,8 +4,8 @@ import pytest
 from faulty_server import refused
 from test_openai_engine import ask, serve
 
+from winnow.tasks.engines.openai.errors import MOST_HALVINGS, TokenRoom, room_named
 from winnow.tasks.engines.openai.requests import generation_body
-from winnow.tasks.engines.openai.token_room import MOST_HALVINGS, TokenRoom, room_named
 from winnow.tasks.engines.protocol import ModelRef, Request, Sampling
 
 __all__ = ["serve"]

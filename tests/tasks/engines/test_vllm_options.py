@@ -2,8 +2,8 @@
 
 import pytest
 
-from winnow.tasks.engines.choices.choice_scoring import NextToken, OptionLogprobs
 from winnow.tasks.engines.protocol import GenerationFailure
+from winnow.tasks.engines.scoring import NextToken, OptionLogprobs
 from winnow.tasks.engines.vllm.loaded_model import VllmModel
 
 REFUSED = GenerationFailure(reason="refused", detail="no")

@@ -7,7 +7,7 @@ import pytest
 
 from winnow.tasks.engines.openai.answers import Generated, TokenizerInfo, Tokens
 from winnow.tasks.engines.openai.errors import NotThere, RequestRefused
-from winnow.tasks.engines.openai.whole_texts import WholeTexts
+from winnow.tasks.engines.openai.scoring import WholeTexts
 from winnow.tasks.engines.protocol import GenerationFailure, ModelRef
 
 BEGIN = 99
@@ -45,7 +45,7 @@ class Server:
 
 def weighed(server, text, *, window=9):
     async def ask():
-        return await WholeTexts(MODEL, server, root="http://h", max_model_len=window).weigh(text)
+        return await WholeTexts(MODEL, server, root="http://h", max_model_len=window).score(text)
 
     return anyio.run(ask)
 

@@ -1,1 +1,0 @@
-"""Requests for the most probable of fixed texts."""

@@ -1,0 +1,553 @@
+"""Log-likelihood scoring of choices and continuations at a server; see `tasks.engines.scoring`.
+
+vLLM's server returns the tokens of a text and the log-probability of any token: its answers are those of the
+same model in a process of ours. Of other servers only OpenAI's API is known:
+
+* A choice has to be one token among the few most probable ones, which the server names as texts.
+* A continuation is sent together with its prompt as one text, whose tokens the server echoes. The length of
+  the prompt in tokens is asked of the prompt alone.
+* A text after an empty prompt cannot be scored: the server does not name the token that begins a text.
+"""
+
+import json
+import math
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property, partial
+from typing import NamedTuple
+
+import anyio
+import numpy as np
+
+from winnow.storage.json_types import JsonObject
+from winnow.tasks.engines.chat import Prompt
+from winnow.tasks.engines.errors import EngineLoadFailed
+from winnow.tasks.engines.next_token import choose_token
+from winnow.tasks.engines.openai.answers import Generated, TokenizerInfo, Tokens, read, read_generated
+from winnow.tasks.engines.openai.errors import NotThere, RequestRefused, Server
+from winnow.tasks.engines.openai.requests import (
+    MIB,
+    SHAPING,
+    TOKEN_KEYS,
+    answer_bytes,
+    bytes_for,
+    generation_body,
+    generation_path,
+    prompt_fields,
+)
+from winnow.tasks.engines.openai.server_calls import AskAll, ServerCalls, ServerInfo
+from winnow.tasks.engines.probabilities import why_unusable
+from winnow.tasks.engines.protocol import (
+    Answer,
+    Completion,
+    GenerationFailure,
+    ModelRef,
+    Request,
+    Sampling,
+)
+from winnow.tasks.engines.scoring import (
+    ChoiceEncoder,
+    Chooser,
+    Continued,
+    KnownTokens,
+    NextToken,
+    OptionLogprobs,
+    TokenLogprobs,
+    likelihood,
+    likelihood_answer,
+    no_logprobs,
+    windows,
+    without_end_spaces,
+)
+
+
+class ServerScorer:
+    """Answers requests that give choices or continuations.
+
+    Args:
+        model: The model that is asked.
+        calls: The server.
+        server: The server as messages name it.
+        root: Its URL without the version of the API.
+        info: What the server has said of itself.
+        ask_all: Runs what has to be asked.
+    """
+
+    def __init__(
+        self,
+        model: ModelRef,
+        calls: ServerCalls,
+        *,
+        server: Server,
+        root: str,
+        info: ServerInfo,
+        ask_all: AskAll,
+    ) -> None:
+        self._model, self._calls, self._server = model, calls, server
+        self._root, self._ask_all = root, ask_all
+        self._window = None if info.vllm is None else info.max_model_len
+
+    def choose(self, requests: Sequence[Request]) -> list[Answer]:
+        """Answer requests that give choices; answer i belongs to request i."""
+        return self._chooser.answer(requests) if requests else []
+
+    def score(self, requests: Sequence[Request]) -> list[Answer]:
+        """Answer requests that give continuations; answer i belongs to request i.
+
+        Raises:
+            EngineLoadFailed: If the server does not return what that needs.
+        """
+        return self._likelihoods.answer(requests) if requests else []
+
+    @cached_property
+    def _chooser(self) -> "TextChoices | TokenChoices":
+        if self._window is None:
+            return TextChoices(self._model, self._calls, self._ask_all)
+        return TokenChoices(
+            self._model, self._calls, root=self._root, max_model_len=self._window, ask_all=self._ask_all
+        )
+
+    @cached_property
+    def _likelihoods(self) -> "TextLikelihoods":
+        whole_texts = None
+        if self._window is not None:
+            whole_texts = WholeTexts(self._model, self._calls, root=self._root, max_model_len=self._window)
+        return TextLikelihoods(
+            self._model, self._calls, server=self._server, ask_all=self._ask_all, whole_texts=whole_texts
+        )
+
+
+async def _generated(
+    calls: ServerCalls, path: str, body: JsonObject, *, chat: bool = False, most_bytes: int | None = None
+) -> Generated | GenerationFailure:
+    """The answer to a body, or why the server refuses it."""
+    most_bytes = answer_bytes(body) if most_bytes is None else most_bytes
+    try:
+        return await calls.post(path, body, partial(read_generated, chat=chat), most_bytes=most_bytes)
+    except RequestRefused as error:
+        return error.failure
+
+
+TOKEN_BYTES = 16
+"""Bytes of a token in a list of ids, at most."""
+
+
+async def _tokens(
+    calls: ServerCalls, root: str, model: ModelRef, fields: JsonObject
+) -> Tokens | GenerationFailure:
+    """A prompt as a vLLM server splits it into tokens, each of which has a byte of it or of a template."""
+    most_bytes = MIB + TOKEN_BYTES * len(json.dumps(fields))
+    body = {"model": model.model, **fields}
+    try:
+        return await calls.post(f"{root}/tokenize", body, partial(read, Tokens), most_bytes=most_bytes)
+    except RequestRefused as error:
+        return GenerationFailure(reason="bad_prompt", detail=error.failure.detail)
+
+
+MOST_CHAT_TOKENS = 20
+"""Next tokens that OpenAI's API returns at most, of a chat."""
+MOST_PLAIN_TOKENS = 5
+"""The same of a plain completion."""
+
+LEAST_SAID = 0.5
+"""The least sum that the probabilities of the choices must reach.
+
+If the model would say something else, such as "Yes" instead of "yes" or a thought, what is left for the
+choices is noise, and their ratio can be reversed."""
+
+
+class TextChoices:
+    """Chooses at a server of which only OpenAI's API is known.
+
+    Args:
+        model: The model that is asked.
+        calls: The server.
+        ask_all: Runs what has to be asked.
+    """
+
+    def __init__(self, model: ModelRef, calls: ServerCalls, ask_all: AskAll) -> None:
+        self._model, self._calls, self._ask_all = model, calls, ask_all
+
+    def answer(self, requests: Sequence[Request]) -> list[Answer]:
+        """Answer requests that give choices; answer i belongs to request i."""
+        started = time.perf_counter()
+        told = self._ask_all(self._ask, requests)
+        share = (time.perf_counter() - started) / len(requests)
+        return [
+            known if isinstance(known, GenerationFailure) else _chosen(known, request, share)
+            for known, request in zip(told, requests, strict=True)
+        ]
+
+    async def _ask(self, request: Request) -> Generated | GenerationFailure:
+        wanted = (
+            {"logprobs": True, "top_logprobs": MOST_CHAT_TOKENS}
+            if self._model.chat
+            else {"logprobs": MOST_PLAIN_TOKENS}
+        )
+        body = generation_body(self._model, request) | wanted
+        # Some servers return probabilities after temperature, top-p and the like: those before are wanted.
+        plain = {"temperature": 1.0, "top_p": 1.0, **dict.fromkeys(TOKEN_KEYS, 1)}
+        body |= {key: value for key, value in plain.items() if key in body}  # model_args take keys out
+        for key in SHAPING:
+            body.pop(key, None)
+        return await _generated(self._calls, generation_path(self._model), body, chat=self._model.chat)
+
+
+def _why_unsaid(known: Mapping[str, float], choices: Sequence[str]) -> str | None:
+    """The reason why the choices' probabilities say nothing, as the end of a sentence; None if they do."""
+    together = math.fsum(math.exp(known[choice]) for choice in choices)
+    if together >= LEAST_SAID:
+        return None
+    return f"that it is none of the choices but with a probability of {together:.2g}"
+
+
+def _chosen(generated: Generated, request: Request, seconds: float) -> Answer:
+    known = generated.first_logprobs
+    choices = request.sampling.choices
+    spent = Completion(
+        text="",
+        finish_reason="stop",
+        input_tokens=generated.usage.prompt_tokens,
+        output_tokens=generated.usage.completion_tokens,
+        seconds=seconds,
+        cached_tokens=generated.usage.cached_tokens,
+        served_as=generated.served_as,
+    )
+    if why := why_unusable(known, choices) or _why_unsaid(known, choices):
+        return GenerationFailure(
+            reason="no_logprobs",
+            detail=f"of the next token the server tells {why}; choices must be single tokens among its most "
+            "probable ones",
+            spent=spent,
+        )
+    logprobs: Mapping[str, float] = {choice: known[choice] for choice in choices}
+    values = np.array(list(logprobs.values()))  # (C,)
+    position = choose_token(values, request.sampling, np.random.default_rng(request.seed))
+    return replace(spent, text=choices[position], choice_logprobs=logprobs)
+
+
+UNKNOWN = -1
+"""Stands for the token of unknown characters, of which a server returns only the name."""
+UNKNOWN_NAMES = frozenset({"<unk>", "[UNK]", "<UNK>", "<|unk|>"})
+
+
+class TokenChoices:
+    """Chooses at a vLLM server, token by token.
+
+    Args:
+        model: The model that is asked.
+        calls: The server.
+        root: Its URL without the version of the API.
+        max_model_len: The model's context window in tokens.
+        ask_all: Runs what has to be asked.
+    """
+
+    unk_token_id = UNKNOWN
+
+    def __init__(
+        self, model: ModelRef, calls: ServerCalls, *, root: str, max_model_len: int, ask_all: AskAll
+    ) -> None:
+        self._model, self._calls, self._root, self._ask_all = model, calls, root, ask_all
+        self._choices: dict[str, list[int] | GenerationFailure] = {}
+        self._chooser = Chooser(
+            ChoiceEncoder(self, vocabulary=sys.maxsize), max_model_len=max_model_len, ask=self._next_logprobs
+        )
+
+    def answer(self, requests: Sequence[Request]) -> list[Answer]:
+        """Answer requests that give choices; answer i belongs to request i."""
+        unknown = {each: None for request in requests for each in request.sampling.choices}
+        texts = [each for each in unknown if each not in self._choices]
+        self._choices.update(zip(texts, self._ask_all(self._ids_of_choice, texts), strict=True))
+        prompts = self._ask_all(self._ids_of_prompt, [request.asked for request in requests])
+        ids = {i: found for i, found in enumerate(prompts) if not isinstance(found, GenerationFailure)}
+        chosen = self._chooser.answer(list(ids.values()), [requests[i] for i in ids])
+        refused = {i: found for i, found in enumerate(prompts) if isinstance(found, GenerationFailure)}
+        answers = {**refused, **dict(zip(ids, chosen, strict=True))}
+        return [answers[i] for i in range(len(requests))]
+
+    def __call__(self, text: str, *, add_special_tokens: bool) -> dict[str, list[int]]:
+        """The token ids of a choice, as a tokenizer gives them; raises `ValueError`."""
+        found = self._choices[text]
+        if isinstance(found, GenerationFailure):
+            raise ValueError(found.detail)
+        return {"input_ids": found}
+
+    async def _ids_of_choice(self, choice: str) -> list[int] | GenerationFailure:
+        fields = {"prompt": choice, "add_special_tokens": False, "return_token_strs": True}
+        found = await _tokens(self._calls, self._root, self._model, fields)
+        if isinstance(found, GenerationFailure):
+            return found
+        names = found.token_strs or [""] * len(found.tokens)
+        return [
+            UNKNOWN if name in UNKNOWN_NAMES else token
+            for token, name in zip(found.tokens, names, strict=False)
+        ]
+
+    async def _ids_of_prompt(self, prompt: Prompt) -> list[int] | GenerationFailure:
+        found = await _tokens(self._calls, self._root, self._model, prompt_fields(self._model, prompt))
+        return found if isinstance(found, GenerationFailure) else found.tokens
+
+    def _next_logprobs(self, questions: Sequence[NextToken]) -> list[TokenLogprobs]:
+        return self._ask_all(self._logprobs_of, questions)
+
+    async def _logprobs_of(self, question: NextToken) -> TokenLogprobs:
+        body = {
+            "model": self._model.model,
+            "prompt": question.ids,
+            "temperature": 0.0,
+            "max_tokens": 1,
+            "logprobs": len(question.options),
+            "logprob_token_ids": list(question.options),
+            "return_tokens_as_token_ids": True,
+        }
+        generated = await _generated(self._calls, "/completions", body)
+        if isinstance(generated, GenerationFailure):
+            return generated
+        known = generated.first_logprobs
+        names = {token: f"token_id:{token}" for token in question.options}
+        logprobs = {token: known[name] for token, name in names.items() if name in known}
+        return OptionLogprobs(logprobs, generated.usage.cached_tokens)
+
+
+PROBE = ("The sky is", " blue.")
+"""A prompt and a continuation that every server can read."""
+
+NEEDED = (
+    "does not tell the log-probabilities of a prompt's tokens (completions with echo and logprobs), which "
+    "this output_type needs; serve the model with vLLM, or choose provider vllm or transformers"
+)
+
+NEEDED_BY_WHOLE_TEXTS = (
+    "does not tell how a text by itself is split into tokens, as vLLM's servers alone do and output_type: "
+    "perplexity needs; serve the model with vLLM, or choose provider vllm or transformers"
+)
+
+NO_TEXT = GenerationFailure(
+    reason="empty_prompt",
+    detail="the prompt has no text, and only vLLM's servers tell what a text by itself is weighed after; "
+    "choose provider vllm or transformers",
+)
+
+
+class ScoredTokens(NamedTuple):
+    """The tokens of a text, as far as they are scored."""
+
+    logprobs: list[float]
+    """Log-probabilities of the scored tokens, in order."""
+    highest: list[float | None]
+    """Log-probability of the most probable token in the place of each."""
+    length: int
+    """Tokens that were read, those that are not scored included."""
+
+
+class TextLikelihoods:
+    """Scores continuations at a server, once the server has shown that it can.
+
+    Args:
+        model: The model that is asked.
+        calls: The server.
+        server: The server as messages name it.
+        ask_all: Runs what has to be asked.
+        whole_texts: Scores what follows a prompt without a text; None if the server is not vLLM's.
+
+    Raises:
+        EngineLoadFailed: If the server refuses to return log-probabilities of a prompt, or returns others.
+    """
+
+    def __init__(
+        self,
+        model: ModelRef,
+        calls: ServerCalls,
+        *,
+        server: Server,
+        ask_all: AskAll,
+        whole_texts: "WholeTexts | None" = None,
+    ) -> None:
+        self._model, self._calls, self._server, self._ask_all = model, calls, server, ask_all
+        self._whole_texts = whole_texts
+        self._lengths: dict[str, int | GenerationFailure] = {}
+        self._leaves_out_one = False  # of each echo the first token
+        probe = Request(prompt=PROBE[0], continuations=PROBE[1:], sampling=Sampling(), seed=0)
+        if isinstance(found := self.answer([probe])[0], GenerationFailure):
+            raise EngineLoadFailed(model.name, f"{server.url} {NEEDED}: {found.detail}")
+
+    def answer(self, requests: Sequence[Request]) -> list[Answer]:
+        """Answer requests that give continuations; answer i belongs to request i.
+
+        Raises:
+            EngineLoadFailed: If texts by themselves are to be scored, and this server cannot.
+        """
+        if self._whole_texts is None and any(map(_is_whole_text, requests)):
+            raise EngineLoadFailed(self._model.name, f"{self._server.url} {NEEDED_BY_WHOLE_TEXTS}")
+        started = time.perf_counter()
+        pairs = [
+            without_end_spaces(request.prompt, each) for request in requests for each in request.continuations
+        ]
+        prompts = list(dict.fromkeys(prompt for prompt, _ in pairs))
+        self._lengths = dict(zip(prompts, self._ask_all(self._length, prompts), strict=True))
+        told = iter(self._ask_all(self._score, pairs))
+        share = (time.perf_counter() - started) / len(requests)
+        return [_answer(request, [next(told) for _ in request.continuations], share) for request in requests]
+
+    async def _length(self, prompt: str) -> int | GenerationFailure:
+        if not prompt:
+            return 0 if self._whole_texts is not None else NO_TEXT
+        found = await self._asked(prompt, {})
+        return found if isinstance(found, GenerationFailure) else found.usage.prompt_tokens
+
+    async def _score(self, pair: tuple[str, str]) -> ScoredTokens | GenerationFailure:
+        start = self._lengths[pair[0]]
+        if isinstance(start, GenerationFailure):
+            return start
+        if not pair[0] and self._whole_texts is not None:
+            return await self._whole_texts.score(pair[1])
+        found = await self._asked("".join(pair), {"echo": True, "logprobs": 1})
+        if isinstance(found, GenerationFailure):
+            return found
+        length = found.usage.prompt_tokens
+        if length <= start:
+            return GenerationFailure(
+                reason="bad_choices", detail=f"the model has no tokens for {pair[1]!r} after this prompt"
+            )
+        if (left_out := self._left_out(found)) is None:
+            return no_logprobs(
+                f"of {length} tokens of the prompt and {found.usage.completion_tokens} behind it the server "
+                f"told {len(found.prompt_logprobs)} log-probabilities"
+            )
+        places = slice(start - left_out, length - left_out)
+        told = found.prompt_logprobs[places]
+        known = [each for each in told if each is not None]
+        if len(known) != length - start or likelihood(known) is None:
+            return no_logprobs(f"of a continuation the server told the log-probabilities {told[:8]}")
+        return ScoredTokens(known, found.prompt_highest[places], length)
+
+    def _left_out(self, found: Generated) -> int | None:
+        """The number of an echo's first tokens that have no place in what is returned; None if unknown.
+
+        A server that does not echo returns the token that it wrote, and no other. llama-cpp-python's leaves
+        out the token that begins a text, which it counts. Without such a token it returns other places, and
+        not the last one: the tokens that it names do not make up the text.
+        """
+        told, length = len(found.prompt_logprobs), found.usage.prompt_tokens
+        missing = length + found.usage.completion_tokens - told
+        if missing == 0 or told == length + 1:
+            return 0
+        if missing == 1 and not self._leaves_out_one:
+            self._leaves_out_one = found.names_all_tokens
+        return 1 if missing == 1 and self._leaves_out_one else None
+
+    async def _asked(self, text: str, wanted: JsonObject) -> Generated | GenerationFailure:
+        request = Request(prompt=text, sampling=Sampling(max_tokens=1), seed=0)
+        body = generation_body(self._model, request) | wanted
+        most_bytes = bytes_for(1) + 256 * len(text.encode())  # a token has a byte at least
+        return await _generated(self._calls, "/completions", body, most_bytes=most_bytes)
+
+
+def _is_whole_text(request: Request) -> bool:
+    """Whether it is the text of a perplexity: there are two choices at least, and targets may be greedy."""
+    return not request.prompt and len(request.continuations) == 1 and not request.is_greedy
+
+
+def _is_greedy(scored: ScoredTokens) -> bool | None:
+    """Whether each token has the highest log-probability in its place; None if those are not returned."""
+    most = [each for each in scored.highest if each is not None and math.isfinite(each)]
+    if len(most) != len(scored.logprobs):
+        return None
+    return all(own >= other for own, other in zip(scored.logprobs, most, strict=True))
+
+
+def _answer(request: Request, told: Sequence[ScoredTokens | GenerationFailure], seconds: float) -> Answer:
+    known: list[ScoredTokens] = []
+    for each in told:
+        if isinstance(each, GenerationFailure):
+            return each
+        if request.is_greedy and _is_greedy(each) is None:
+            return no_logprobs("the server does not tell which token is the most probable in each place")
+        known.append(each)
+    likelihoods = KnownTokens([math.fsum(each.logprobs) for each in known], all(map(_is_greedy, known)))
+    return likelihood_answer(request, likelihoods, sum(each.length for each in known), seconds)
+
+
+UNKNOWN_BEGINNING = GenerationFailure(
+    reason="empty_prompt",
+    detail="the server does not tell which token begins a text, after which it would be weighed; start "
+    "vLLM's server with --enable-tokenizer-info-endpoint, or choose provider vllm or transformers",
+)
+
+
+class WholeTexts:
+    """Scores texts by themselves at a vLLM server, as `ContinuationEncoder` splits them.
+
+    Args:
+        model: The model that is asked.
+        calls: The server.
+        root: Its URL without the version of the API.
+        max_model_len: The model's context window in tokens.
+    """
+
+    def __init__(self, model: ModelRef, calls: ServerCalls, *, root: str, max_model_len: int) -> None:
+        self._model, self._calls, self._root = model, calls, root
+        self._longest = max_model_len - 1  # one new token is the least that is written
+        self._begins: int | GenerationFailure | None = None
+        self._asking = anyio.Lock()
+
+    async def score(self, text: str) -> ScoredTokens | GenerationFailure:
+        """The log-probability of each of a text's tokens, or why there is none."""
+        async with self._asking:
+            if self._begins is None:
+                self._begins = await self._beginning()
+        if isinstance(self._begins, GenerationFailure):
+            return self._begins
+        ids = await self._ids_of(text)
+        if isinstance(ids, GenerationFailure):
+            return ids
+        whole = ids if ids[:1] == [self._begins] else [self._begins, *ids]
+        if len(whole) < 2:
+            return GenerationFailure(reason="empty_prompt", detail="the text has no tokens of its own")
+        found = ScoredTokens([], [], 0)
+        for piece in windows(whole, self._longest):
+            told = await self._piece(piece)
+            if isinstance(told, GenerationFailure):
+                return told
+            found = ScoredTokens(
+                found.logprobs + told.logprobs, found.highest + told.highest, found.length + told.length
+            )
+        if likelihood(found.logprobs) is None:
+            return no_logprobs(f"of a text the server told the log-probabilities {found.logprobs[:8]}")
+        return found
+
+    async def _piece(self, piece: Continued) -> ScoredTokens | GenerationFailure:
+        length = len(piece.ids)
+        body = {"model": self._model.model, "prompt": piece.ids, "temperature": 0.0, "max_tokens": 1}
+        body |= {"echo": True, "logprobs": 1}
+        generated = await _generated(self._calls, "/completions", body, most_bytes=bytes_for(length))
+        if isinstance(generated, GenerationFailure):
+            return generated
+        told = generated.prompt_logprobs[piece.start : length]
+        known = [each for each in told if each is not None]
+        if len(known) != length - piece.start:
+            return no_logprobs(
+                f"of {length - piece.start} tokens the server told {len(known)} log-probabilities"
+            )
+        return ScoredTokens(known, generated.prompt_highest[piece.start : length], length)
+
+    async def _beginning(self) -> int | GenerationFailure:
+        """The token that begins a text; if the tokenizer adds none, the one that the server names."""
+        plain, begun = await self._ids_of("a"), await self._ids_of("a", add_special_tokens=True)
+        if isinstance(plain, GenerationFailure) or isinstance(begun, GenerationFailure):
+            return plain if isinstance(plain, GenerationFailure) else UNKNOWN_BEGINNING
+        if len(begun) > len(plain) and begun[0] not in plain:
+            return begun[0]
+        try:
+            info = await self._calls.get(f"{self._root}/tokenizer_info", partial(read, TokenizerInfo))
+        except (NotThere, RequestRefused):
+            return UNKNOWN_BEGINNING
+        ids = await self._ids_of(info.first) if info.first else []
+        return ids[0] if isinstance(ids, list) and len(ids) == 1 else UNKNOWN_BEGINNING
+
+    async def _ids_of(self, text: str, *, add_special_tokens: bool = False) -> list[int] | GenerationFailure:
+        fields: JsonObject = {"prompt": text, "add_special_tokens": add_special_tokens}
+        found = await _tokens(self._calls, self._root, self._model, fields)
+        return found if isinstance(found, GenerationFailure) else found.tokens
