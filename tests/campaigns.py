@@ -2,6 +2,7 @@
 
 import contextlib
 import io
+import json
 import os
 import sqlite3
 import sys
@@ -52,6 +53,14 @@ def one_message(result: Ran) -> str:
     assert "Traceback" not in result.stderr
     assert result.stderr.startswith("winnow: ")
     return result.stderr.removeprefix("winnow: ").strip()
+
+
+def status_json(folder: Path, name: str = "survivor") -> dict[str, Any]:
+    """The status of a campaign as JSON."""
+    shown = winnow(folder, "status", name, "--json")
+    assert shown.returncode == 0, shown.stderr
+    found: dict[str, Any] = json.loads(shown.stdout)
+    return found
 
 
 def write_spec(folder: Path, spec: dict[str, Any], name: str = "campaign.yaml") -> Path:

@@ -9,7 +9,6 @@ import multiprocessing
 import os
 import re
 import signal
-import sqlite3
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -19,6 +18,7 @@ from multiprocessing.context import ForkServerContext
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 
+import campaigns
 import pytest
 from faulty_server import Call, FaultyServer, echo, faulty_server
 from tiny_models import save_tiny_llama
@@ -174,17 +174,7 @@ def has_ended(folder: Path) -> bool:
 
 def rows(folder: Path, query: str) -> list[tuple]:
     """What a query finds, what is JSON among it as text whatever the database makes of them."""
-    url = storage_of(folder)
-    if url.startswith("sqlite:///"):
-        connection = sqlite3.connect(url.removeprefix("sqlite:///"))
-    else:
-        import psycopg
-
-        connection = psycopg.connect(url.replace("+psycopg", ""))
-    try:
-        found = connection.execute(query).fetchall()
-    finally:
-        connection.close()
+    found = campaigns.rows(storage_of(folder), query)
     return [
         tuple(json.dumps(each) if isinstance(each, list | dict) else each for each in row) for row in found
     ]

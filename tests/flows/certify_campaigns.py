@@ -7,7 +7,8 @@ from pathlib import Path
 
 import campaign_processes as processes
 from campaign_processes import Kill, rows
-from duel_campaigns import start, write_spec
+from campaigns import write_spec
+from duel_campaigns import start
 from tiny_models import save_tiny_llama
 
 N_EXAMPLES = 240

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 from campaign_processes import rows
-from duel_campaigns import write_spec
+from campaigns import write_spec
 from tiny_models import save_tiny_llama
 
 N_EXAMPLES = 24

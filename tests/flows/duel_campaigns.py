@@ -6,8 +6,8 @@ from multiprocessing.process import BaseProcess
 from pathlib import Path
 
 import campaign_processes as processes
-import yaml
 from campaign_processes import Kill, rows
+from campaigns import write_spec
 from scripted_engines import SCRIPTED
 from tiny_models import save_tiny_llama
 
@@ -84,12 +84,6 @@ def write_examples(folder: Path, count: int) -> None:
         for i in range(count):
             row = {"id": f"e{i}", "input": f"{i * 7} and {i}", "target": "aeioustrn"[i % 9]}
             file.write(json.dumps(row) + "\n")
-
-
-def write_spec(folder: Path, spec: dict) -> Path:
-    path = folder / "campaign.yaml"
-    path.write_text(yaml.safe_dump(spec, sort_keys=False))
-    return path
 
 
 def start(context: ForkServerContext, folder: Path, storage: str, kill: Kill | None = None) -> BaseProcess:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import campaign_processes as processes
 from campaign_processes import Kill
-from duel_campaigns import write_spec
+from campaigns import write_spec
 from scripted_engines import SCRIPTED, letter
 
 N_EXAMPLES = 240

@@ -9,9 +9,8 @@ from pathlib import Path
 import campaign_processes as processes
 import pytest
 import scripted_engines
-from campaigns import winnow
+from campaigns import winnow, write_spec
 from certify_campaigns import model, truth
-from duel_campaigns import write_spec
 from tiny_models import save_tiny_llama
 from waiting import PATIENCE_S
 

@@ -6,8 +6,9 @@ import campaign_processes as processes
 import pytest
 import scripted_engines
 from campaign_processes import Kill, rows
+from campaigns import write_spec
 from certify_campaigns import model, truth
-from duel_campaigns import start, write_spec
+from duel_campaigns import start
 from tiny_models import save_tiny_llama
 from waiting import PATIENCE_S
 from without_prefect import leave_prefect_out

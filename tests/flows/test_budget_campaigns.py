@@ -1,13 +1,11 @@
 """A budget of tokens, time, money or comparisons ends a campaign cleanly, and one that is raised goes on."""
 
-import json
-
 import campaign_processes as processes
 import certify_campaigns as certify
 import pytest
 import scripted_engines
 from campaign_processes import Kill
-from campaigns import one_message, winnow
+from campaigns import one_message, status_json, winnow
 from waiting import PATIENCE_S
 
 pytestmark = pytest.mark.usefixtures("plain_runs")
@@ -35,10 +33,6 @@ def run(folder, budget, *more):
     return winnow(folder, "run", "campaign.yaml", "--set", f"stopping.budget={budget}", *more)
 
 
-def status(folder):
-    return json.loads(winnow(folder, "status", "survivor", "--json").stdout)
-
-
 def test_a_spent_budget_ends_the_run_after_its_round_and_says_which_it_was(folder):
     result = run(folder, f"{{comparisons: 100, tokens: {2 * A_ROUND + 1}}}")
     assert result.returncode == 3, result.stderr
@@ -48,7 +42,7 @@ def test_a_spent_budget_ends_the_run_after_its_round_and_says_which_it_was(folde
     assert "budget    comparisons 24 of 100, tokens 48 of 33" in result.stdout
     assert "tokens 48 of 33" in result.stderr.splitlines()[-1]
     assert processes.rows(folder, "SELECT count(*) FROM rounds") == [(3,)]
-    found = status(folder)
+    found = status_json(folder)
     assert (found["outcome"], found["reason"], found["stopped_by"]["kind"]) == (
         "undecided",
         "budget",

@@ -10,7 +10,7 @@ import campaign_processes as processes
 import numpy as np
 import pytest
 import scripted_engines
-from campaigns import winnow
+from campaigns import status_json, winnow
 from mortal_engine import MortalEngine
 from without_prefect import leave_prefect_out
 
@@ -61,7 +61,7 @@ def test_a_candidate_that_cannot_be_loaded_is_marked_and_the_others_go_on(folder
     spent = processes.rows(folder, "SELECT reason IS NULL, count(*) FROM comparisons GROUP BY 1 ORDER BY 1")
     assert spent[1] == (1, processes.BUDGET)  # what could not be loaded cost nothing
     assert spent[0][1] >= 3 * 8
-    status = json.loads(winnow(folder, "status", "survivor", "--json").stdout)
+    status = status_json(folder)
     assert status["budgets"][0]["spent"] == processes.BUDGET
     coverage = json.loads(winnow(folder, "query", "survivor", "coverage", "--json").stdout)
     assert "two" in {row["candidate"].partition("/")[0] for row in coverage if row["reason"] == "load_failed"}
@@ -77,7 +77,7 @@ def test_where_no_model_can_be_loaded_nothing_is_spent_and_every_candidate_is_dr
     assert processes.rows(folder, "SELECT sum(answered), sum(scored), sum(generations) FROM decisions") == [
         (0, 0, 0)
     ]
-    found = json.loads(winnow(folder, "status", "survivor", "--json").stdout)
+    found = status_json(folder)
     assert (found["reason"], found["best"]) == ("all-dropped", None)
     assert found["budgets"][0]["spent"] == 0
     rows = json.loads(winnow(folder, "query", "survivor", "coverage", "--json").stdout)
@@ -177,7 +177,7 @@ stopping: {budget: 90, delta: 0.05}
 """)
     result = winnow(tmp_path, "run", "campaign.yaml")
     assert result.returncode == 0, result.stderr
-    assert json.loads(winnow(tmp_path, "status", "sums", "--json").stdout)["best"] == "a/plain"
+    assert status_json(tmp_path, "sums")["best"] == "a/plain"
     coverage = json.loads(winnow(tmp_path, "query", "sums", "coverage", "--json").stdout)
     said_nothing = {row["candidate"]: row["no_answer"] / row["comparisons"] for row in coverage}
     assert {row["reason"] for row in coverage} == {None}

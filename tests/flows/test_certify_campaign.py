@@ -13,7 +13,7 @@ import pytest
 import scripted_engines
 import yaml
 from campaign_processes import Kill, rows
-from campaigns import one_message, winnow
+from campaigns import one_message, status_json, winnow
 from certify_campaigns import CANDIDATES, wanted, write_certify, write_labels
 from duel_campaigns import asked_texts, stored_texts
 from tiny_models import save_tiny_llama
@@ -79,10 +79,6 @@ def asked(folder, view):
     return json.loads(done(folder, "query", "survivor", view, "--json"))
 
 
-def status(folder):
-    return json.loads(done(folder, "status", "survivor", "--json"))
-
-
 def prepared(folder, **changes):
     write_certify(folder, **changes)
     with pytest.MonkeyPatch.context() as patch:
@@ -91,7 +87,7 @@ def prepared(folder, **changes):
 
 
 def test_the_cheapest_certified_candidate_is_the_answer_with_its_labels_and_the_plain_estimate(finished):
-    found = status(finished)
+    found = status_json(finished)
     assert (found["outcome"], found["reason"], found["best"]) == ("winner", "certified", "medium/plain")
     assert found["is_guaranteed"]
     assert found["certificate"]["labels_used"] == certify.USED < certify.BUDGET
@@ -116,11 +112,13 @@ def test_labels_in_portions_lead_to_what_labels_at_hand_lead_to_and_the_run_wait
     write_certify(portions)
     assert ran(portions) == 3
     waits = 0
-    while status(portions)["state"] == "waiting":
+    while status_json(portions)["state"] == "waiting":
         waits += 1
         keys = wanted(portions)
-        assert status(portions)["certificate"]["waits_for"] == keys
-        assert (status(portions)["sure"] == "nothing is claimed") == (status(portions)["best"] is None)
+        assert status_json(portions)["certificate"]["waits_for"] == keys
+        assert (status_json(portions)["sure"] == "nothing is claimed") == (
+            status_json(portions)["best"] is None
+        )
         assert [row["id"] for row in asked(portions, "labels") if row["state"] == "wanted"] == sorted(
             keys, key=lambda key: int(key[1:])
         )
@@ -131,14 +129,14 @@ def test_labels_in_portions_lead_to_what_labels_at_hand_lead_to_and_the_run_wait
         done(portions, "label", "survivor", str(write_labels(portions, keys)))
         code = winnow(portions, "resume", "survivor").returncode
     assert code == 0
-    assert waits == status(portions)["certificate"]["labels_used"] // certify.BATCH_SIZE
+    assert waits == status_json(portions)["certificate"]["labels_used"] // certify.BATCH_SIZE
     assert certify.history(portions) == told_at_once
 
 
 def test_a_spent_label_budget_is_not_raised_and_what_is_said_instead_works(tmp_path):
     write_certify(tmp_path, labelled=certify.N_EXAMPLES, stopping={"budget": 16, "delta": 0.1})
     assert ran(tmp_path) == 3
-    told = status(tmp_path)
+    told = status_json(tmp_path)
     assert told["outcome"] == "none"
     said = done(tmp_path, "status", "survivor")
     assert "winnow run SPEC --fork NEW_NAME --set stopping.budget=MORE" in said
@@ -187,7 +185,7 @@ def test_candidates_may_have_been_chosen_by_what_the_autoevaluator_alone_answers
     write_tuned(tmp_path, path, selector={"name": "row-mean"}, stopping={"budget": 480})
     done(tmp_path, "run", "tuned.yaml")
     assert ran(tmp_path) == 0
-    found = status(tmp_path)
+    found = status_json(tmp_path)
     if selector == "r-eval":  # it was told nothing of the examples without a label
         assert found["earlier"] is None
         return
@@ -353,7 +351,7 @@ def test_an_example_that_no_human_can_answer_holds_nothing_up_and_counts_as_a_lo
     assert "skipped   2 labels of the 10 used say that no human can answer their examples" in done(
         tmp_path, "status", "survivor"
     )
-    assert status(tmp_path)["certificate"]["incomplete"] == 0
+    assert status_json(tmp_path)["certificate"]["incomplete"] == 0
 
 
 def test_a_file_and_what_nobody_can_answer_are_stored_together_or_not_at_all(tmp_path):
@@ -444,7 +442,7 @@ def test_what_cannot_be_read_is_a_loss_of_1_and_nothing_is_missing(tmp_path):
         if scripted_engines.letter(row["example"], wrong_in=10) in ("g", "x"):
             assert row["auto_loss"] == 1.0
         assert row["unlabelled_missing"] == 0.0
-    assert status(tmp_path)["certificate"]["incomplete"] == 0
+    assert status_json(tmp_path)["certificate"]["incomplete"] == 0
     assert "every loss is known\n" in done(tmp_path, "status", "survivor")
 
 
@@ -565,7 +563,7 @@ def test_none_certified_is_said_plainly_and_is_no_answer(tmp_path):
         certify={"costs": {"small/plain": 1, "medium/plain": 2}},
     )
     assert ran(tmp_path) == 3
-    found = status(tmp_path)
+    found = status_json(tmp_path)
     assert (found["outcome"], found["reason"], found["best"]) == ("none", "none-certified", None)
     told = done(tmp_path, "status", "survivor")
     assert "certified none: a risk of at most 0.15 was shown of no candidate" in told
@@ -611,7 +609,7 @@ def test_without_an_autoevaluator_human_labels_alone_decide(tmp_path, selector, 
     )
     assert ran(tmp_path) == 0
     assert rows(tmp_path, "SELECT 1 FROM comparisons WHERE auto_loss IS NOT NULL") == []
-    assert status(tmp_path)["is_guaranteed"] == (selector == "r-eval")
+    assert status_json(tmp_path)["is_guaranteed"] == (selector == "r-eval")
     assert ("heuristic" in done(tmp_path, "status", "survivor")) == (selector == "eval")
     done(tmp_path, "report", "survivor")
 
@@ -789,7 +787,7 @@ def test_one_candidate_alone_is_certified(tmp_path):
     section = {"costs": {"large/plain": 3}}
     write_certify(tmp_path, labelled=certify.N_EXAMPLES, models=models, certify=section)
     assert ran(tmp_path) == 0
-    found = status(tmp_path)
+    found = status_json(tmp_path)
     assert (found["outcome"], found["best"]) == ("winner", "large/plain")
     assert "certified large/plain" in done(tmp_path, "report", "survivor")
 

@@ -5,7 +5,7 @@ import json
 import pytest
 import scripted_engines
 from campaign_processes import rows
-from campaigns import one_message, winnow
+from campaigns import one_message, status_json, winnow
 from scored_campaigns import KILLS, decisions_with_kills, write_scored
 
 pytestmark = pytest.mark.usefixtures("plain_runs")
@@ -36,7 +36,7 @@ def test_the_answer_names_the_best_the_chosen_one_and_what_is_saved(tmp_path):
         "on these 120 examples no candidate has a mean that is higher than that of knows/plain or of "
         "slips/plain by more than 0.3; the chance that this is wrong is at most 0.05"
     ) in result.stdout
-    shown = json.loads(winnow(tmp_path, "status", "survivor", "--json").stdout)
+    shown = status_json(tmp_path)
     assert (shown["best"], shown["chosen"], shown["costs"]["slips/plain"]) == (
         "knows/plain",
         "slips/plain",

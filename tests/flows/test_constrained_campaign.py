@@ -1,12 +1,10 @@
 """The best of those that meet constraints, the whole way from a file to an answer, on scripted models."""
 
-import json
-
 import pytest
 import scripted_engines
 import yaml
 from campaign_processes import rows
-from campaigns import winnow
+from campaigns import status_json, winnow
 from certify_campaigns import model
 from scored_campaigns import KILLS, decisions_with_kills, write_scored
 from tiny_models import save_tiny_llama
@@ -50,7 +48,7 @@ def test_the_answer_names_the_best_of_those_that_meet_the_constraints(tmp_path):
         "on these 120 examples slips/plain meets the constraints (known exactly), and of all that meet them "
         "no candidate has a mean that is higher; the chance that this is wrong is at most 0.05\n"
     ) in result.stdout
-    shown = json.loads(winnow(tmp_path, "status", "survivor", "--json").stdout)
+    shown = status_json(tmp_path)
     assert shown["constraints"][0] == {
         "constraint": {"metric": "bare", "at_least": 0.9, "at_most": None},
         "mean": 0.975,
@@ -81,7 +79,7 @@ def test_what_is_held_out_shows_the_winner_and_what_it_has_to_meet(tmp_path):
     assert len(of_winner) == 120
     others = {key for name, key, *_ in stored if name != "slips/plain"}
     assert len(others) <= 90
-    shown = json.loads(winnow(tmp_path, "status", "survivor", "--json").stdout)
+    shown = status_json(tmp_path)
     (value,) = shown["held_out"]["values"]
     assert value["valued"] == 30
     in_selection = round(shown["constraints"][0]["mean"] * 90)
@@ -132,7 +130,7 @@ def test_where_a_model_gives_the_values_the_answer_says_so_and_no_kill_has_it_as
     told = winnow(tmp_path / "killed", "report", "survivor").stdout
     assert "slips/plain meets the constraints" in " ".join(told.split())
     assert "values of bare rest on what judging said of an output" in " ".join(told.split())
-    shown = json.loads(winnow(tmp_path / "killed", "status", "survivor", "--json").stdout)
+    shown = status_json(tmp_path / "killed")
     assert shown["constraints"][0]["judges"] == ["judging"]
     assert shown["judges"] == []
 

@@ -9,7 +9,7 @@ import duel_campaigns
 import pytest
 import scripted_engines
 from campaign_processes import Kill, rows
-from campaigns import winnow
+from campaigns import status_json, winnow
 from duel_campaigns import duels, model, model_judge, write_duels
 from hostile_answers import FENCE, HOSTILE_ANSWERS
 from scripted_engines import vowel_share
@@ -328,7 +328,7 @@ def test_a_judge_that_cannot_be_loaded_leaves_every_duel_unscored_and_nothing_de
     found = [each for each in duels(tmp_path) if each["text_a"] != each["text_b"]]
     assert {(each["outcome"], each["reason"]) for each in found} == {(None, "load_failed")}
     assert len(found) < 400
-    status = json.loads(winnow(tmp_path, "status", "survivor", "--json").stdout)
+    status = status_json(tmp_path)
     assert (status["outcome"], status["claim"]["kind"]) == ("undecided", "none")
     assert {judgment["reason"] for judgment in asked(tmp_path, "judgments")} == {"load_failed"}
 

@@ -9,7 +9,7 @@ from xml.etree import ElementTree
 import pytest
 import scripted_engines
 from campaign_processes import rows, store
-from campaigns import one_message, winnow
+from campaigns import one_message, status_json, winnow
 from lxml import etree
 from scored_campaigns import KILLS, decisions_with_kills, line_of, write_scored
 
@@ -68,7 +68,7 @@ def test_one_that_is_worse_fails_the_gate_and_the_numbers_are_kept(tmp_path):
     assert rows(tmp_path, last.format(1)) == []
     ((lower, upper),) = rows(tmp_path, last.format(3))
     assert lower <= -0.475 <= upper < 0.0
-    shown = json.loads(winnow(tmp_path, "status", "survivor", "--json").stdout)
+    shown = status_json(tmp_path)
     assert (shown["outcome"], shown["baseline"]) == ("decided", "slips/plain")
     assert shown["candidates"][2]["difference"]["upper"] == upper
     ended = next(line for line in result.stderr.splitlines() if '"campaign_ended"' in line)
@@ -89,7 +89,7 @@ def test_nobody_is_called_the_best_wherever_a_gate_is_looked_at(tmp_path):
     assert ", 2 open against slips/plain, " in lines[0]
     assert ", 0 open against slips/plain, " in lines[-1]
     assert "best" not in result.stderr
-    shown = json.loads(winnow(tmp_path, "status", "survivor", "--json").stdout)
+    shown = status_json(tmp_path)
     assert [shown[name] for name in ("best", "estimate", "lower", "upper")] == [None] * 4
     assert "knows/plain scores " in dict(shown["lines"])["beyond"]
     assert rows(tmp_path, "SELECT DISTINCT best FROM v_leaderboard") == [(0,)]

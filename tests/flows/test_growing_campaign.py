@@ -7,7 +7,7 @@ import campaign_processes as processes
 import pytest
 import scripted_engines
 from campaign_processes import Kill, rows
-from campaigns import winnow
+from campaigns import status_json, winnow
 from growing_campaigns import FIRST, LONGER, begin, write_growing
 from waiting import PATIENCE_S
 
@@ -31,10 +31,6 @@ def run(folder, *more, code=0):
     result = winnow(folder, "run", "campaign.yaml", *more)
     assert result.returncode == code, result.stderr
     return result.stdout
-
-
-def status(folder):
-    return json.loads(winnow(folder, "status", "survivor", "--json").stdout)
 
 
 @pytest.mark.parametrize("selector", ["champion", "race"])
@@ -79,13 +75,13 @@ def test_where_additions_are_expected_the_answer_states_what_was_asked_for(tmp_p
 def test_a_campaign_that_candidates_joined_is_open_until_they_are_tested(tmp_path):
     write_growing(tmp_path)
     run(tmp_path)
-    before = status(tmp_path)
+    before = status_json(tmp_path)
     assert (before["state"], before["outcome"]) == ("ended", "winner")
     spent = before["totals"]["comparisons"]
     write_growing(tmp_path, LONGER, stopping={"delta": 0.05, "budget": spent})
     said = " ".join(run(tmp_path, code=3).split())
     assert "undecided at error probability 0.05: the comparison budget is spent" in said
-    found = status(tmp_path)
+    found = status_json(tmp_path)
     assert (found["outcome"], found["claim"]["kind"]) == ("undecided", "none")
     board = json.loads(winnow(tmp_path, "query", "survivor", "leaderboard", "--json").stdout)
     assert {row["status"] for row in board} <= {"active", "eliminated"}
@@ -109,7 +105,7 @@ def test_killed_at_any_commit_after_candidates_joined_it_comes_to_the_same(forks
             process.join(PATIENCE_S)
             assert process.exitcode == (-9 if commit else 0)
         histories.append((processes.history(folder), rows(folder, CANDIDATES)))
-        assert status(folder)["best"] == "mumbles/plain"
+        assert status_json(folder)["best"] == "mumbles/plain"
     assert histories[0] == histories[1]
 
 
@@ -144,7 +140,7 @@ def test_with_a_larger_budget_the_asked_error_probability_is_stated_still(tmp_pa
         write_growing(tmp_path, stopping={"delta": 0.05, "budget": budget})
         said = run(tmp_path, code=3)
         assert f"undecided at error probability 0.05: the comparison budget is spent: {budget}" in said
-        assert status(tmp_path)["claim"]["kind"] == "none"
+        assert status_json(tmp_path)["claim"]["kind"] == "none"
     write_growing(tmp_path)
     said = " ".join(run(tmp_path).split())
     assert "no candidate has a mean that is higher; the chance that this is wrong is at most 0.05" in said
@@ -172,7 +168,7 @@ def test_when_each_candidate_was_shown_to_be_out_is_shown_wherever_a_user_looks(
     last = out[-1]
     when = f"after {last['out_in_round'] + 1} rounds and {last['out_at']} comparisons"
     assert f"out       {len(out)} of 3 candidates, the last ({last['candidate']}) {when}" in said
-    found = {each["name"]: each for each in status(tmp_path)["candidates"]}
+    found = {each["name"]: each for each in status_json(tmp_path)["candidates"]}
     assert found[last["candidate"]]["out_at"] == last["out_at"]
     shown = winnow(tmp_path, "query", "survivor", "eliminations").stdout.splitlines()
     assert len(shown) == 4
@@ -198,7 +194,7 @@ def test_interrupted_at_any_time_a_campaign_claims_nothing_yet(forks, tmp_path):
         begin(forks, tmp_path, storage, Kill(commit=commit, after=True)).join(PATIENCE_S)
         if processes.has_ended(tmp_path):
             break
-        found = status(tmp_path)
+        found = status_json(tmp_path)
         assert (found["state"], found["outcome"]) in (("interrupted", None), ("new", None))
         assert (found["claim"]["kind"], found["is_guaranteed"]) == ("none", False)
         assert found["sure"] == "not yet: the campaign has not ended"
@@ -212,14 +208,14 @@ def test_candidates_that_join_after_held_out_scores_were_seen_take_their_guarant
     said = run(tmp_path)
     assert "on the 60 examples that selection never saw" in said
     assert "guarantees nothing" not in said
-    assert status(tmp_path)["held_out"]["is_complete"]
+    assert status_json(tmp_path)["held_out"]["is_complete"]
     write_growing(tmp_path, LONGER, holdout=0.25)
     said = run(tmp_path)
     assert "winner    mumbles/plain" in said
     assert (
         "this guarantees nothing: mumbles/plain joined after scores on these examples had been seen" in said
     )
-    found = status(tmp_path)["held_out"]
+    found = status_json(tmp_path)["held_out"]
     assert (found["winner"], found["is_complete"], found["joined"]) == (
         "mumbles/plain",
         True,

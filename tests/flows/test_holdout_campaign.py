@@ -6,7 +6,7 @@ import campaign_processes as processes
 import pytest
 import scripted_engines
 from campaign_processes import Kill
-from campaigns import one_message, winnow
+from campaigns import one_message, status_json, winnow
 from test_command_line import edit
 from waiting import PATIENCE_S
 
@@ -49,7 +49,7 @@ def test_the_winner_is_scored_on_examples_that_selection_never_saw(folder):
     earlier = processes.rows(folder, "SELECT examples FROM rounds WHERE number < 6")
     assert not held_out & {example for (examples,) in earlier for example in json.loads(examples)}
     assert processes.rows(folder, "SELECT count(*) FROM comparisons") == [(60,)]
-    found = json.loads(winnow(folder, "status", "survivor", "--json").stdout)
+    found = status_json(folder)
     assert (found["n_examples"], found["held_out"]["is_complete"], found["reason"]) == (18, True, "budget")
     assert found["held_out"]["winner"] == found["best"]
     (line,) = json.loads(winnow(folder, "list", "--json").stdout)

@@ -1,7 +1,6 @@
 """Campaigns that people judge from end to end: they wait, are labelled, are killed, and go on."""
 
 import io
-import json
 import os
 import pty
 import shutil
@@ -13,7 +12,7 @@ import people_campaigns as people
 import pytest
 import scripted_engines
 from campaign_processes import rows
-from campaigns import one_message, winnow
+from campaigns import one_message, status_json, winnow
 from certify_campaigns import model, truth
 from people_campaigns import judged_to_the_end, labelled_elsewhere, tasks, write_people
 
@@ -56,12 +55,6 @@ def ratings(waiting, tmp_path):
     return shutil.copytree(waiting["best-mean"], tmp_path / "ratings")
 
 
-def status(folder):
-    result = winnow(folder, "status", "survivor", "--json")
-    assert result.returncode == 0, result.stderr
-    return json.loads(result.stdout)
-
-
 def resumed(folder):
     return winnow(folder, "resume", "survivor", "--trust").returncode
 
@@ -76,14 +69,14 @@ def typed(folder, monkeypatch, *lines, who="Ann"):
 @pytest.mark.parametrize("objective", people.BY_OBJECTIVE)
 def test_a_campaign_waits_for_people_and_ends_once_they_have_judged(waiting, tmp_path, objective):
     folder = shutil.copytree(waiting[objective], tmp_path / objective)
-    before = status(folder)
+    before = status_json(folder)
     assert (before["outcome"], before["state"]) == ("waiting", "waiting")
     assert before["people"] == {"annotators": 0, "wanted": len(tasks(folder))}
     # Whoever resumes too early is told again, and nothing is generated.
     assert winnow(folder, "resume", "survivor").returncode == 3
-    assert status(folder)["totals"]["generations"] == before["totals"]["generations"]
+    assert status_json(folder)["totals"]["generations"] == before["totals"]["generations"]
     assert judged_to_the_end(folder) > 1
-    found = status(folder)
+    found = status_json(folder)
     assert (found["outcome"], found["best"], found["is_guaranteed"]) == ("winner", "medium/plain", True)
     assert "that of the people who labelled (one person)" in winnow(folder, "status", "survivor").stdout
     assert {row["state"] for row in tasks(folder)} == {"used"}
@@ -317,7 +310,7 @@ def test_a_certificate_counts_examples_and_calls_ratings_no_labels_and_a_mean_of
     )
     assert winnow(tmp_path, "run", "campaign.yaml").returncode == 3
     judged_to_the_end(tmp_path)
-    found = json.loads(winnow(tmp_path, "status", "survivor", "--json").stdout)
+    found = status_json(tmp_path)
     assert found["certificate"]["plain"] == "medium/plain"
     said = dict(found["lines"])
     assert (

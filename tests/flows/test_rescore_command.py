@@ -8,7 +8,7 @@ import pytest
 import scripted_engines
 import yaml
 from campaign_processes import Kill, fork_server, rows
-from campaigns import one_message, winnow
+from campaigns import one_message, status_json, winnow
 from duel_campaigns import asked_texts, start, stored_texts
 from faulty_server import faulty_server
 from scored_campaigns import N_EXAMPLES, write_scored
@@ -89,7 +89,7 @@ def reasons(folder, name=NEW):
 
 
 def answer(folder, name=NEW):
-    return json.loads(winnow(folder, "status", name, "--json").stdout)
+    return status_json(folder, name)
 
 
 def test_a_judge_that_says_the_same_gives_the_same_scores_and_nothing_is_generated(ended):

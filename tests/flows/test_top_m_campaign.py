@@ -4,7 +4,7 @@ import json
 
 import pytest
 import scripted_engines
-from campaigns import one_message, winnow
+from campaigns import one_message, status_json, winnow
 from scored_campaigns import KILLS, decisions_with_kills, write_scored
 
 pytestmark = pytest.mark.usefixtures("plain_runs")
@@ -31,7 +31,7 @@ def test_the_answer_names_the_two_best_and_who_comes_next(tmp_path):
     assert "best      slips/plain: mean " in result.stdout
     assert "runner-up guesses/plain: slips/plain is ahead by " in result.stdout
     assert "no other candidate has a mean that is higher than that of any of these" in result.stdout
-    shown = json.loads(winnow(tmp_path, "status", "survivor", "--json").stdout)
+    shown = status_json(tmp_path)
     assert (shown["top_m"], shown["top"]) == (2, ["knows/plain", "slips/plain"])
     assert (shown["best"], shown["runner_up"]) == ("knows/plain", "guesses/plain")
     difference = next(each for each in shown["candidates"] if each["name"] == "guesses/plain")["difference"]

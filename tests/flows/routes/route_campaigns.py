@@ -9,7 +9,7 @@ from pathlib import Path
 
 import campaign_processes as processes
 from campaign_processes import Kill, rows
-from duel_campaigns import write_spec
+from campaigns import write_spec
 from scripted_engines import ScriptedEngine, letter
 from tiny_models import save_tiny_llama
 
