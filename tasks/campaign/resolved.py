@@ -7,12 +7,13 @@ from dataclasses import dataclass, field, replace
 from typing import Never, Self
 
 import numpy as np
+from sqlalchemy.orm import Session
 
 from winnow.algorithms.protocols import Selector
 from winnow.algorithms.state.arrays import FloatArray
 from winnow.storage.engine.database import Database
 from winnow.storage.json_types import JsonObject, JsonView
-from winnow.storage.records.values import Losses, Values
+from winnow.storage.records.values import CampaignRecord, Losses, Values
 from winnow.tasks.campaign.budget import WORDS
 from winnow.tasks.campaign.placement import auto_lookahead
 from winnow.tasks.candidates.cache_keys import fingerprint_model
@@ -142,6 +143,22 @@ class ResolvedCampaign(ABC):
     def cuts_at_stop(self) -> bool:
         """Whether outputs are judged up to their stop sequences alone, whatever servers do with these."""
         return not self.begun_uncut and any(each.sampling.stop for each in self.candidates)
+
+    @classmethod
+    def stored_fields(
+        cls,
+        session: Session,
+        record: CampaignRecord,
+        spec: CampaignSpec,
+        dataset: Dataset,
+        candidates: Sequence[Candidate],
+    ) -> JsonObject:
+        """The further fields of a stored campaign that its selector depends on, without reading any file.
+
+        Raises:
+            SpecError: If what the selector depends on is not stored.
+        """
+        return {}
 
     def prepared(self, database: Database) -> Self:
         """The campaign with all that is worked out once and kept in the database, before rounds begin."""

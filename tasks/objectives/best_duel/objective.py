@@ -5,11 +5,13 @@ from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
+from sqlalchemy.orm import Session
 
 from winnow.storage.json_types import JsonObject
+from winnow.storage.records.values import CampaignRecord
 from winnow.tasks.campaign.resolved import ResolvedCampaign
 from winnow.tasks.campaign.scored import fingerprints, refuse_shared_names
-from winnow.tasks.candidates.candidates import build_candidates
+from winnow.tasks.candidates.candidates import Candidate, build_candidates
 from winnow.tasks.data.datasets import Dataset
 from winnow.tasks.engines.protocol import ModelRef
 from winnow.tasks.judges.protocol import Duel, Judge
@@ -41,6 +43,18 @@ class BestDuel(ResolvedCampaign):
             judge_fingerprints=fingerprints(judge.models),
             candidates=candidates,
         )
+
+    @classmethod
+    def stored_fields(
+        cls,
+        session: Session,
+        record: CampaignRecord,
+        spec: CampaignSpec,
+        dataset: Dataset,
+        candidates: Sequence[Candidate],
+    ) -> JsonObject:
+        """See `ResolvedCampaign`."""
+        return {"judge": _StoredJudge(is_deterministic=any(record.spec[DETERMINISTIC]))}
 
     @property
     def judge_models(self) -> Sequence[ModelRef]:
@@ -92,3 +106,10 @@ class BestDuel(ResolvedCampaign):
     @property
     def _n_pairs(self) -> int:
         return len(self.candidates) * (len(self.candidates) - 1) // 2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _StoredJudge:
+    """What a selector depends on of a judge that judges nothing."""
+
+    is_deterministic: bool

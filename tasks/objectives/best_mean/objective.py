@@ -4,16 +4,21 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Self, cast
 
+import numpy as np
+from sqlalchemy.orm import Session
+
 from winnow.algorithms.protocols import Growing, Selector
 from winnow.algorithms.registry import takes_more_arms
 from winnow.algorithms.state.arrays import FloatArray
 from winnow.storage.json_types import JsonObject
-from winnow.storage.records.values import Losses, Values
-from winnow.tasks.campaign.earlier_scores import EarlierScores, load_history
+from winnow.storage.records.values import CampaignRecord, Losses, Values
+from winnow.tasks.campaign.campaign_tables import ended_table
+from winnow.tasks.campaign.earlier_scores import EarlierScores, aligned, load_history
 from winnow.tasks.campaign.scored import ScoredCampaign, check_judges
 from winnow.tasks.candidates.candidate_costs import check_costs
 from winnow.tasks.candidates.candidates import Candidate, build_candidates
 from winnow.tasks.data.datasets import Dataset
+from winnow.tasks.data.score_tables import CAMPAIGN
 from winnow.tasks.engines.protocol import ModelRef
 from winnow.tasks.errors import SpecError, unknown_name
 from winnow.tasks.objectives.best_mean.constraints import (
@@ -59,10 +64,29 @@ class BestMean(ScoredCampaign):
             groups=check_groups(spec, dataset.examples),
             constraints=check_constraints(spec),
             history=load_history(spec.history, spec.storage, dataset, spec.name),
-            split=check_split(spec, dataset),
+            split=_split(spec, dataset),
             baseline=check_baseline(spec, candidates),
             costs=check_costs(spec, candidates),
         )
+
+    @classmethod
+    def stored_fields(
+        cls,
+        session: Session,
+        record: CampaignRecord,
+        spec: CampaignSpec,
+        dataset: Dataset,
+        candidates: Sequence[Candidate],
+    ) -> JsonObject:
+        """See `ResolvedCampaign`."""
+        return {
+            "groups": check_groups(spec, dataset.examples),
+            "constraints": check_constraints(spec),
+            "history": _stored_history(session, record, spec, dataset),
+            "split": _split(spec, dataset),
+            "baseline": check_baseline(spec, candidates),
+            "costs": check_costs(spec, candidates),
+        }
 
     @property
     def takes_more_candidates(self) -> bool:
@@ -150,12 +174,22 @@ class BestMean(ScoredCampaign):
         return self.groups.words(self.spec.groups.by)
 
 
-def check_split(spec: CampaignSpec, dataset: Dataset) -> Split | None:
-    """The examples that are held out and the others; None where none are held out.
+def _stored_history(
+    session: Session, record: CampaignRecord, spec: CampaignSpec, dataset: Dataset
+) -> EarlierScores | None:
+    """The earlier scores that a stored campaign learns from, if they are of campaigns of its database."""
+    if not spec.history:
+        return None
+    if files := [each for each in spec.history if not each.startswith(CAMPAIGN)]:
+        raise SpecError(f"it learned from {files[0]}, and no file is read here")
+    tables = [ended_table(session, each, spec.storage, record.name) for each in spec.history]
+    found = EarlierScores(np.concatenate([aligned(each, dataset, "history") for each in tables]), {})
+    if found.identity["history_fingerprint"] != record.spec["history_fingerprint"]:
+        raise SpecError("the earlier scores that it learned from changed")
+    return found
 
-    Raises:
-        SpecError: If the selector has no use for it, or the budget no room.
-    """
+
+def _split(spec: CampaignSpec, dataset: Dataset) -> Split | None:
     if spec.holdout is None:
         return None
     if spec.selector.name == GATE:

@@ -5,22 +5,25 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Self
 
+from sqlalchemy.orm import Session
+
 from winnow.algorithms.certify.config import rule_for
 from winnow.algorithms.protocols import Selector
 from winnow.algorithms.state.arrays import FloatArray
 from winnow.storage.json_types import JsonObject
-from winnow.storage.records.values import Losses, Values
+from winnow.storage.records.values import CampaignRecord, Losses, Values
 from winnow.tasks.campaign.scored import (
     ScoredCampaign,
     check_judges,
     fingerprints,
     refuse_shared_names,
 )
-from winnow.tasks.candidates.candidates import build_candidates
+from winnow.tasks.candidates.candidates import Candidate, build_candidates
 from winnow.tasks.data.datasets import Dataset
 from winnow.tasks.engines.protocol import ModelRef
-from winnow.tasks.objectives.certify.check import Certification, check_certification
+from winnow.tasks.objectives.certify.check import Certification, certify_section, check_certification
 from winnow.tasks.objectives.certify.selector import LabelSelector, as_losses, certifying_selector
+from winnow.tasks.objectives.certify.split import divide_by_spec
 from winnow.tasks.spec.campaign import CampaignSpec
 from winnow.tasks.spec.judge_tree import HUMAN
 from winnow.tasks.text.phrases import count_of, list_of
@@ -48,6 +51,30 @@ class Certify(ScoredCampaign):
         refuse_shared_names([*chain.from_iterable(each.models for each in judges), *answering], [])
         scoring["judge_fingerprints"] = {**scoring["judge_fingerprints"], **fingerprints(answering)}
         return cls(spec=spec, dataset=dataset, candidates=ordered, certification=certification, **scoring)
+
+    @classmethod
+    def stored_fields(
+        cls,
+        session: Session,
+        record: CampaignRecord,
+        spec: CampaignSpec,
+        dataset: Dataset,
+        candidates: Sequence[Candidate],
+    ) -> JsonObject:
+        """See `ResolvedCampaign`."""
+        certification = Certification(
+            spec=certify_section(spec),
+            costs=record.spec["candidate_costs"],
+            parts=divide_by_spec(
+                record.spec,
+                [bool(each.targets) for each in dataset.examples],
+                seed=record.seed,
+                fingerprint=dataset.fingerprint,
+            ),
+            autoevaluator=None,
+            baseline=None,
+        )
+        return {"certification": certification}
 
     @property
     def judge_models(self) -> Sequence[ModelRef]:

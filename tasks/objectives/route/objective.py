@@ -1,25 +1,38 @@
 """route: which candidate for this prompt, as prompts stream in?"""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Self, cast
 
 import numpy as np
+from sqlalchemy.orm import Session
 
 from winnow.algorithms.protocols import Selector
 from winnow.algorithms.route.protocol import Router
 from winnow.algorithms.state.arrays import FloatArray
 from winnow.storage.engine.database import Database
 from winnow.storage.json_types import JsonObject
+from winnow.storage.records import generations
+from winnow.storage.records.values import CampaignRecord
 from winnow.tasks.campaign.resolved import common_params
 from winnow.tasks.campaign.scored import ScoredCampaign, check_judges
-from winnow.tasks.candidates.candidates import build_candidates
+from winnow.tasks.candidates.candidates import Candidate, build_candidates
 from winnow.tasks.data.datasets import Dataset
 from winnow.tasks.data.dotted_names import MISSING, value_of
-from winnow.tasks.embedding.embedded_prompts import Embedding, check_embedder
+from winnow.tasks.data.sandboxed_templates import compile_template, render
+from winnow.tasks.embedding.embedded_prompts import (
+    Embedding,
+    GivenVectors,
+    as_rows,
+    check_embedder,
+    digest_of,
+)
 from winnow.tasks.errors import SpecError
 from winnow.tasks.objectives.route.selector import PromptRouter, as_router
 from winnow.tasks.plugins.selectors import campaign_selector
 from winnow.tasks.spec.campaign import CampaignSpec
+from winnow.tasks.text.canonical_json import sha256
+from winnow.tasks.text.phrases import count_of
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,6 +67,28 @@ class Route(ScoredCampaign):
             candidates=candidates,
             embedding=check_embedder(spec.embedder, dataset),
         )
+
+    @classmethod
+    def stored_fields(
+        cls,
+        session: Session,
+        record: CampaignRecord,
+        spec: CampaignSpec,
+        dataset: Dataset,
+        candidates: Sequence[Candidate],
+    ) -> JsonObject:
+        """See `ResolvedCampaign`."""
+        if spec.embedder.path is not None:
+            raise SpecError(f"its vectors are in {spec.embedder.path}, and no file is read here")
+        identity = {key: value for key, value in record.spec["embedder_identity"].items() if key != "text"}
+        template = compile_template(spec.embedder.text, dataset.field_names)
+        digests = [digest_of(render(template, each.fields, each.key)) for each in dataset.examples]
+        known = generations.vectors(session, sha256(identity), digests)
+        if lacking := [digest for digest in digests if digest not in known]:
+            raise SpecError(f"{count_of(len(lacking), 'vector')} of its prompts are not stored")
+        contexts = as_rows(known[digest] for digest in digests)
+        embedding = GivenVectors(vectors={}, dim=contexts.shape[1])
+        return {"embedding": embedding, "contexts": contexts}
 
     def prepared(self, database: Database) -> Self:
         """See `ResolvedCampaign`: with the vectors of all prompts."""

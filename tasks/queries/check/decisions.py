@@ -8,50 +8,32 @@ another package runs.
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import cast
 
-import numpy as np
 from sqlalchemy.orm import Session
 
 from winnow.algorithms.errors import AlgorithmError
 from winnow.algorithms.protocols import Selector
 from winnow.algorithms.registry import rules_version
-from winnow.algorithms.state.arrays import FloatArray
 from winnow.storage.admin.check import UNREADABLE
 from winnow.storage.errors import StorageError
+from winnow.storage.json_types import JsonObject
 from winnow.storage.records import campaigns as campaign_records
-from winnow.storage.records import generations, stream_batches
 from winnow.storage.records import outcomes as outcome_records
 from winnow.storage.records import rounds as round_records
+from winnow.storage.records import stream_batches
 from winnow.storage.records.values import CampaignRecord, DecisionRecord, NewDecision
 from winnow.tasks.campaign.budget import Allowance
-from winnow.tasks.campaign.campaign_tables import ended_table
-from winnow.tasks.campaign.earlier_scores import EarlierScores, aligned
 from winnow.tasks.campaign.replay import retold
 from winnow.tasks.campaign.resolved import ResolvedCampaign
 from winnow.tasks.campaign.stored_values import stored_dataset, stored_spec
-from winnow.tasks.candidates.candidate_costs import check_costs
 from winnow.tasks.candidates.candidates import Candidate, StoredCandidate, candidate_names
 from winnow.tasks.data.datasets import Dataset
-from winnow.tasks.data.sandboxed_templates import compile_template, render
-from winnow.tasks.data.score_tables import CAMPAIGN
-from winnow.tasks.embedding.embedded_prompts import GivenVectors, as_rows, digest_of
 from winnow.tasks.errors import WinnowError
-from winnow.tasks.judges.pairwise.protocol import Duel
-from winnow.tasks.judges.protocol import Judge, Sample
-from winnow.tasks.objectives.best_duel.objective import DETERMINISTIC, BestDuel
-from winnow.tasks.objectives.best_mean.constraints import check_constraints
-from winnow.tasks.objectives.best_mean.groups import check_groups
-from winnow.tasks.objectives.best_mean.objective import BestMean, check_baseline, check_split
-from winnow.tasks.objectives.certify.check import Certification, certify_section
-from winnow.tasks.objectives.certify.objective import Certify
-from winnow.tasks.objectives.certify.split import divide_by_spec
-from winnow.tasks.objectives.route.objective import Route
 from winnow.tasks.queries.check.judges import Unchecked, said
 from winnow.tasks.rounds.record import as_record, believed
+from winnow.tasks.setup.check import class_of
 from winnow.tasks.setup.open_campaign import SELECTOR_RULES
 from winnow.tasks.spec.campaign import CampaignSpec
-from winnow.tasks.text.canonical_json import sha256
 
 TOLERANCE = 1e-6
 """Difference, relative or absolute, that other processors and releases of NumPy make."""
@@ -136,71 +118,12 @@ def _resolved(session: Session, campaign: CampaignRecord, dataset: Dataset) -> R
     """
     spec = stored_spec(campaign, storage="")
     candidates = _candidates(session, campaign, spec, dataset)
+    found_by = class_of(spec.objective)
+    fields: JsonObject = {"judge": None} | found_by.stored_fields(
+        session, campaign, spec, dataset, candidates
+    )
     first_rounds = campaign_records.first_rounds(session, campaign.id)
-    match spec.objective:
-        case "best-mean":
-            return BestMean(
-                spec=spec,
-                dataset=dataset,
-                candidates=candidates,
-                first_rounds=first_rounds,
-                judge=cast(Judge[Sample], None),
-                groups=check_groups(spec, dataset.examples),
-                constraints=check_constraints(spec),
-                history=_history(session, campaign, spec, dataset),
-                split=check_split(spec, dataset),
-                baseline=check_baseline(spec, candidates),
-                costs=check_costs(spec, candidates),
-            )
-        case "best-duel":
-            judge = _JudgeOfPairs(is_deterministic=any(campaign.spec[DETERMINISTIC]))
-            return BestDuel(
-                spec=spec,
-                dataset=dataset,
-                candidates=candidates,
-                first_rounds=first_rounds,
-                judge=cast(Judge[Duel], judge),
-            )
-        case "certify":
-            section = certify_section(spec)
-            certification = Certification(
-                spec=section,
-                costs=campaign.spec["candidate_costs"],
-                parts=divide_by_spec(
-                    campaign.spec,
-                    [bool(each.targets) for each in dataset.examples],
-                    seed=campaign.seed,
-                    fingerprint=dataset.fingerprint,
-                ),
-                autoevaluator=None,
-                baseline=None,
-            )
-            return Certify(
-                spec=spec,
-                dataset=dataset,
-                candidates=candidates,
-                first_rounds=first_rounds,
-                judge=cast(Judge[Sample], None),
-                certification=certification,
-            )
-        case _:  # "route"
-            contexts = _contexts(session, campaign, spec, dataset)
-            return Route(
-                spec=spec,
-                dataset=dataset,
-                candidates=candidates,
-                first_rounds=first_rounds,
-                judge=cast(Judge[Sample], None),
-                embedding=GivenVectors(vectors={}, dim=contexts.shape[1]),
-                contexts=contexts,
-            )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _JudgeOfPairs:
-    """What a selector of duels depends on of a judge."""
-
-    is_deterministic: bool
+    return found_by(spec=spec, dataset=dataset, candidates=candidates, first_rounds=first_rounds, **fields)
 
 
 def _candidates(
@@ -224,35 +147,6 @@ def _candidates(
             )
         )
     return found
-
-
-def _history(
-    session: Session, campaign: CampaignRecord, spec: CampaignSpec, dataset: Dataset
-) -> EarlierScores | None:
-    """The earlier scores that a campaign learns from, where they are another campaign's of the database."""
-    if not spec.history:
-        return None
-    if files := [each for each in spec.history if not each.startswith(CAMPAIGN)]:
-        raise Unchecked(f"it learned from {files[0]}, and no file is read here")
-    tables = [ended_table(session, each, "", campaign.name) for each in spec.history]
-    scores = np.concatenate([aligned(each, dataset, "history") for each in tables])
-    found = EarlierScores(scores, {})
-    if found.identity["history_fingerprint"] != campaign.spec["history_fingerprint"]:
-        raise Unchecked("the earlier scores that it learned from are not those any more")
-    return found
-
-
-def _contexts(session: Session, campaign: CampaignRecord, spec: CampaignSpec, dataset: Dataset) -> FloatArray:
-    """The stored vector of each prompt, shape (n, d)."""
-    if spec.embedder.path is not None:
-        raise Unchecked(f"its vectors are in {spec.embedder.path}, and no file is read here")
-    identity = {key: value for key, value in campaign.spec["embedder_identity"].items() if key != "text"}
-    template = compile_template(spec.embedder.text, dataset.field_names)
-    digests = [digest_of(render(template, each.fields, each.key)) for each in dataset.examples]
-    known = generations.vectors(session, sha256(identity), digests)
-    if lacking := [digest for digest in digests if digest not in known]:
-        raise Unchecked(f"{len(lacking)} vectors of its prompts are not stored")
-    return as_rows(known[digest] for digest in digests)
 
 
 def _differing(stored: DecisionRecord, decision: NewDecision, names: Sequence[str]) -> str | None:
