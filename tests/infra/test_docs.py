@@ -202,3 +202,14 @@ def test_the_worst_code_of_several_campaigns_is_told_in_the_order_that_is_gone_b
         f"`winnow resume --all` ends with the worst code of its campaigns, of these in this order: {order}."
         in (ROOT / "docs" / "exit-codes.md").read_text()
     )
+
+
+def test_each_promise_on_security_names_tests_that_are_there():
+    page = (ROOT / "SECURITY.md").read_text()
+    promised = page.partition("## What is guaranteed, and by what")[2].partition("\n## ")[0]
+    promises = promised.split("\n- ")[1:]
+    assert len(promises) > 10
+    for promise in promises:
+        assert "`tests/" in promise, promise[:100]
+    for path in re.findall(r"`((?:algorithms|flows|infra|storage|tasks|tests)/[^`\s]+)`", page):
+        assert (ROOT / path).exists(), path
