@@ -18,7 +18,7 @@ from winnow.tasks.judges.isolated import words as scripts
 from winnow.tasks.judges.isolated.libraries import library_judge
 from winnow.tasks.judges.protocol import UNREADABLE_TARGET, Judge, Sample
 from winnow.tasks.judges.registry import EXTRACT, NO_ANSWER, create_judge
-from winnow.tasks.judges.rules import squad
+from winnow.tasks.judges.rules import string_match
 from winnow.tasks.judges.rules.regex import RegexJudge
 from winnow.tasks.spec.campaign import CampaignSpec, judges_of
 
@@ -124,7 +124,7 @@ def _of_squad(place: str, params: Params, targets: Sequence[str]) -> dict[str, _
     none = _Loss(
         "nothing", "it drops punctuation and the articles a, an and the", "choose exact or normalised"
     )
-    return {target: none for target in targets if not squad.words(target)}
+    return {target: none for target in targets if not string_match.words(target)}
 
 
 def _of_f1(place: str, params: Params, targets: Sequence[str]) -> dict[str, _Loss]:
@@ -133,7 +133,7 @@ def _of_f1(place: str, params: Params, targets: Sequence[str]) -> dict[str, _Los
         "its words end at blanks, which their script does not write",
         "choose rouge with variant: rouge1",
     )
-    lost = {target: one for target in targets if not scripts.leaves(squad.words(target), target)}
+    lost = {target: one for target in targets if not scripts.leaves(string_match.words(target), target)}
     return {**lost, **_of_squad(place, params, targets)}
 
 

@@ -5,6 +5,8 @@ Two answers that are the same, character for character, are a tie, and no model 
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import fsum
+from typing import Literal
 
 from winnow.tasks.errors import TemplateError
 from winnow.tasks.judges.asking.calls import (
@@ -16,16 +18,16 @@ from winnow.tasks.judges.asking.calls import (
     PresentationOrder,
 )
 from winnow.tasks.judges.asking.panel import Prompts
-from winnow.tasks.judges.pairwise.order_aggregation import (
-    Aggregation,
-    OrderAggregation,
-    aggregate,
-    aggregate_orders,
-)
 from winnow.tasks.judges.pairwise.pair_prompt import REPLY_FORMAT, PairTemplate
 from winnow.tasks.judges.pairwise.verdicts import Read, VerdictFormat
 from winnow.tasks.judges.protocol import SAME_ANSWER, SIDES, Duel, Verdict
 from winnow.tasks.text.canonical_json import sha256
+
+OrderAggregation = Literal["tie", "mean"]
+"""The rule by which the two orders of a question become one value."""
+
+Aggregation = Literal["majority", "mean"]
+"""The rule by which several values of the same rank (repeats, then judges) become one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,3 +102,39 @@ class Comparing:
     def shown(self, value: float) -> str:
         """The answer that is preferred."""
         return SIDES.get(value, f"{value:.3f}")
+
+
+def aggregate_orders(values: Sequence[float], rule: OrderAggregation) -> float:
+    """One value from the two orders of a question, or from the only one that was played.
+
+    Under "tie", orders that do not prefer the same answer, or of which only one prefers neither, are a tie;
+    those that agree keep their mean. Under "mean" it is the mean always. A judge that prefers a place
+    and not an answer comes out as one half under both.
+    """
+    if rule == "tie" and len({side(value) for value in values}) > 1:
+        return 0.5
+    return _mean(values)
+
+
+def aggregate(values: Sequence[float], rule: Aggregation) -> float:
+    """One value from one or more; a single one stands as it is.
+
+    Under "majority" each value above one half is a vote for A and each below it one for B; whoever has more
+    than half of all values wins, and otherwise it is a tie.
+    """
+    if rule == "mean" or len(values) == 1:
+        return _mean(values)
+    sides = [side(value) for value in values]
+    for winner in (1, -1):
+        if 2 * sides.count(winner) > len(sides):
+            return (1 + winner) / 2
+    return 0.5
+
+
+def side(value: float) -> int:
+    """1 where A is preferred, -1 where B is, 0 where neither is."""
+    return (value > 0.5) - (value < 0.5)
+
+
+def _mean(values: Sequence[float]) -> float:
+    return fsum(values) / len(values)

@@ -9,8 +9,7 @@ from pydantic import Field
 from winnow.tasks.errors import JudgeError
 from winnow.tasks.judges.asking.judge_models import JudgeModel, check_counts, judge_models
 from winnow.tasks.judges.asking.panel import Panel
-from winnow.tasks.judges.pairwise.comparing import Comparing
-from winnow.tasks.judges.pairwise.order_aggregation import Aggregation, OrderAggregation
+from winnow.tasks.judges.pairwise.comparing import Aggregation, Comparing, OrderAggregation
 from winnow.tasks.judges.pairwise.pair_prompt import BUILT_IN, load_template
 from winnow.tasks.judges.pairwise.verdicts import (
     Read,

@@ -33,8 +33,8 @@ from winnow.tasks.campaign.outputs import (
 )
 from winnow.tasks.data.labels import as_options, labels_of
 from winnow.tasks.engines.chat import END, START
-from winnow.tasks.judges.rules.normalised import normalise
 from winnow.tasks.judges.rules.reading.final_text import without_thoughts
+from winnow.tasks.judges.rules.string_match import normalise
 from winnow.tasks.queries.warnings.from_spec import CampaignWarning, Kind
 from winnow.tasks.spec.judge_tree import judge_tree
 from winnow.tasks.spec.objectives import traits_of

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from winnow.tasks.judges.protocol import Sample
 from winnow.tasks.judges.registry import create_judge
-from winnow.tasks.judges.rules.normalised import normalise
+from winnow.tasks.judges.rules.string_match import normalise
 
 
 def score_or_reason(type, output, targets, **params):

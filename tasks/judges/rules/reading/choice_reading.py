@@ -14,12 +14,14 @@ import regex
 
 from winnow.tasks.judges.rules.reading import choice_words as words
 from winnow.tasks.judges.rules.reading.final_text import (
+    BOX,
     after_taking_back,
-    before_next_example,
+    read_own,
     tags_as_lines,
     without_struck_out,
     without_thoughts,
 )
+from winnow.tasks.judges.rules.reading.typography import FULL_WIDTH
 
 MOST_MENTIONS = 300
 """Places in an output at which an option is named that are looked at: the last ones."""
@@ -30,7 +32,7 @@ REACH = 160
 _OPEN, _CLOSE = "\ue000", "\ue001"
 """Stand around a label that is set apart by brackets or emphasis."""
 
-_WIDE = str.maketrans({**{chr(code + 0xFEE0): chr(code) for code in range(0x21, 0x7F)}, "\u3000": " "})
+_WIDE = str.maketrans({**FULL_WIDTH, "\u3000": " "})
 _HEADING = regex.compile(
     r"^([ \t#*_>]*+(?:the |my |final |correct |best )*(?:answer|choice|option|antwort|réponse|respuesta|"
     r"resposta|risposta|ответ|答案|答え|정답)[ \t*_]*+[:：]?+[ \t*_]*+)(?:\r?\n[ \t>]*+)++(?=\S)",
@@ -42,7 +44,6 @@ _COMMAND = regex.compile(
     r"underline)"
     r"\s?\{([^{}\n]{0,200}+)\}"
 )
-_BOX = regex.compile(r"\\f?box(?:ed)?\s?\{(?P<text>(?:[^{}]++|\{(?:[^{}]++|\{[^{}]*+\})*+\})*+)\}")
 _MATHS = regex.compile(r"\\[()]|\\\[|\\\]|\$")
 _EMPHASIS = regex.compile(r"[*`\\]++|(?<!\w)_++|_++(?!\w)")
 _SENTENCE_END = regex.compile(r"[.!?](?=[\s\"')\]]|$)|[。！？\n;；।]")
@@ -124,10 +125,7 @@ class ChoiceReader:
         called an option; the only one that is named and not turned down. Of an output that says
         that it cannot answer, the last three are looked for before it says so.
         """
-        text = without_struck_out(without_thoughts(output))
-        if (own := before_next_example(text)) is not None and (choice := self._read(own)) is not None:
-            return choice
-        return self._read(text)
+        return read_own(without_struck_out(without_thoughts(output)), self._read)
 
     def _read(self, text: str) -> str | None:
         text = self._cleaned(text)
@@ -176,7 +174,7 @@ class ChoiceReader:
         if not text.isascii():
             text = _TWIN.sub(lambda found: self._twins.get(found.group(), found.group()), text)
         text = _COMMAND.sub(r"\1", text)
-        text = _BOX.sub(self._as_boxed, text)
+        text = BOX.sub(self._as_boxed, text)
         text = _MATHS.sub(" ", text)
         text = self._apart.sub(rf"{_OPEN}\g<label>{_CLOSE}", text)
         text = _HEADING.sub(r"\1: ", text)

@@ -4,8 +4,12 @@ Judges that look for an answer within an output read it by these functions. What
 """
 
 from collections import deque
+from collections.abc import Callable
+from typing import TypeVar
 
 import regex
+
+Found = TypeVar("Found")
 
 _THOUGHT = r"(?:think|thinking|thought|thoughts|reasoning|reflection|scratchpad)"
 _THOUGHTS_END = regex.compile(rf"</{_THOUGHT}>", regex.IGNORECASE)
@@ -34,10 +38,15 @@ def without_struck_out(text: str) -> str:
     return kept
 
 
-def before_next_example(text: str) -> str | None:
-    """The text up to a further question that the model asks itself; None if there is none."""
+def read_own(text: str, read: Callable[[str], Found]) -> Found:
+    """What is read up to a further question that the model asks itself, or else from the whole text."""
     found = _NEXT_EXAMPLE.search(text)
-    return text[: found.start()] if found is not None and text[: found.start()].strip() else None
+    own = "" if found is None else text[: found.start()]
+    return (read(own) if own.strip() else None) or read(text)
+
+
+BOX = regex.compile(r"\\f?box(?:ed)?\s?\{(?P<text>(?:[^{}]++|\{(?:[^{}]++|\{[^{}]*+\})*+\})*+)\}")
+"""A box of LaTeX, whose content may hold braces within braces."""
 
 
 _OFFER = regex.compile(

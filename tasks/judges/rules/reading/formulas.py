@@ -14,7 +14,7 @@ import regex
 from winnow.tasks.judges.rules.reading.choice_words import ANSWER, COPULA
 from winnow.tasks.judges.rules.reading.final_text import (
     after_taking_back,
-    before_next_example,
+    read_own,
     refuses,
     tags_as_lines,
     without_offer,
@@ -154,11 +154,11 @@ def answer(output: str, *, several: bool) -> list[str]:
         output: What the model wrote.
         several: Whether several values are wanted, which may stand in several boxes or formulas.
     """
-    text = without_offer(tags_as_lines(without_struck_out(without_thoughts(output))))
-    own = before_next_example(text)
-    if own is not None and (found := _answer(own, several)):
-        return found
-    return _answer(text, several)
+    return read_own(_own_words(output), lambda text: _answer(text, several))
+
+
+def _own_words(output: str) -> str:
+    return without_offer(tags_as_lines(without_struck_out(without_thoughts(output))))
 
 
 def _answer(text: str, several: bool) -> list[str]:
@@ -341,7 +341,7 @@ def word_of(text: str) -> str | None:
 
 def concludes(output: str, word: str) -> bool:
     """Whether the last sentence of an output without a box is a word, or says that something is it."""
-    text = as_typed(without_offer(tags_as_lines(without_struck_out(without_thoughts(output)))))
+    text = as_typed(_own_words(output))
     if _BOX.search(text):
         return False
     plain = _MARKS.sub("", text)

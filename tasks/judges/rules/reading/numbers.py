@@ -8,7 +8,7 @@ lowered (cm^2, x_1), is no number.
 """
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import islice
@@ -17,8 +17,9 @@ import regex
 
 from winnow.tasks.judges.rules.reading.choice_words import ANSWER, COPULA
 from winnow.tasks.judges.rules.reading.final_text import (
+    BOX,
     after_taking_back,
-    before_next_example,
+    read_own,
     refuses,
     tags_as_lines,
     without_offer,
@@ -98,7 +99,6 @@ _SCALE = regex.compile(
 )
 
 _HAS_DIGIT = regex.compile(r"\d")
-_BOX = regex.compile(r"\\f?box(?:ed)?\s?\{(?P<text>(?:[^{}]++|\{(?:[^{}]++|\{[^{}]*+\})*+\})*+)\}")
 _HASHES = regex.compile(r"####[ \t]*+(?P<text>[^\n]*\d[^\n]*)")
 _LINK = rf"(?:{COPULA}|[:：=]|\b(?:about|approximately|roughly|exactly|around)\b)"
 _STATED = regex.compile(
@@ -144,27 +144,27 @@ _HEAD = regex.compile(
 _SUM = regex.compile(r"\s*+[$€£]?\d[\d.,]*+(?:\s*+(?:[-+*×·÷]|\\times|\\cdot)\s*+[$€£]?\d[\d.,]*+)++[\s.]*+")
 _RESULT_BEFORE = regex.compile(r"(?<![-+*/×·÷=]\s*)(?:\A|(?<=[\s:]))-?[$€£]?\d[\d.,]*+\s*+\Z")
 _SENTENCE_END = regex.compile(r"(?<=[!?])\s|(?<=\.)\s(?!\s*\d{1,2}[.)]\s)|[。！？\n]")
+_MONTHS = "january|february|march|april|may|june|july|august|september|october|november|december"
 COMPARED = regex.compile(
     r"\b(?:down from|up from|or (?:about|approximately|roughly)|instead of|rather than|not|\w{2,7}n['’]t|"
     r"out of|compared (?:to|with)|than|versus|vs\.?|"
     r"unlike|formerly|previously|originally|anstatt|statt|nicht|"
     r"au lieu de|et non|en lugar de|y no|вместо|а не|while|whereas|each of|of the|the other|step|figure|"
     r"fig\.|table|chapter|page|section|equation|question|problem|item|no\.|number|line|day|room|level|"
-    r"grade|version|apollo|route|highway|flight|bus|covid|january|february|march|april|may|june|july|"
-    r"august|september|october|november|december)"
+    r"grade|version|apollo|route|highway|flight|bus|covid|"
+    rf"{_MONTHS})"
     r"(?:\s(?:the|a|its|his|her|their))?\s*+[$€£¥(]?\Z|\d\s(?:\p{L}++\s)?(?:out )?of(?: the)?\s*+\Z|"
     r"\d\s?(?:±|\+/-)\s*+\Z|(?:而不是|不是|而非)\s*+\Z",
     regex.IGNORECASE,
 )
 _YEAR_BEFORE = regex.compile(
     r"\b(?:in|since|by|until|till|from|of|year|before|after|during|seit|im jahr|en|desde|em|nel|в)\s*+\Z|"
-    r"\b(?:january|february|march|april|may|june|july|august|september|october|november|"
-    r"december)(?:\s\d{1,2},?)?\s*+\Z",
+    rf"\b(?:{_MONTHS})(?:\s\d{{1,2}},?)?\s*+\Z",
     regex.IGNORECASE,
 )
 _MONTH_AFTER = regex.compile(
-    r"(?:st|nd|rd|th)?\s(?:january|february|march|april|may|june|july|august|september|october|november|"
-    r"december|januar|februar|märz|mai|juni|juli|oktober|dezember|janvier|février|mars|avril|juin|juillet|"
+    rf"(?:st|nd|rd|th)?\s(?:{_MONTHS}|"
+    r"januar|februar|märz|mai|juni|juli|oktober|dezember|janvier|février|mars|avril|juin|juillet|"
     r"août)\b|(?:st|nd|rd|th)\b|月|年",
     regex.IGNORECASE,
 )
@@ -243,11 +243,7 @@ class NumberReader:
         result; a line of its own at the beginning; bold type in the last paragraph; the last sentence with a
         number, without an aside in brackets at its end. A range or a choice between two numbers is no answer.
         """
-        text = without_offer(without_struck_out(without_thoughts(output)))
-        own = before_next_example(text)
-        if own is not None and (found := self._answer(own)) is not None:
-            return found
-        return self._answer(text)
+        return read_own(without_offer(without_struck_out(without_thoughts(output))), self._answer)
 
     def _answer(self, text: str) -> Number | None:
         typed = as_typed(text)
@@ -256,7 +252,7 @@ class NumberReader:
         return self._settled(typed)
 
     def _settled(self, typed: str) -> Number | None:
-        for pattern in (_BOX, _HASHES):
+        for pattern in (BOX, _HASHES):
             for match in reversed(deque(pattern.finditer(typed), maxlen=50)):
                 if (found := self._said(_plain(match.group("text")))) is not None:
                     return found
@@ -307,23 +303,14 @@ class NumberReader:
         if (tail := _last_equation(clause)) is not None and (places := list(self._places(tail))):
             return self._chosen(tail, places, 0)
         places = list(self._places(clause))
-        kept = [index for index, each in enumerate(places) if not _is_aside(clause, each)] or range(
-            len(places)
-        )
-        return self._chosen(clause, places, kept[0]) if places else None
+        return self._chosen(clause, places, _kept(clause, places)[0]) if places else None
 
     def _concluding(self, sentence: str, places: list[_Place]) -> Number | None:
         """The number that the last sentence with one comes to: its last, without what it is compared with."""
         tail = _FURTHER.sub("", _last_equation(sentence) or "")
         if after := list(self._places(tail)):
-            kept = [index for index, each in enumerate(after) if not _is_aside(tail, each)] or range(
-                len(after)
-            )
-            return self._chosen(tail, after, kept[0])
-        kept = [index for index, each in enumerate(places) if not _is_aside(sentence, each)] or range(
-            len(places)
-        )
-        return self._chosen(sentence, places, kept[-1])
+            return self._chosen(tail, after, _kept(tail, after)[0])
+        return self._chosen(sentence, places, _kept(sentence, places)[-1])
 
     def _chosen(self, text: str, places: list[_Place], index: int) -> Number | None:
         """The number at an index, unless it is one end of a range or one of two to choose from."""
@@ -396,6 +383,12 @@ def _last_equation(text: str) -> str | None:
                 return f": {result.group()}"
             return f": {tail.lstrip()}"
     return None
+
+
+def _kept(text: str, places: Sequence[_Place]) -> Sequence[int]:
+    """The indices of the numbers that are no asides; of all if all of them are."""
+    kept = [index for index, each in enumerate(places) if not _is_aside(text, each)]
+    return kept or range(len(places))
 
 
 def _is_aside(text: str, place: _Place) -> bool:

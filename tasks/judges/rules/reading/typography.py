@@ -11,9 +11,11 @@ import regex
 _SUPERSCRIPTS = dict(zip("⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻ⁿ⁽⁾", "0123456789+-n()", strict=True))
 _VULGAR = "¼½¾⅐⅑⅒⅓⅔⅕⅖⅗⅘⅙⅚⅛⅜⅝⅞"
 _SPACES = "\u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u205f\u3000"
+FULL_WIDTH = {chr(code + 0xFEE0): chr(code) for code in range(0x21, 0x7F)}
+"""Full-width forms of ASCII characters, and what they stand for."""
 _CHARACTERS = str.maketrans(
     {
-        **{chr(code + 0xFEE0): chr(code) for code in range(0x21, 0x7F)},
+        **FULL_WIDTH,
         **dict.fromkeys("\u200b\u200c\u200d\u2060\ufeff†‡⁎", ""),
         **dict.fromkeys("−﹣", "-"),
         **{
