@@ -8,7 +8,9 @@ have chosen what they run, and nothing is asked of them.
 """
 
 from collections.abc import Callable, Mapping
+from hashlib import sha256
 from pathlib import Path
+from secrets import token_hex
 from typing import NamedTuple
 
 from winnow.tasks.errors import SpecError
@@ -55,11 +57,24 @@ def act_of_function(file: Path, function: str) -> Act:
 
 
 def digests_of(file: Path) -> Mapping[str, str]:
-    """Digests of a Python file and of its own modules that it imports; empty if it cannot be read."""
+    """Digests of a Python file and of its own modules that it imports; empty if there is no such file."""
     try:
         return file_digests(file) if file.is_file() else {}
     except (OSError, ValueError):
-        return {}
+        return {file.stem: _of_nothing()}
+
+
+def file_digest(file: Path) -> str:
+    """SHA-256 of a file of code, hexadecimal."""
+    try:
+        return sha256(file.read_bytes()).hexdigest()
+    except OSError:
+        return _of_nothing()
+
+
+def _of_nothing() -> str:
+    """The digest of what cannot be read, which is never what was allowed before."""
+    return f"cannot be read ({token_hex(8)})"
 
 
 def ask_of(allows: Allows | None) -> None:

@@ -3,12 +3,15 @@
 The command asks about all of a campaign's models beforehand, and an engine asks again when it starts.
 """
 
+import json
+import os
 from collections.abc import Iterator, Mapping
-from hashlib import sha256
+from fnmatch import fnmatchcase
 from pathlib import Path
 
 from winnow.storage.text import in_home
-from winnow.tasks.plugins.allowed_code import Act, require_allowed
+from winnow.tasks.errors import SpecError
+from winnow.tasks.plugins.allowed_code import Act, file_digest, require_allowed
 
 _HARMLESS = """
     attention_backend convert device dtype kv_cache_dtype load_format max_model_len quantization
@@ -38,10 +41,8 @@ def code_of_model(model: Mapping[str, object], folder: Path) -> Iterator[tuple[s
             text = f"run the code that comes with the model {which!a}{revision}"
             yield name, Act(text, _digests(folder / named))
         elif isinstance(value, Mapping | list) or (isinstance(value, str) and name not in HARMLESS_TEXTS):
-            yield (
-                name,
-                Act(f"set the engine's {name!a} to {value!a}, which may run code or write files", None),
-            )
+            text = f"set the engine's {name!a} to {value!a}, which may run code or write files"
+            yield name, Act(text, _digests(folder / value) if isinstance(value, str) else None)
 
 
 def require_code_allowed(model: str, revision: str | None, args: Mapping[str, object]) -> None:
@@ -63,12 +64,55 @@ def require_code_allowed(model: str, revision: str | None, args: Mapping[str, ob
         require_allowed(*act, instead=of_any.text)
 
 
+MOST_FOLDERS = 1_000
+"""Folders within a checkpoint's that are looked into for code."""
+
+
 def _digests(folder: Path) -> Mapping[str, str] | None:
-    """Those of the code that comes with a checkpoint in a folder; None for one that lies elsewhere."""
+    """Those of the code that comes with a checkpoint in a folder; None for one that lies elsewhere.
+
+    Raises:
+        SpecError: If it holds too many folders to look into.
+    """
     if not folder.is_dir():
         return None
-    files = sorted({path for kind in CODE_OF_MODELS for path in folder.rglob(kind) if path.is_file()})
+    found = {}
+    for path in _files_of_code(folder):
+        found[os.path.relpath(path, folder)] = file_digest(path)
+        if path.suffix == ".json":
+            for other in _named_folders(path):
+                beside = (each for each in sorted(other.glob("*.py")) if each.is_file())
+                found |= {os.path.relpath(each, folder): file_digest(each) for each in beside}
+    return found
+
+
+def _files_of_code(folder: Path) -> Iterator[Path]:
+    """The files of code in a folder, links followed."""
+    seen: set[str] = set()
+    for place, folders, files in os.walk(folder, followlinks=True):
+        if (found := os.path.realpath(place)) in seen:
+            folders.clear()
+            continue
+        seen.add(found)
+        if len(seen) > MOST_FOLDERS:
+            raise SpecError(
+                f"{folder} holds more than {MOST_FOLDERS} folders, which are too many to look into for code; "
+                "put the checkpoint into a folder of its own, without links to others"
+            )
+        code = (name for name in sorted(files) if any(fnmatchcase(name, kind) for kind in CODE_OF_MODELS))
+        yield from (path for name in code if (path := Path(place, name)).is_file())
+
+
+def _named_folders(config: Path) -> Iterator[Path]:
+    """The folders here that a configuration takes code from, as Transformers has it: FOLDER--MODULE.CLASS."""
     try:
-        return {str(path.relative_to(folder)): sha256(path.read_bytes()).hexdigest() for path in files}
-    except OSError:
-        return {}
+        waiting = [json.loads(config.read_bytes())]
+    except (OSError, RecursionError, ValueError):
+        return
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, Mapping | list):
+            waiting += value.values() if isinstance(value, Mapping) else value
+        elif isinstance(value, str) and "--" in value and "\0" not in value:
+            folder, _, module = value.partition("--")
+            yield Path(folder, module).parent

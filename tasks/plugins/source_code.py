@@ -9,12 +9,14 @@ checkers alone never runs, and is left out.
 """
 
 import ast
+import os
 import sys
 import sysconfig
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from hashlib import sha256
 from importlib import import_module
-from importlib.abc import PathEntryFinder
+from importlib.abc import MetaPathFinder, PathEntryFinder
 from importlib.machinery import (
     BYTECODE_SUFFIXES,
     EXTENSION_SUFFIXES,
@@ -29,8 +31,8 @@ from importlib.machinery import (
 from importlib.metadata import EntryPoint
 from importlib.util import spec_from_file_location
 from pathlib import Path
-from types import ModuleType
-from typing import NoReturn
+from types import FrameType, ModuleType
+from typing import ClassVar, NoReturn
 from weakref import WeakKeyDictionary
 
 from winnow.algorithms.state.plugin_registry import Registered
@@ -93,13 +95,36 @@ def file_digests(path: Path) -> dict[str, str]:
 class FromSource(SourceFileLoader):
     """Loads a module from its source: what lies compiled beside it may be of another one."""
 
+    digests: ClassVar[Mapping[str, str]] = {}
+    """SHA-256 of the files that this process may run, by the module's name; others it may run as well."""
+
     def path_stats(self, path: str) -> NoReturn:
         """Tell nothing of the file, without which no compiled one is looked for or written."""
         raise OSError(f"{path} is compiled anew")
 
+    def get_data(self, path: str) -> bytes:
+        """The file's content, if it is the one that was looked at.
 
-def import_sources_of(folder: Path) -> None:
-    """Have this process import what lies in a folder by `FromSource`, installed packages excepted."""
+        Raises:
+            ImportError: If it is another one.
+        """
+        content = super().get_data(path)
+        if self.digests.get(self.name, digest := sha256(content).hexdigest()) != digest:
+            raise ImportError(f"{path} was changed since the campaign was begun or resumed")
+        return content
+
+
+def import_sources_of(folder: Path, digests: Mapping[str, str]) -> None:
+    """Have this process import what lies in a folder by `FromSource`, installed packages excepted.
+
+    Code in the folder can import all modules there. For libraries there are none of these but those that were
+    looked at: a new file could else take the name of a module of theirs.
+
+    Args:
+        folder: The whole path of the folder, with no link in it.
+        digests: SHA-256 of the files that were looked at, by the module's name.
+    """
+    FromSource.digests = digests
     finder = FileFinder.path_hook(
         (ExtensionFileLoader, EXTENSION_SUFFIXES),
         (FromSource, SOURCE_SUFFIXES),
@@ -107,13 +132,43 @@ def import_sources_of(folder: Path) -> None:
     )
 
     def hook(path: str) -> PathEntryFinder:
-        found = Path(path).resolve()
-        if not found.is_relative_to(folder) or INSTALLED & set(found.parts):
+        places = Path(os.path.abspath(path)), Path(path).resolve()  # of a link, both
+        if not any(_is_within(place, folder) for place in places):
             raise ImportError(f"{path} is none of the folder's")
         return finder(path)
 
     sys.path_hooks.insert(0, hook)
     sys.path_importer_cache.clear()
+    known = frozenset(name.partition(".")[0] for name in digests)
+    sys.meta_path.insert(sys.meta_path.index(PathFinder), _FinderWithin(folder, known))
+    sys.meta_path.append(_FinderWithin(folder, None))
+
+
+def _is_within(path: Path, folder: Path) -> bool:
+    return path.is_relative_to(folder) and not INSTALLED & set(path.parts)
+
+
+@dataclass(frozen=True, slots=True)
+class _FinderWithin(MetaPathFinder):
+    """Finds the modules of a folder."""
+
+    folder: Path
+    names: frozenset[str] | None
+    """The names that are looked for; None for those that code of the folder imports."""
+
+    def find_spec(
+        self, name: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        """See `MetaPathFinder`."""
+        is_wanted = self._is_asked_by_its_own() if self.names is None else name in self.names
+        return PathFinder.find_spec(name, [str(self.folder)]) if path is None and is_wanted else None
+
+    def _is_asked_by_its_own(self) -> bool:
+        frame: FrameType | None = sys._getframe(2)
+        while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "importlib":
+            frame = frame.f_back
+        file = None if frame is None else frame.f_globals.get("__file__")
+        return file is not None and _is_within(Path(file), self.folder)
 
 
 def _in_folder(name: str, folder: Path) -> ModuleSpec | None:

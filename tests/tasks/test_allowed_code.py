@@ -21,12 +21,13 @@ from winnow.flows.run.trust_prompt import Trust, approving, trust_file
 from winnow.storage.engine.database import open_database
 from winnow.tasks.engines.protocol import ModelRef
 from winnow.tasks.engines.providers import EngineSettings, start_engine
-from winnow.tasks.errors import DatasetError, SpecError
-from winnow.tasks.harness.inspect.reading import read_task
+from winnow.tasks.errors import DatasetError, JudgeError, SpecError
+from winnow.tasks.harness.inspect.reading import act_of_task, read_task
 from winnow.tasks.harness.lm_eval.reading import task_rows
 from winnow.tasks.judges.protocol import Sample
 from winnow.tasks.judges.registry import create_judge
-from winnow.tasks.plugins.allowed_code import NotAllowed, ask_of
+from winnow.tasks.plugins import code_of_models
+from winnow.tasks.plugins.allowed_code import NotAllowed, ask_of, digests_of
 from winnow.tasks.queries.check.texts import findings
 from winnow.tasks.setup.load import check_campaign_file
 from winnow.tasks.setup.trust import permissions
@@ -185,6 +186,99 @@ def test_code_that_was_compiled_beforehand_is_not_run_in_the_place_of_its_source
     assert judge.judge(Sample(output="x", targets=("x",))).score == 0.25
 
 
+def test_a_new_file_takes_the_name_of_no_module_that_a_library_imports(file, monkeypatch):
+    provide_all(monkeypatch)
+    file.write_text(
+        "import html.parser\n" + JUDGE.replace("1.0", "float(hasattr(html.parser, 'HTMLParser'))")
+    )
+    allow(file, Trust(everything=True))
+    (file.parent / "_markupbase.py").write_text("class ParserBase: pass\nopen('pwned', 'w')\n")
+    allow(file)
+    assert create_judge("python", path="j.py:f").judge(Sample(output="x")).score == 1.0
+    assert not (file.parent / "pwned").exists()
+
+
+def test_code_imports_what_lies_beside_it_by_computed_names_and_in_folders(file):
+    (file.parent / "named.py").write_text("from part import inner\nA = inner.A\n")
+    (file.parent / "part").mkdir()
+    (file.parent / "part" / "inner.py").write_text("A = 0.25\n")
+    code = "from importlib import import_module\nA = import_module('na' + 'med').A\n"
+    file.write_text(f"{code}def f(sample):\n    return A\n")
+    judge = create_judge("python", path="j.py:f")
+    assert judge.judge(Sample(output="x", targets=("x",))).score == 0.25
+
+
+def test_what_is_compiled_beside_the_source_of_a_linked_package_is_not_run(file):
+    lies = file.parent.parent / f"{file.parent.name}-package"
+    lies.mkdir()
+    (lies / "helper.py").write_text("HELP = 0.25\n")
+    (file.parent / "package").symlink_to(lies)
+    file.write_text("from package.helper import HELP\ndef f(sample):\n    return HELP\n")
+    other = file.parent / "other.py"
+    other.write_text("HELP = 1.0\n")
+    compiled = importlib.util.cache_from_source(str(lies / "helper.py"))
+    mode = py_compile.PycInvalidationMode.UNCHECKED_HASH
+    py_compile.compile(str(other), cfile=compiled, invalidation_mode=mode)
+    assert create_judge("python", path="j.py:f").judge(Sample(output="x")).score == 0.25
+
+
+def test_code_that_was_changed_since_it_was_looked_at_is_not_begun(file):
+    (file.parent / "helper.py").write_text("")
+    file.write_text("import helper\n" + JUDGE)
+    judge = create_judge("python", path="j.py:f")
+    (file.parent / "helper.py").write_text("open('pwned', 'w')\n")
+    with pytest.raises(JudgeError, match=r"helper\.py was changed since the campaign was begun or resumed"):
+        judge.try_out()
+    assert not (file.parent / "pwned").exists()
+
+
+def test_code_of_a_model_is_looked_at_through_links_and_in_the_folders_that_it_names(file):
+    model, linked, named = (file.parent / name for name in ("model", "linked", "named"))
+    for each in (model, linked, named):
+        each.mkdir()
+        (each / "modeling.py").write_text("A = 1\n")
+    (model / "code").symlink_to(linked)
+    (linked / "round").symlink_to(model)
+    (model / "config.json").write_text(json.dumps({"auto_map": {"AutoConfig": ["named--modeling.C", None]}}))
+    args = {"trust_remote_code": True, "tokenizer": "named"}
+    keys = {"models": [{"name": "m", "model": "model", "provider": "vllm", "model_args": args}]}
+    of_model, of_tokenizer = permissions(CampaignSpec.model_validate(BASE | keys), file.parent)
+    files = ["../named/modeling.py", "code/modeling.py", "config.json", "modeling.py"]
+    assert sorted(of_model.digests) == files
+    assert list(of_tokenizer.digests) == ["modeling.py"]
+
+
+def test_code_that_cannot_be_read_is_never_what_was_allowed_before(file, monkeypatch):
+    model = file.parent / "model"
+    model.mkdir()
+    (model / "gone.py").symlink_to("nowhere")
+    (model / "modeling.py").write_text("A = 1\n")
+    args = {"model_args": {"trust_remote_code": True}, "provider": "vllm"}
+    keys = BASE | {"models": [{"name": "m", "model": "model", **args}]}
+    spec = CampaignSpec.model_validate(keys)
+    assert list(permissions(spec, file.parent)[0].digests) == ["modeling.py"]
+    monkeypatch.setattr("pathlib.Path.read_bytes", raises(PermissionError()))
+    monkeypatch.setattr("winnow.tasks.plugins.allowed_code.file_digests", raises(PermissionError()))
+    assert permissions(spec, file.parent) != permissions(spec, file.parent)
+    assert digests_of(file) != digests_of(file)
+
+
+def raises(error):
+    def call(*_):
+        raise error
+
+    return call
+
+
+def test_a_checkpoint_whose_links_lead_anywhere_is_refused(file, monkeypatch):
+    monkeypatch.setattr(code_of_models, "MOST_FOLDERS", 2)
+    (file.parent / "model" / "a" / "b").mkdir(parents=True)
+    args = {"model_args": {"trust_remote_code": True}, "provider": "vllm"}
+    spec = CampaignSpec.model_validate(BASE | {"models": [{"name": "m", "model": "model", **args}]})
+    with pytest.raises(SpecError, match="holds more than 2 folders"):
+        permissions(spec, file.parent)
+
+
 def test_code_beside_weights_is_looked_at_too(file):
     model = file.parent / "model"
     model.mkdir()
@@ -248,6 +342,36 @@ def test_a_task_of_inspect_is_not_run_unless_somebody_has_allowed_it(file, monke
     with pytest.raises(NotAllowed, match="which nobody has allowed here"):
         read_task(spec, is_allowed=True)
     assert asked == [(needed.text, needed.digests)]
+
+
+def test_an_interpreter_in_the_folder_is_code_too(file):
+    python = file.parent / "python"
+    python.write_text("#!/bin/sh")
+    task = InspectSpec(task="j.py", python="./python")
+    assert list(act_of_task(task, file.parent).digests) == ["j", str(python)]
+    python.unlink()
+    python.symlink_to(sys.executable)
+    assert list(act_of_task(task, file.parent).digests) == ["j"]
+
+
+def test_what_is_compiled_beside_the_code_of_a_task_is_not_run(file, monkeypatch):
+    monkeypatch.setenv("XDG_STATE_HOME", str(file.parent / "state"))
+    (file.parent / "inspect_ai" / "_eval").mkdir(parents=True)
+    loads = "import helper\ndef load_task_spec(spec, args):\n    raise ValueError(helper.A)\n"
+    (file.parent / "inspect_ai" / "_eval" / "loader.py").write_text(loads)
+    (file.parent / "inspect_ai" / "_util").mkdir()
+    registry = "registry_info = registry_lookup = registry_params = None\n"
+    (file.parent / "inspect_ai" / "_util" / "registry.py").write_text(registry)
+    monkeypatch.setenv("PYTHONPATH", str(file.parent))
+    (file.parent / "helper.py").write_text("A = 'source'\n")
+    other = file.parent / "other.py"
+    other.write_text("A = 'compiled'\n")
+    compiled = importlib.util.cache_from_source(str(file.parent / "helper.py"))
+    mode = py_compile.PycInvalidationMode.UNCHECKED_HASH
+    py_compile.compile(str(other), cfile=compiled, invalidation_mode=mode)
+    ask_of(lambda *act: True)
+    with pytest.raises(DatasetError, match="ValueError: source"):
+        read_task(InspectSpec(task="j.py", python=sys.executable), is_allowed=True)
 
 
 CAMPAIGN = {

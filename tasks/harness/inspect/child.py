@@ -50,6 +50,7 @@ def main(request: str, answer: str, parent: str) -> None:
     """Answer one request."""
     threading.Thread(target=_end_with, args=(int(parent),), daemon=True).start()
     asked = json.loads(Path(request).read_text("utf-8"))
+    sys.pycache_prefix = asked["compiled"]
     try:
         told = _told(asked["task"], asked["args"])
     except (Exception, SystemExit) as error:  # of the task's own code, whatever it is

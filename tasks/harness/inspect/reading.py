@@ -14,7 +14,8 @@ from winnow.storage.json_types import JsonObject
 from winnow.tasks.data.dataset_files import PlacedRow, json_row
 from winnow.tasks.errors import DatasetError
 from winnow.tasks.harness.inspect.definition import KEY, InspectTask, definition_of
-from winnow.tasks.plugins.allowed_code import Act, digests_of, require_allowed
+from winnow.tasks.plugins.allowed_code import Act, digests_of, file_digest, require_allowed
+from winnow.tasks.plugins.own_files import state_folder
 from winnow.tasks.processes.child_process import last_lines, running_process
 from winnow.tasks.spec.sections.dataset import InspectSpec
 from winnow.tasks.text.printable import one_line
@@ -71,6 +72,8 @@ def act_of_task(spec: InspectSpec, folder: Path) -> Act:
     given = f" with {spec.args!a}" if spec.args else ""
     python = spec.interpreter(folder)
     by = "" if python is None else f" by the interpreter {python!a}"
+    if python is not None and Path(python).resolve().is_relative_to(folder.resolve()):
+        digests = {**(digests or {}), python: file_digest(Path(python))}
     return Act(f"run {what}{given}{by}", digests)
 
 
@@ -108,7 +111,8 @@ def _asked(spec: InspectSpec, python: str) -> JsonObject:
     with tempfile.TemporaryDirectory(prefix="winnow-task-") as name:
         folder = Path(name)
         request, answer, log = folder / "request.json", folder / "answer.json", folder / "task.log"
-        request.write_text(json.dumps({"task": spec.task, "args": spec.args}), encoding="utf-8")
+        asked = {"task": spec.task, "args": spec.args, "compiled": _compiled(folder)}
+        request.write_text(json.dumps(asked), encoding="utf-8")
         _run([python, str(CHILD), str(request), str(answer), str(os.getpid())], log, spec.task)
         if not answer.is_file():
             with log.open("rb") as output:
@@ -122,6 +126,14 @@ def _asked(spec: InspectSpec, python: str) -> JsonObject:
     if not isinstance(told, dict) or "failed" in told:
         raise DatasetError(_sentence(spec.task, "cannot be read", _failure(told)), KEY)
     return told
+
+
+def _compiled(otherwise: Path) -> str:
+    """The folder for what Python compiles: what lies compiled beside a source may be of another one."""
+    try:
+        return str(state_folder() / "compiled")
+    except RuntimeError:  # no home
+        return str(otherwise / "compiled")
 
 
 def _run(command: list[str], log: Path, task: str) -> None:

@@ -24,8 +24,7 @@ def loaded(
         ImportError: If the code is not the one any more that the digests are of.
         AttributeError, TypeError: If there is no such function.
     """
-    import_sources_of(Path(file).parent)
-    sys.path.insert(0, str(Path(file).parent))
+    import_sources_of(Path(file).parent, digests)
     name = Path(file).stem
     spec = spec_from_file_location(name, file, loader=FromSource(name, file))
     assert spec is not None
