@@ -77,7 +77,7 @@ SLOW_FOLDERS = ("tests/flows/", "tests/fuzz/", "tests/infra/", "tests/tasks/engi
 SLOW_FILES = frozenset(
     [
         "test_answer_situations",
-        "test_beyond",
+        "test_new_examples",
         "test_bradley_terry_intervals",
         "test_campaigns",
         "test_certify",

@@ -8,7 +8,7 @@ import yaml
 
 from winnow.storage.admin import prune as pruning
 from winnow.storage.records import campaigns as campaign_records
-from winnow.tasks.answer.earlier import seen_by
+from winnow.tasks.answer.earlier_campaigns import seen_by
 from winnow.tasks.campaign.lease import is_gone, now
 from winnow.tasks.campaign.session import running
 from winnow.tasks.objectives.steps import generate_round, judge_round

@@ -180,7 +180,7 @@ STILL_IMPORTED = {
     "flows.reports.html.sections.by_objective",
     "flows.reports.text_report",
     "tasks.answer.derive",
-    "tasks.answer.earlier",
+    "tasks.answer.earlier_campaigns",
     "tasks.answer.model",
     "tasks.answer.sentences.objectives",
     "tasks.queries.status",

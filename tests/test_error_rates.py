@@ -154,12 +154,12 @@ def codes_before():
 @pytest.mark.parametrize(
     ("module", "old", "new", "begins_anew"),
     [
-        ("winnow.algorithms.best_mean.standing", "ROUNDING = 1e-9", "ROUNDING = 1e-8", {"ucb-e", "pulse"}),
+        ("winnow.algorithms.best_mean.arm_status", "ROUNDING = 1e-9", "ROUNDING = 1e-8", {"ucb-e", "pulse"}),
         ("winnow.algorithms.papers.best_mean.pulse", "self._a = a", "self._a = 2 * a", {"pulse"}),
         ("winnow.algorithms.papers.best_duel.round_robin", "argmin", "argmax", {"round-robin"}),
         ("winnow.algorithms.registry", "class Parameter", "class Parameters", set()),
         ("winnow.algorithms.route.policy", "class Policy", "class Politics", set()),
-        ("winnow.algorithms.best_mean.standing", "# means this close are equal", "# other words", set()),
+        ("winnow.algorithms.best_mean.arm_status", "# means this close are equal", "# other words", set()),
         (
             "winnow.algorithms.papers.best_mean.pulse",
             "PULSE: UCB-E on estimates",

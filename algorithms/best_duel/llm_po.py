@@ -8,13 +8,13 @@ from numpy.typing import ArrayLike
 from winnow.algorithms.best_duel.config import BestDuelConfig
 from winnow.algorithms.best_duel.counts.evidence import CountEvidence
 from winnow.algorithms.best_duel.duel_record import NONE_LEFT
-from winnow.algorithms.best_duel.standings import Standings
 from winnow.algorithms.best_duel.stopping import Stopping
 from winnow.algorithms.best_duel.unstructured_allocation import (
     likeliest_best,
     optimal_shares,
     settling_shares,
 )
+from winnow.algorithms.best_duel.win_tables import Standings
 from winnow.algorithms.decision import Decision
 from winnow.algorithms.errors import InvalidParameter
 from winnow.algorithms.protocols import EMPTY_BATCH, Batch

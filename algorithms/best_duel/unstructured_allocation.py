@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from winnow.algorithms.best_duel.standings import Standings
+from winnow.algorithms.best_duel.win_tables import Standings
 from winnow.algorithms.state.arrays import BoolArray, IntArray
 
 LEAST_DIVERGENCE = 1e-3  # d(0.522, 1/2): a nearer preference is a tie for the allocation

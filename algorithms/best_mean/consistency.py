@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from winnow.algorithms.best_mean.standing import ROUNDING
+from winnow.algorithms.best_mean.arm_status import ROUNDING
 from winnow.algorithms.claims import ArmStatus
 from winnow.algorithms.decision import Decision
 from winnow.algorithms.errors import ImpossibleState

@@ -4,10 +4,10 @@ from typing import Literal
 
 import numpy as np
 
+from winnow.algorithms.best_mean.arm_status import ROUNDING, Standing
 from winnow.algorithms.best_mean.config import BestMeanConfig
 from winnow.algorithms.best_mean.consistency import check_possible
 from winnow.algorithms.best_mean.score_matrix import ScoreMatrix
-from winnow.algorithms.best_mean.standing import ROUNDING, Standing
 from winnow.algorithms.bounds.confidence_sequences import EndLevels, FinitePopulationIntervals
 from winnow.algorithms.claims import EXACT, HEURISTIC, NOTHING_CLAIMED, Claim, Reason
 from winnow.algorithms.decision import Decision

@@ -8,7 +8,7 @@ import math
 
 import numpy as np
 
-from winnow.algorithms.champion.draws import Draws
+from winnow.algorithms.champion.draw_order import Draws
 from winnow.algorithms.champion.elimination import Evidence
 from winnow.algorithms.champion.switch import FIRST_DRAWS
 from winnow.algorithms.state.arrays import BoolArray, FloatArray, IntArray

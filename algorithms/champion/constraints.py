@@ -12,12 +12,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
+from winnow.algorithms.best_mean.arm_status import ROUNDING
 from winnow.algorithms.best_mean.config import BestMeanConfig
 from winnow.algorithms.best_mean.groups import Groups
-from winnow.algorithms.best_mean.standing import ROUNDING
-from winnow.algorithms.champion.draws import Draws, Grouped
+from winnow.algorithms.champion.cheaper_arms import Prefer
+from winnow.algorithms.champion.draw_order import Draws, Grouped
 from winnow.algorithms.champion.switch import Start
-from winnow.algorithms.champion.thrift import Prefer
 from winnow.algorithms.champion.wealth import Wealths, adaptive_bets, log_factors
 from winnow.algorithms.errors import InvalidParameter, MalformedBatch, OutcomeOutOfRange
 from winnow.algorithms.protocols import Batch

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from winnow.algorithms.best_mean.groups import Groups
-from winnow.algorithms.champion.draws import DrawHistory, Draws, Grouped
+from winnow.algorithms.champion.draw_order import DrawHistory, Draws, Grouped
 from winnow.algorithms.low_rank.factor_model import Floats
 from winnow.algorithms.state.arrays import BoolArray, FloatArray, IntArray, with_more
 

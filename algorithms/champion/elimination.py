@@ -17,7 +17,7 @@ import numpy as np
 from winnow.algorithms.best_mean.groups import Groups
 from winnow.algorithms.champion.constraints import Constraints
 from winnow.algorithms.champion.control_variates import Band, Controls
-from winnow.algorithms.champion.draws import DrawHistory, Draws, Grouped, Played
+from winnow.algorithms.champion.draw_order import DrawHistory, Draws, Grouped, Played
 from winnow.algorithms.champion.race import Race
 from winnow.algorithms.champion.switch import Mode
 from winnow.algorithms.champion.wealth import Wealths, adaptive_bets, log_factors

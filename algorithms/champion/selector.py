@@ -11,12 +11,12 @@ from winnow.algorithms.best_mean.groups import groups_of
 from winnow.algorithms.best_mean.score_matrix import ScoreMatrix
 from winnow.algorithms.best_mean.stopping import interval_alpha
 from winnow.algorithms.champion.allocation import SMALLEST, plan, spread
+from winnow.algorithms.champion.cheaper_arms import Prefer, Thrift, thrift_of
 from winnow.algorithms.champion.constraints import checked_constraints
 from winnow.algorithms.champion.control_variates import past_ease
-from winnow.algorithms.champion.draws import Grouped
+from winnow.algorithms.champion.draw_order import Grouped
 from winnow.algorithms.champion.elimination import Evidence
 from winnow.algorithms.champion.switch import Goal, Start, mode_of, race_costs_more
-from winnow.algorithms.champion.thrift import Prefer, Thrift, thrift_of
 from winnow.algorithms.champion.top_m import check_top_m
 from winnow.algorithms.champion.verdict import Additions, Dropping, Verdict
 from winnow.algorithms.decision import Bets, Decision

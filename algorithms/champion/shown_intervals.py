@@ -9,7 +9,7 @@ from winnow.algorithms.best_mean.groups import Groups
 from winnow.algorithms.bounds.confidence_sequences import FinitePopulationIntervals
 from winnow.algorithms.bounds.wealth import Control, Wealth
 from winnow.algorithms.champion.control_variates import Band
-from winnow.algorithms.champion.draws import Grouped
+from winnow.algorithms.champion.draw_order import Grouped
 from winnow.algorithms.state.arrays import BoolArray, FloatArray, IntArray
 
 

@@ -8,10 +8,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from winnow.algorithms.best_mean.arm_status import ROUNDING
 from winnow.algorithms.best_mean.score_matrix import ScoreMatrix
-from winnow.algorithms.best_mean.standing import ROUNDING
+from winnow.algorithms.champion.cheaper_arms import Prefer
 from winnow.algorithms.champion.switch import Start
-from winnow.algorithms.champion.thrift import Prefer
 from winnow.algorithms.claims import ArmStatus
 from winnow.algorithms.errors import InvalidParameter
 from winnow.algorithms.state.arrays import BoolArray, FloatArray, IntArray

@@ -9,7 +9,7 @@ A factor does not decrease in T, the control and the adaptive bet being stored w
 
 import numpy as np
 
-from winnow.algorithms.champion.draws import Played
+from winnow.algorithms.champion.draw_order import Played
 from winnow.algorithms.state.arrays import FloatArray, IntArray, with_more
 
 BETS = np.array([3.0, 1.0, 0.35, 0.12])

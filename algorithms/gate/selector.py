@@ -3,10 +3,10 @@
 import numpy as np
 from numpy.typing import ArrayLike
 
+from winnow.algorithms.best_mean.arm_status import ROUNDING
 from winnow.algorithms.best_mean.config import BestMeanConfig
 from winnow.algorithms.best_mean.consistency import check_possible
 from winnow.algorithms.best_mean.score_matrix import ScoreMatrix
-from winnow.algorithms.best_mean.standing import ROUNDING
 from winnow.algorithms.best_mean.stopping import intervals_of
 from winnow.algorithms.claims import EXACT, NOTHING_CLAIMED, ArmStatus, Claim, Reason
 from winnow.algorithms.decision import Decision, statuses

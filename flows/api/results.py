@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from winnow.algorithms.state.plugin_registry import object_at
-from winnow.flows.api.callers import require_url
+from winnow.flows.api.call_checks import require_url
 from winnow.flows.reports.open_readonly import reading
 from winnow.flows.reports.summary import status_of, summary_lines
 from winnow.storage.engine.database import shown_url

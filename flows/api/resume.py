@@ -9,7 +9,7 @@ from numbers import Integral, Real
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from winnow.flows.api.callers import has_running_loop
+from winnow.flows.api.call_checks import has_running_loop
 from winnow.flows.prefect_support.server import settle_environment
 
 if TYPE_CHECKING:

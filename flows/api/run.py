@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from winnow.flows.api.callers import require_url
+from winnow.flows.api.call_checks import require_url
 from winnow.flows.api.resume import allowed, as_in_a_file, interruptible, remedied, to_the_end
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from winnow.algorithms.errors import AlgorithmError, at_bound
 from winnow.algorithms.protocols import Selector, round_rng
 from winnow.algorithms.registry import describe
 from winnow.algorithms.state.arrays import FloatArray
-from winnow.flows.api.callers import has_running_loop, require_url
+from winnow.flows.api.call_checks import has_running_loop, require_url
 from winnow.tasks.errors import SpecError, WinnowError
 from winnow.tasks.objectives.best_mean.groups import require_several
 from winnow.tasks.plugins.selectors import campaign_selector

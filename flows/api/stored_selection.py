@@ -35,8 +35,8 @@ from winnow.tasks.objectives.steps import generate_round, judge_round
 from winnow.tasks.queries.status import campaign_status
 from winnow.tasks.rounds.plan import plan_round
 from winnow.tasks.rounds.record import decide_round, record_round
-from winnow.tasks.setup.changes import Change
 from winnow.tasks.setup.check import check_campaign
+from winnow.tasks.setup.definition_changes import Change
 from winnow.tasks.setup.identity import IdentityChanged
 from winnow.tasks.setup.open_campaign import open_campaign, reopen_campaign
 from winnow.tasks.setup.yaml_file import SpecFile, parse_spec

@@ -247,7 +247,7 @@ def prune(
     from winnow.storage.admin.schema import existing
     from winnow.storage.engine.database import storage_option
     from winnow.storage.records import campaigns as campaign_records
-    from winnow.tasks.answer.earlier import seen_by
+    from winnow.tasks.answer.earlier_campaigns import seen_by
     from winnow.tasks.campaign.lease import is_gone, now, watch
     from winnow.tasks.queries.status import taking_history
     from winnow.tasks.text.phrases import count_of

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from sqlalchemy.orm import Session
 
 from winnow.flows.reports.output import terminal_width
-from winnow.flows.reports.rows.people import unfolded
+from winnow.flows.reports.rows.text_table import unfolded
 from winnow.flows.reports.rows.writer import print_rows
 from winnow.flows.reports.summary import print_summary
 from winnow.storage.json_types import Row

@@ -22,7 +22,7 @@ from winnow.flows.run.callbacks import Callback
 from winnow.tasks.campaign.session import CampaignSession
 from winnow.tasks.campaign.tracing import round_span, tell_decision
 from winnow.tasks.engines.errors import is_transient
-from winnow.tasks.objectives.human.asking import ask_people
+from winnow.tasks.objectives.human.annotation_tasks import ask_people
 from winnow.tasks.objectives.steps import awaits_humans, generate_round, judge_round
 from winnow.tasks.rounds.generate_ahead import RoundsInFlight
 from winnow.tasks.rounds.plan import plan_round

@@ -14,7 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from winnow.algorithms.decision import Decision
-from winnow.flows.reports.rows.people import table_lines
+from winnow.flows.reports.rows.text_table import table_lines
 from winnow.flows.run.artifacts import Artifacts, server_is_the_users
 from winnow.flows.run.callbacks import Callback, CallbackList, NullCallback
 from winnow.flows.run.log_format import json_context

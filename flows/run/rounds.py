@@ -18,7 +18,7 @@ from winnow.tasks.campaign.campaign import Campaign, opened_campaign
 from winnow.tasks.campaign.missing_texts import GenerationBatch
 from winnow.tasks.campaign.session import CampaignSession
 from winnow.tasks.campaign.tracing import campaign_span, round_span, tell_decision
-from winnow.tasks.objectives.human.asking import ask_people
+from winnow.tasks.objectives.human.annotation_tasks import ask_people
 from winnow.tasks.objectives.steps import awaits_humans, generate_round, judge_round
 from winnow.tasks.rounds.generate_ahead import RoundsInFlight
 from winnow.tasks.rounds.plan import plan_round, plan_rounds

@@ -15,7 +15,7 @@ from winnow.storage.queries.objective import paired as paired_views
 from winnow.storage.queries.objective.agreement import without_opinion
 from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records.values import CampaignRecord, DecisionRecord
-from winnow.tasks.answer.earlier import Earlier, earlier_of, is_drawn_again
+from winnow.tasks.answer.earlier_campaigns import Earlier, earlier_of, is_drawn_again
 from winnow.tasks.answer.model import (
     Addition,
     Answer,
@@ -25,13 +25,13 @@ from winnow.tasks.answer.model import (
     Unscored,
     claim_of,
 )
+from winnow.tasks.answer.opponents import with_rival
 from winnow.tasks.answer.outcome import claim_at, outcome_at, reason_of
-from winnow.tasks.answer.rivals import with_rival
 from winnow.tasks.campaign.budget import BudgetUsage
-from winnow.tasks.campaign.canaries.changes import server_changes
+from winnow.tasks.campaign.canaries.changed_models import server_changes
 from winnow.tasks.engines.providers import FUNCTION
 from winnow.tasks.objectives.certify.certificate import Certificate, missing_losses
-from winnow.tasks.objectives.human.standing import People
+from winnow.tasks.objectives.human.progress import People
 from winnow.tasks.spec.judge_tree import judge_tree, scored_by
 from winnow.tasks.spec.objectives import Traits, traits_of
 from winnow.tasks.spec.stored_spec import (
@@ -45,7 +45,7 @@ from winnow.tasks.spec.stored_spec import (
 )
 
 if TYPE_CHECKING:
-    from winnow.tasks.objectives.best_mean.holdout.standing import HeldOut
+    from winnow.tasks.objectives.best_mean.holdout.results import HeldOut
     from winnow.tasks.objectives.route.status import Standing
 
 
@@ -188,7 +188,7 @@ def _held_out(
     """The standing of the held-out examples; None if there are none, and then numpy is not imported."""
     if campaign.spec.get("holdout") is None:
         return None
-    from winnow.tasks.objectives.best_mean.holdout.standing import held_out_of
+    from winnow.tasks.objectives.best_mean.holdout.results import held_out_of
 
     return held_out_of(session, campaign, names, decision)
 
@@ -223,7 +223,7 @@ def _means_of_metrics(
     if campaign.spec.get("holdout") is None:
         rows = [row for row in metric_means(session, campaign.id) if row["candidate"] == best]
         return {row["metric"]: (row["mean"], row["scored"]) for row in rows}
-    from winnow.tasks.objectives.best_mean.holdout.standing import selection_values
+    from winnow.tasks.objectives.best_mean.holdout.results import selection_values
 
     values = selection_values(session, campaign, best, metrics)
     return {name: (fsum(told) / len(told) if told else None, len(told)) for name, told in values.items()}
@@ -294,7 +294,7 @@ def _known(session: Session, campaign: CampaignRecord, answer: Answer) -> frozen
     points = {each.name for each in answer.candidates if each.lower is not None and each.lower == each.upper}
     asked = sorted(points & spoken_of)
     if answer.held_out is not None:  # only two are scored on what is held out, of which nothing is said here
-        from winnow.tasks.objectives.best_mean.holdout.standing import selection_outcomes
+        from winnow.tasks.objectives.best_mean.holdout.results import selection_outcomes
 
         told = zip(asked, selection_outcomes(session, campaign, asked), strict=True)
         return frozenset(name for name, its in told if len(its) == answer.n_examples and None not in its)
@@ -406,7 +406,7 @@ def _lacking(
         found = tuple(each for each in found if each.name not in out)
     if campaign.spec.get("holdout") is None:
         return found
-    from winnow.tasks.objectives.best_mean.holdout.standing import selection_outcomes
+    from winnow.tasks.objectives.best_mean.holdout.results import selection_outcomes
 
     told = selection_outcomes(session, campaign, [each.name for each in found])
     return tuple(

@@ -9,7 +9,7 @@ import os
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-from winnow.tasks.answer.running import unsteady_among
+from winnow.tasks.answer.unit_costs import unsteady_among
 from winnow.tasks.campaign.resolved import ResolvedCampaign
 from winnow.tasks.engines.openai.requests import is_seedless
 from winnow.tasks.engines.protocol import NO_SEED, ModelRef

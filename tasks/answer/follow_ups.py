@@ -4,12 +4,12 @@ from sqlalchemy.orm import Session
 
 from winnow.storage.queries.objective import paired as paired_views
 from winnow.storage.records.values import CampaignRecord
-from winnow.tasks.answer.beyond import Beyond, beyond_of
-from winnow.tasks.answer.earlier import asked_before, changed_since, held_out_positions
+from winnow.tasks.answer.earlier_campaigns import asked_before, changed_since, held_out_positions
 from winnow.tasks.answer.model import Answer
+from winnow.tasks.answer.new_examples import Beyond, beyond_of
 from winnow.tasks.answer.next_step import NextStep, examples_to_separate
-from winnow.tasks.answer.rivals import closest_pair
-from winnow.tasks.answer.running import RunningCost, running_costs
+from winnow.tasks.answer.opponents import closest_pair
+from winnow.tasks.answer.unit_costs import RunningCost, running_costs
 from winnow.tasks.spec.objectives import traits_of
 
 MOST_RUNNING = 4

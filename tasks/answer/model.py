@@ -6,19 +6,19 @@ from typing import TYPE_CHECKING, Literal
 
 from winnow.algorithms.claims import ArmStatus, Assumption, Claim
 from winnow.storage.json_types import JsonView
-from winnow.tasks.answer.beyond import Beyond
-from winnow.tasks.answer.earlier import Earlier
+from winnow.tasks.answer.earlier_campaigns import Earlier
+from winnow.tasks.answer.new_examples import Beyond
 from winnow.tasks.answer.next_step import NextStep
-from winnow.tasks.answer.running import RunningCost
+from winnow.tasks.answer.unit_costs import RunningCost
 from winnow.tasks.campaign.budget import BudgetUsage
-from winnow.tasks.campaign.canaries.changes import ServerChange
+from winnow.tasks.campaign.canaries.changed_models import ServerChange
 from winnow.tasks.objectives.certify.certificate import Certificate
-from winnow.tasks.objectives.human.standing import People
+from winnow.tasks.objectives.human.progress import People
 from winnow.tasks.spec.objectives import traits_of
 from winnow.tasks.spec.stored_spec import Constraint, Grouping
 
 if TYPE_CHECKING:  # these need numpy, which few answers have need of
-    from winnow.tasks.objectives.best_mean.holdout.standing import HeldOut
+    from winnow.tasks.objectives.best_mean.holdout.results import HeldOut
     from winnow.tasks.objectives.route.status import Standing
 
 Outcome = Literal["winner", "tied", "policy", "decided", "none", "waiting", "undecided", "failed"]

@@ -18,8 +18,8 @@ from winnow.tasks.campaign.budget import WORDS
 from winnow.tasks.campaign.placement import auto_lookahead
 from winnow.tasks.candidates.cache_keys import fingerprint_model
 from winnow.tasks.candidates.candidates import Candidate
+from winnow.tasks.candidates.likelihood_scoring import Weighing
 from winnow.tasks.candidates.text_rules import NEWEST, as_stored, rules_of
-from winnow.tasks.candidates.weighing import Weighing
 from winnow.tasks.data.datasets import Dataset
 from winnow.tasks.engines.protocol import ModelRef
 from winnow.tasks.engines.providers import REMOTE

@@ -14,7 +14,7 @@ from itertools import takewhile
 
 from winnow.storage.queries import unscored as unscored_views
 from winnow.storage.records.values import NewComparison, RoundRecord
-from winnow.tasks.campaign.canaries.asking import OUT_OF_REACH
+from winnow.tasks.campaign.canaries.contacts import OUT_OF_REACH
 from winnow.tasks.campaign.early_texts import EarlyTexts
 from winnow.tasks.campaign.missing_texts import GenerationBatch, TextOrFailure
 from winnow.tasks.campaign.session import CampaignSession
@@ -23,7 +23,11 @@ from winnow.tasks.engines.providers import REMOTE
 from winnow.tasks.errors import WinnowError
 from winnow.tasks.judges.asking.calls import TOO_FEW_JUDGES
 from winnow.tasks.judges.protocol import JUDGE_FAILED
-from winnow.tasks.objectives.human.asking import is_judged_by_people, lacks_annotations, told_by_people
+from winnow.tasks.objectives.human.annotation_tasks import (
+    is_judged_by_people,
+    lacks_annotations,
+    told_by_people,
+)
 from winnow.tasks.objectives.protocol import steps_of
 from winnow.tasks.plugins.entry_points import remedy
 from winnow.tasks.rounds.plan import plan_round

@@ -11,7 +11,7 @@ from winnow.storage.json_types import JsonView
 from winnow.storage.queries.objective import paired as paired_views
 from winnow.storage.queries.objective.paired import Scored
 from winnow.storage.records.values import CampaignRecord
-from winnow.tasks.answer.beyond import by_chance
+from winnow.tasks.answer.new_examples import by_chance
 from winnow.tasks.spec.objectives import traits_of
 
 ALPHA = 0.05

@@ -11,7 +11,7 @@ from winnow.storage.json_types import Row
 from winnow.storage.queries import history as history_views
 from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records.values import CampaignRecord
-from winnow.tasks.answer.earlier import serves_another
+from winnow.tasks.answer.earlier_campaigns import serves_another
 from winnow.tasks.answer.model import Answer
 from winnow.tasks.campaign.example_seed import CONSTRAINED, made_of
 from winnow.tasks.queries.status import CampaignStatus, campaign_status

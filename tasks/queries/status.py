@@ -23,11 +23,11 @@ from winnow.tasks.answer.follow_ups import (
 )
 from winnow.tasks.answer.model import Answer
 from winnow.tasks.answer.outcome import reason_of
-from winnow.tasks.answer.running import unsteady_engines
+from winnow.tasks.answer.unit_costs import unsteady_engines
 from winnow.tasks.campaign.budget import BudgetTracker, BudgetUsage, ending_limit, total_price
 from winnow.tasks.campaign.lease import how_left, now, seems_gone
 from winnow.tasks.objectives.certify.certificate import certificate_of
-from winnow.tasks.objectives.human.standing import people_of
+from winnow.tasks.objectives.human.progress import people_of
 from winnow.tasks.queries.warnings.campaign_warnings import campaign_warnings
 from winnow.tasks.queries.warnings.from_spec import CampaignWarning
 from winnow.tasks.spec.objectives import traits_of
@@ -219,7 +219,7 @@ def _is_raised(
         return False
     if campaign.spec.get("holdout") is None:
         return True
-    from winnow.tasks.objectives.best_mean.holdout.standing import lets_ask  # it needs numpy
+    from winnow.tasks.objectives.best_mean.holdout.results import lets_ask  # it needs numpy
 
     own = own_kind(campaign.objective)
     return all(lets_ask(session, campaign, names, decision, each) for each in budgets if each.kind == own)

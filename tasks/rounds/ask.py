@@ -7,7 +7,7 @@ from typing import Generic
 from winnow.storage.records.values import NewJudgment, RoundRecord, StoredText
 from winnow.tasks.campaign.missing_texts import GenerationBatch, PlannedGeneration, TextOrFailure
 from winnow.tasks.campaign.session import CampaignSession
-from winnow.tasks.candidates.weighing import Asked
+from winnow.tasks.candidates.likelihood_scoring import Asked
 from winnow.tasks.judges.asking.calls import JudgeCall, JudgeReply, ReadReply, Reply
 from winnow.tasks.judges.asking.exchange import Exchange, Subject
 from winnow.tasks.judges.protocol import Judge, SubjectT

@@ -11,7 +11,7 @@ from winnow.storage.records import loads
 from winnow.storage.records.leases import writing_under
 from winnow.storage.records.values import NewGeneration, NewModelLoad, RoundRecord, StoredText
 from winnow.storage.text import storable
-from winnow.tasks.campaign.canaries.asking import meet_servers
+from winnow.tasks.campaign.canaries.contacts import meet_servers
 from winnow.tasks.campaign.lease import now
 from winnow.tasks.campaign.missing_texts import (
     GenerationBatch,
@@ -25,8 +25,8 @@ from winnow.tasks.campaign.reuse import reusable_texts, stored_texts
 from winnow.tasks.campaign.session import CampaignSession
 from winnow.tasks.candidates.cache_keys import RequestKeys, generation_key, request_content, request_seed
 from winnow.tasks.candidates.candidates import Candidate
+from winnow.tasks.candidates.likelihood_scoring import Asked, asked_of
 from winnow.tasks.candidates.text_rules import settled
-from winnow.tasks.candidates.weighing import Asked, asked_of
 from winnow.tasks.engines.chat import as_stored, separated
 from winnow.tasks.engines.pool.load_times import LoadTime
 from winnow.tasks.engines.pool.request_scheduler import Parts, RequestGroup

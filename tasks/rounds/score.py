@@ -7,7 +7,7 @@ from winnow.storage.records.values import NewComparison, NewMetric, RoundRecord,
 from winnow.storage.text import storable
 from winnow.tasks.campaign.missing_texts import GenerationBatch
 from winnow.tasks.campaign.session import CampaignSession
-from winnow.tasks.candidates.weighing import asked_of
+from winnow.tasks.candidates.likelihood_scoring import asked_of
 from winnow.tasks.engines.protocol import GenerationFailure
 from winnow.tasks.judges.protocol import Judge, Sample, Verdict
 from winnow.tasks.rounds.ask import AskedJudge, ask_models

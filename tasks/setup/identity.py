@@ -7,7 +7,7 @@ from pathlib import Path
 from winnow.storage.json_types import JsonView
 from winnow.tasks.engines.providers import FUNCTION, REMOTE
 from winnow.tasks.errors import SpecError
-from winnow.tasks.setup.changes import Change, changes
+from winnow.tasks.setup.definition_changes import Change, changes
 from winnow.tasks.spec.judge_tree import judge_trees, model_name
 from winnow.tasks.spec.stored_spec import CUT_AT_STOP, ONLY, fork_command
 

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 
 from winnow.tasks.campaign.resolved import ResolvedCampaign
-from winnow.tasks.candidates.weighing import Choices, FirstTargets, Weighing, weighing_of
+from winnow.tasks.candidates.likelihood_scoring import Choices, FirstTargets, Weighing, weighing_of
 from winnow.tasks.engines.providers import REMOTE
 from winnow.tasks.engines.server_keys import is_openais_own
 from winnow.tasks.errors import JudgeError, SpecError

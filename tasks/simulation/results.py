@@ -6,7 +6,7 @@ from typing import Literal
 
 import numpy as np
 
-from winnow.algorithms.best_duel.standings import worst_preferences
+from winnow.algorithms.best_duel.win_tables import worst_preferences
 from winnow.algorithms.best_mean.metrics import (
     arms_not_worse,
     arms_within_gap,

@@ -11,7 +11,7 @@ from selector_worlds import BestMeanWorld
 
 from winnow.algorithms.best_mean.groups import Groups
 from winnow.algorithms.champion.control_variates import Controls
-from winnow.algorithms.champion.draws import Grouped
+from winnow.algorithms.champion.draw_order import Grouped
 from winnow.algorithms.champion.switch import mode_of
 from winnow.algorithms.claims import EXACT, NOTHING_CLAIMED, Claim
 from winnow.algorithms.errors import InvalidParameter

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from property_settings import tries
 
-from winnow.algorithms.champion.draws import Grouped
+from winnow.algorithms.champion.draw_order import Grouped
 from winnow.algorithms.champion.elimination import Evidence
 from winnow.algorithms.champion.switch import Mode
 from winnow.algorithms.claims import EXACT, NOTHING_CLAIMED, Claim

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from winnow.algorithms.champion.constraints import Constraints
-from winnow.algorithms.champion.draws import Grouped
+from winnow.algorithms.champion.draw_order import Grouped
 from winnow.algorithms.champion.elimination import Evidence
 from winnow.algorithms.champion.switch import Mode
 from winnow.algorithms.protocols import Batch

@@ -8,7 +8,7 @@ from test_champion_exact import ORDERS, SCORES, TESTED, N, played
 
 from winnow.algorithms.bounds.wealth import Control
 from winnow.algorithms.champion.control_variates import Band, Controls
-from winnow.algorithms.champion.draws import Grouped
+from winnow.algorithms.champion.draw_order import Grouped
 from winnow.algorithms.champion.elimination import Evidence
 from winnow.algorithms.champion.race import Race
 from winnow.algorithms.champion.shown_intervals import ControlledIntervals, ControlledWealth

@@ -9,7 +9,7 @@ import pytest
 from winnow.algorithms.champion import elimination as elimination_module
 from winnow.algorithms.champion import wealth as wealth_module
 from winnow.algorithms.champion.control_variates import PAST, Controls
-from winnow.algorithms.champion.draws import Grouped
+from winnow.algorithms.champion.draw_order import Grouped
 from winnow.algorithms.champion.elimination import Evidence
 from winnow.algorithms.champion.race import Race
 from winnow.algorithms.champion.switch import Mode

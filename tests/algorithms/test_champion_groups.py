@@ -13,7 +13,7 @@ from property_settings import tries
 from winnow.algorithms.best_mean import score_matrix
 from winnow.algorithms.best_mean.groups import Groups, groups_of
 from winnow.algorithms.best_mean.metrics import true_values
-from winnow.algorithms.champion.draws import Grouped
+from winnow.algorithms.champion.draw_order import Grouped
 from winnow.algorithms.champion.elimination import Evidence
 from winnow.algorithms.champion.switch import mode_of
 from winnow.algorithms.errors import InvalidParameter

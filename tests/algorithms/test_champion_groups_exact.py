@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from winnow.algorithms.best_mean.groups import Groups, draw_weighted
-from winnow.algorithms.champion.draws import Grouped
+from winnow.algorithms.champion.draw_order import Grouped
 from winnow.algorithms.champion.elimination import Evidence
 from winnow.algorithms.champion.switch import Mode
 

@@ -12,7 +12,7 @@ from selector_worlds import BestMeanWorld
 
 from winnow.algorithms.champion import elimination as elimination_module
 from winnow.algorithms.champion import wealth as wealth_module
-from winnow.algorithms.champion.draws import Grouped
+from winnow.algorithms.champion.draw_order import Grouped
 from winnow.algorithms.champion.elimination import Evidence
 from winnow.algorithms.champion.switch import mode_of
 from winnow.algorithms.claims import EXACT, Claim

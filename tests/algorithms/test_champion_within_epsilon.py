@@ -8,7 +8,7 @@ from failure_rates import fails_too_often
 from selector_worlds import BestMeanWorld
 
 from winnow.algorithms.champion import within_epsilon as module
-from winnow.algorithms.champion.draws import Grouped
+from winnow.algorithms.champion.draw_order import Grouped
 from winnow.algorithms.champion.elimination import Evidence
 from winnow.algorithms.champion.race import Race, log_growth
 from winnow.algorithms.champion.switch import Goal, Mode, mode_of, race_costs_more

@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 from selector_worlds import BestDuelWorld
 
-from winnow.algorithms.best_duel.standings import Standings
 from winnow.algorithms.best_duel.unstructured_allocation import likeliest_best, optimal_shares
+from winnow.algorithms.best_duel.win_tables import Standings
 from winnow.algorithms.errors import InvalidParameter
 from winnow.algorithms.protocols import Batch, round_rng
 from winnow.algorithms.registry import create_selector

@@ -7,12 +7,12 @@ from scipy.optimize import linprog
 from tests.benchmarks.best_duel_hardness import characteristic_time
 from winnow.algorithms.best_duel import unstructured_allocation as allocation
 from winnow.algorithms.best_duel.counts.preference_intervals import bernoulli_kl
-from winnow.algorithms.best_duel.standings import Standings
 from winnow.algorithms.best_duel.unstructured_allocation import (
     LEAST_DIVERGENCE,
     likeliest_best,
     settling_shares,
 )
+from winnow.algorithms.best_duel.win_tables import Standings
 
 ALL = np.ones(4, dtype=bool)
 

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from winnow.algorithms.best_duel.standings import Standings
+from winnow.algorithms.best_duel.win_tables import Standings
 from winnow.algorithms.papers.bradley_terry.allocation import allocate, instance
 from winnow.algorithms.papers.bradley_terry.feature_space import arm_points
 from winnow.algorithms.state.arrays import FloatArray

@@ -19,7 +19,7 @@ from winnow.flows.reports.html.figures.over_time import costs_over_time, estimat
 from winnow.flows.reports.html.figures.parallel import parallel
 from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records.values import NewCandidate
-from winnow.tasks.answer.beyond import by_chance
+from winnow.tasks.answer.new_examples import by_chance
 from winnow.tasks.queries import comparing, factors, schedule_history
 from winnow.tasks.queries.comparing import Side, by_field, difference_of, grouping_fields, paired_examples
 from winnow.tasks.queries.factors import factor_tables, factors_of

@@ -24,7 +24,7 @@ from winnow.storage.records import campaigns as campaign_records
 from winnow.tasks.answer.model import Answer, CandidateStanding
 from winnow.tasks.campaign.campaign import opened_campaign
 from winnow.tasks.errors import WinnowError
-from winnow.tasks.objectives.best_mean.holdout.standing import HeldOut
+from winnow.tasks.objectives.best_mean.holdout.results import HeldOut
 from winnow.tasks.queries import schedule_history
 from winnow.tasks.queries.schedule_history import (
     Series,

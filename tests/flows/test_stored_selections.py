@@ -23,7 +23,7 @@ from winnow.storage.engine.database import open_database
 from winnow.storage.errors import LeaseHeld, StorageError
 from winnow.storage.records.leases import acquire
 from winnow.storage.records.values import Holder
-from winnow.tasks.answer import running
+from winnow.tasks.answer import unit_costs
 from winnow.tasks.answer.model import Answer
 from winnow.tasks.campaign.lease import LIFETIME, is_gone, now
 from winnow.tasks.engines.external.scoring_function import NO_SCORE
@@ -673,9 +673,9 @@ def test_candidates_that_are_arrays_are_shown(storage):
 def test_thousands_of_candidates_are_looked_at_once_each_for_the_answer(storage, monkeypatch):
     found = chosen(score, storage, delta=0.05)
     asked, named = [], []
-    named_of, engines_of = Answer.named, running.engines_of
+    named_of, engines_of = Answer.named, unit_costs.engines_of
     monkeypatch.setattr(Answer, "named", lambda self, *given: named.append(given) or named_of(self, *given))
-    monkeypatch.setattr(running, "engines_of", lambda *given: asked.extend(given[2]) or engines_of(*given))
+    monkeypatch.setattr(unit_costs, "engines_of", lambda *given: asked.extend(given[2]) or engines_of(*given))
     answer = found.results.answer
     assert asked == []  # a query for each of them
     named.clear()

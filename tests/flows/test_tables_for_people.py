@@ -12,7 +12,7 @@ from sqlalchemy import text
 from stored_campaigns import new_database, store_campaign
 
 from winnow.flows.reports.rows.names import told_apart
-from winnow.flows.reports.rows.people import print_table, table_lines
+from winnow.flows.reports.rows.text_table import print_table, table_lines
 from winnow.flows.reports.rows.writer import print_rows
 from winnow.tasks.errors import WinnowError
 

@@ -18,7 +18,7 @@ from winnow.storage.engine.database import open_database
 from winnow.storage.errors import CopyRefused, StorageUnavailable
 from winnow.storage.models import Base, Campaign, Comparison, ReuseStats
 from winnow.storage.queries import campaign_views
-from winnow.storage.queries.objective.earlier import campaigns_before, scored_positions
+from winnow.storage.queries.objective.earlier_campaigns import campaigns_before, scored_positions
 from winnow.storage.records import canaries as canary_records
 from winnow.storage.records import generations as generation_records
 from winnow.storage.text import storable

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from property_settings import tries
 from stored_campaigns import NOW
 
-from winnow.storage.queries.objective.earlier import positions_elsewhere
+from winnow.storage.queries.objective.earlier_campaigns import positions_elsewhere
 from winnow.storage.records import datasets as dataset_records
 from winnow.storage.records.values import NewExample
 

@@ -11,7 +11,7 @@ from stored_campaigns import NOW, store_campaign
 from winnow.storage.admin import prune as pruning
 from winnow.storage.errors import CampaignDeleted, LeaseHeld, LeaseLost
 from winnow.storage.models import Lease, Round
-from winnow.storage.queries.objective.earlier import scored_positions
+from winnow.storage.queries.objective.earlier_campaigns import scored_positions
 from winnow.storage.records import leases
 from winnow.storage.records import rounds as round_records
 from winnow.storage.records.values import Holder

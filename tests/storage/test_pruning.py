@@ -26,7 +26,7 @@ from winnow.storage.models import (
 from winnow.storage.queries import campaign_views, costs
 from winnow.storage.queries import costs as cost_views
 from winnow.storage.queries import costs as reuse_views
-from winnow.storage.queries.objective.earlier import scored_positions
+from winnow.storage.queries.objective.earlier_campaigns import scored_positions
 from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records import canaries as canary_records
 from winnow.storage.records import generations as generation_records

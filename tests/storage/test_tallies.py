@@ -15,7 +15,7 @@ from winnow.storage.errors import ConflictingRecord
 from winnow.storage.queries.campaign_views import metrics, totals
 from winnow.storage.queries.costs import cache_hit_rate, costs, reuse
 from winnow.storage.queries.objective.duels import head_to_head
-from winnow.storage.queries.objective.earlier import scored_positions
+from winnow.storage.queries.objective.earlier_campaigns import scored_positions
 from winnow.storage.records import generations as generation_records
 from winnow.storage.records import outcomes as outcome_records
 from winnow.storage.records.values import NewComparison, NewMetric

@@ -12,7 +12,7 @@ from winnow.storage.engine.raw_sql import driver_of
 from winnow.storage.errors import QueryRefused
 from winnow.storage.queries import browse
 from winnow.storage.queries.browse import Filters
-from winnow.storage.queries.objective.earlier import scored_positions
+from winnow.storage.queries.objective.earlier_campaigns import scored_positions
 from winnow.storage.records import generations as generation_records
 from winnow.storage.records import outcomes as outcome_records
 from winnow.storage.search import text_index

@@ -16,14 +16,14 @@ from stored_campaigns import store_campaign
 from winnow.algorithms.route.advantage import Advantage
 from winnow.storage.records.values import DecisionRecord
 from winnow.tasks.answer import derive
-from winnow.tasks.answer.earlier import Earlier
+from winnow.tasks.answer.earlier_campaigns import Earlier
 from winnow.tasks.answer.model import Addition, Unscored
-from winnow.tasks.answer.rivals import closest_pair
+from winnow.tasks.answer.opponents import closest_pair
 from winnow.tasks.answer.sentences.answer_lines import answer_lines, headline
 from winnow.tasks.answer.sentences.clauses import MIXED, NOBODY
 from winnow.tasks.answer.sentences.winner import estimated_lead
 from winnow.tasks.campaign.budget import BudgetUsage
-from winnow.tasks.campaign.canaries.changes import CanaryChange
+from winnow.tasks.campaign.canaries.changed_models import CanaryChange
 from winnow.tasks.objectives.certify.certificate import Certificate
 from winnow.tasks.objectives.route.status import Standing
 from winnow.tasks.text.phrases import rounded

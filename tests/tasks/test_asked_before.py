@@ -8,7 +8,7 @@ from sqlalchemy import text
 from stored_campaigns import new_database, store_campaign
 
 from winnow.storage.models import Campaign
-from winnow.tasks.answer.earlier import Earlier, asked_before, changed_since
+from winnow.tasks.answer.earlier_campaigns import Earlier, asked_before, changed_since
 from winnow.tasks.answer.status_lines import status_lines
 from winnow.tasks.queries.status import campaign_status
 

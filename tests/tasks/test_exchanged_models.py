@@ -8,7 +8,7 @@ from stored_campaigns import NOW, canary, new_database
 from test_asked_before import answered
 
 from winnow.storage.records import canaries as canary_records
-from winnow.tasks.answer.earlier import asked_before, changed_since
+from winnow.tasks.answer.earlier_campaigns import asked_before, changed_since
 from winnow.tasks.answer.sentences.answer_lines import answer_lines
 from winnow.tasks.queries.schedule_history import differs_in
 from winnow.tasks.queries.status import campaign_status

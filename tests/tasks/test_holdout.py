@@ -18,27 +18,27 @@ from winnow.algorithms.protocols import Batch, round_rng
 from winnow.algorithms.registry import create_selector
 from winnow.storage.records import datasets as dataset_records
 from winnow.storage.records.values import DecisionRecord, NewExample
-from winnow.tasks.answer.earlier import Earlier, earlier_of, held_out_positions
+from winnow.tasks.answer.earlier_campaigns import Earlier, earlier_of, held_out_positions
 from winnow.tasks.answer.model import Answer, Claim
 from winnow.tasks.answer.sentences.answer_lines import answer_lines
-from winnow.tasks.answer.sentences.beyond import held_out_lines
 from winnow.tasks.answer.sentences.clauses import MIXED
+from winnow.tasks.answer.sentences.new_examples import held_out_lines
 from winnow.tasks.campaign.budget import BudgetUsage
-from winnow.tasks.campaign.canaries.changes import CanaryChange
+from winnow.tasks.campaign.canaries.changed_models import CanaryChange
 from winnow.tasks.errors import SpecError
+from winnow.tasks.objectives.best_mean.holdout.results import (
+    LEVEL,
+    HeldOut,
+    completed,
+    held_out_of,
+    others_came_first,
+)
 from winnow.tasks.objectives.best_mean.holdout.selector import HoldoutSelector, finalists, selection_budget
 from winnow.tasks.objectives.best_mean.holdout.split import (
     Split,
     selection_keys,
     split_examples,
     stored_split,
-)
-from winnow.tasks.objectives.best_mean.holdout.standing import (
-    LEVEL,
-    HeldOut,
-    completed,
-    held_out_of,
-    others_came_first,
 )
 from winnow.tasks.queries.held_out import scored_words
 from winnow.tasks.queries.status import campaign_status

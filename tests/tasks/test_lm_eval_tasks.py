@@ -13,8 +13,8 @@ import pytest
 import yaml
 
 from tests.tasks.lm_eval_tasks import record
+from winnow.tasks.candidates.likelihood_scoring import weighing_of
 from winnow.tasks.candidates.prompt_template import PromptTemplate
-from winnow.tasks.candidates.weighing import weighing_of
 from winnow.tasks.data.sources import read_dataset
 from winnow.tasks.engines.chat import Message
 from winnow.tasks.errors import JudgeError, SpecError

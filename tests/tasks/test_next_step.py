@@ -10,7 +10,7 @@ from stored_campaigns import new_database, store_campaign
 import winnow
 from winnow.algorithms.claims import Claim
 from winnow.storage.models import Campaign
-from winnow.tasks.answer.earlier import held_out_positions
+from winnow.tasks.answer.earlier_campaigns import held_out_positions
 from winnow.tasks.answer.follow_ups import next_step_of
 from winnow.tasks.answer.model import Answer, CandidateStanding, Difference
 from winnow.tasks.answer.next_step import examples_to_separate

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from winnow.tasks.candidates.weighing import Asked, asked_of, compile_choices
+from winnow.tasks.candidates.likelihood_scoring import Asked, asked_of, compile_choices
 from winnow.tasks.engines.chat import Message
 from winnow.tasks.engines.protocol import ModelRef
 from winnow.tasks.errors import SpecError

@@ -6,8 +6,8 @@ from dataclasses import replace
 import pytest
 from stored_campaigns import new_database, store_campaign
 
-from winnow.tasks.answer.running import unsteady_engines
 from winnow.tasks.answer.status_lines import repeat_lines
+from winnow.tasks.answer.unit_costs import unsteady_engines
 from winnow.tasks.engines.protocol import NO_SEED
 
 LOW, HIGH = "vllm 0.32.0 NVIDIA H100 bfloat16", "vllm 0.32.0 cpu float32"

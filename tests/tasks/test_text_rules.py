@@ -3,8 +3,8 @@
 import pytest
 
 from winnow.tasks.candidates.cache_keys import request_content
+from winnow.tasks.candidates.likelihood_scoring import Asked
 from winnow.tasks.candidates.text_rules import NEWEST, as_stored, rules_of, settled
-from winnow.tasks.candidates.weighing import Asked
 from winnow.tasks.engines.chat import Message, Reasoning
 from winnow.tasks.engines.protocol import ModelRef, Sampling
 from winnow.tasks.rounds.generate import plan_text

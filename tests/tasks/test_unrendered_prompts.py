@@ -4,7 +4,7 @@ import pytest
 from sqlalchemy import text
 from stepwise_campaigns import begun, run_round, write_campaign, write_duels
 
-from winnow.tasks.candidates.weighing import asked_of
+from winnow.tasks.candidates.likelihood_scoring import asked_of
 from winnow.tasks.data import trial_renders
 from winnow.tasks.errors import SpecError, TemplateError
 from winnow.tasks.queries.check.texts import findings

@@ -15,7 +15,7 @@ from winnow.algorithms.best_duel.counts.winner_tests import (
     product_level,
 )
 from winnow.algorithms.best_duel.duel_record import DuelRecord
-from winnow.algorithms.best_duel.standings import Standings
+from winnow.algorithms.best_duel.win_tables import Standings
 from winnow.algorithms.claims import EXACT, Assumption, Claim, Raise
 from winnow.algorithms.state.arrays import BoolArray, FloatArray, IntArray
 

@@ -10,7 +10,7 @@ from winnow.algorithms.best_duel.bradley_terry import Fit, Tally, fit_bradley_te
 from winnow.algorithms.best_duel.config import BestDuelConfig, evidence_delta
 from winnow.algorithms.best_duel.counts.evidence import CountEvidence
 from winnow.algorithms.best_duel.duel_record import DuelRecord
-from winnow.algorithms.best_duel.standings import worst_preferences
+from winnow.algorithms.best_duel.win_tables import worst_preferences
 from winnow.algorithms.claims import Claim
 from winnow.algorithms.errors import InvalidParameter
 from winnow.algorithms.low_rank.logistic import sigmoid

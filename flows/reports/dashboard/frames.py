@@ -12,7 +12,7 @@ from pandas.io.formats.style import Styler
 
 from winnow.flows.reports.html.figures.labels import readable
 from winnow.flows.reports.rows.names import shortened_apart
-from winnow.flows.reports.rows.people import decimals_of
+from winnow.flows.reports.rows.text_table import decimals_of
 from winnow.storage.json_types import Row
 from winnow.tasks.queries.columns import untyped_cell
 

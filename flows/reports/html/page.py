@@ -19,7 +19,7 @@ from winnow.flows.reports.html.figures.labels import readable, sentence
 from winnow.flows.reports.html.figures.theme import narrow_script, themes
 from winnow.flows.reports.html.leaderboard import Leaderboard
 from winnow.flows.reports.html.model import Section
-from winnow.flows.reports.rows.people import decimals_of
+from winnow.flows.reports.rows.text_table import decimals_of
 from winnow.flows.reports.summary import further_lines, nothing_yet
 from winnow.storage.json_types import Row
 from winnow.storage.records.values import CampaignRecord

@@ -14,7 +14,7 @@ from typing import Literal, TextIO
 
 from winnow.flows.reports.output import escaped, in_place_of
 from winnow.flows.reports.rows.formats import csv_lines, json_lines, json_list, spreadsheet_lines
-from winnow.flows.reports.rows.people import A_PIPE, print_table
+from winnow.flows.reports.rows.text_table import A_PIPE, print_table
 from winnow.storage.json_types import Row
 from winnow.tasks.errors import WinnowError, unknown_name
 from winnow.tasks.queries.columns import Cell, Kind, cells, guessed_kind, kinds_of, untyped_cell

@@ -2,9 +2,8 @@
 
 import re
 
-from winnow.tasks.answer.beyond import LEVEL
 from winnow.tasks.answer.model import Answer
-from winnow.tasks.answer.sentences.beyond import beyond_lines, held_out_lines
+from winnow.tasks.answer.new_examples import LEVEL
 from winnow.tasks.answer.sentences.claim import certainty
 from winnow.tasks.answer.sentences.clauses import (
     ABOUT_ALL,
@@ -19,6 +18,7 @@ from winnow.tasks.answer.sentences.clauses import (
 )
 from winnow.tasks.answer.sentences.constraints import constraint_lines
 from winnow.tasks.answer.sentences.gate import gate_headline, gate_lines
+from winnow.tasks.answer.sentences.new_examples import beyond_lines, held_out_lines
 from winnow.tasks.answer.sentences.objectives import certificate_lines, policy_lines
 from winnow.tasks.answer.sentences.winner import runner_up_lines, winner_lines
 from winnow.tasks.spec.objectives import traits_of

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from winnow.tasks.answer.earlier import Earlier
+from winnow.tasks.answer.earlier_campaigns import Earlier
 from winnow.tasks.answer.model import Answer
 from winnow.tasks.answer.sentences.clauses import (
     ALL_DROPPED,

@@ -6,7 +6,7 @@ itself.
 
 import math
 
-from winnow.tasks.campaign.canaries.changes import N_PROMPTS
+from winnow.tasks.campaign.canaries.changed_models import N_PROMPTS
 from winnow.tasks.campaign.resolved import ResolvedCampaign
 from winnow.tasks.engines.protocol import ModelRef
 from winnow.tasks.engines.providers import REMOTE

@@ -32,7 +32,7 @@ from winnow.storage.records.values import NewComparison, RoundRecord, StoredText
 from winnow.storage.text import storable
 from winnow.tasks.campaign.missing_texts import GenerationBatch, PlannedGeneration
 from winnow.tasks.campaign.session import CampaignSession
-from winnow.tasks.candidates.weighing import Asked
+from winnow.tasks.candidates.likelihood_scoring import Asked
 from winnow.tasks.engines.protocol import GenerationFailure
 from winnow.tasks.errors import LabelMissing
 from winnow.tasks.judges.asking.calls import PROMPT_FAILED

@@ -10,7 +10,7 @@ from winnow.storage.records import leases, stream_batches
 from winnow.storage.records.values import CampaignRecord, NewExample
 from winnow.tasks.campaign.lease import is_gone, now, this_process, watch
 from winnow.tasks.campaign.resolved import ResolvedCampaign
-from winnow.tasks.candidates.weighing import asked_of
+from winnow.tasks.candidates.likelihood_scoring import asked_of
 from winnow.tasks.data.dataset_files import given_to_command
 from winnow.tasks.data.datasets import Example, read_examples
 from winnow.tasks.data.dotted_names import MISSING, value_of

@@ -22,8 +22,8 @@ from winnow.storage.records.human import labels
 from winnow.storage.records.values import CampaignRecord, NewCandidate
 from winnow.tasks.campaign.missing_texts import PlannedGeneration
 from winnow.tasks.candidates.candidates import StoredCandidate
+from winnow.tasks.candidates.likelihood_scoring import Asked, Weighing, asked_of, weighing_of
 from winnow.tasks.candidates.text_rules import rules_of
-from winnow.tasks.candidates.weighing import Asked, Weighing, asked_of, weighing_of
 from winnow.tasks.data.datasets import Example
 from winnow.tasks.errors import WinnowError
 from winnow.tasks.judges.protocol import Sample

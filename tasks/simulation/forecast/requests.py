@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from winnow.algorithms.best_mean.arm_status import ROUNDING
 from winnow.algorithms.best_mean.metrics import NOBODY, true_means, true_values
-from winnow.algorithms.best_mean.standing import ROUNDING
 from winnow.algorithms.protocols import Batch
 from winnow.algorithms.state.arrays import FloatArray, IntArray
 from winnow.tasks.campaign.resolved import common_params

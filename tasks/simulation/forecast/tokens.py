@@ -8,7 +8,7 @@ import numpy as np
 
 from winnow.algorithms.state.arrays import FloatArray
 from winnow.tasks.candidates.candidates import Candidate
-from winnow.tasks.candidates.weighing import Weighing, asked_of
+from winnow.tasks.candidates.likelihood_scoring import Weighing, asked_of
 from winnow.tasks.data.datasets import Example
 from winnow.tasks.engines.chat import words_of
 from winnow.tasks.plugins.extras import missing_for

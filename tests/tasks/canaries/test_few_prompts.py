@@ -11,7 +11,7 @@ from waiting import PATIENCE_S
 from winnow.storage.records import canaries as canary_records
 from winnow.tasks.campaign.budget import BudgetTracker
 from winnow.tasks.campaign.canaries import sizes
-from winnow.tasks.campaign.canaries.asking import canary_requests
+from winnow.tasks.campaign.canaries.contacts import canary_requests
 from winnow.tasks.campaign.canaries.sizes import canary_words, n_prompts
 from winnow.tasks.setup.check import check_campaign
 

@@ -12,7 +12,7 @@ from winnow.flows.reports.html.figures.curve import leads
 from winnow.flows.reports.html.figures.estimates import intervals
 from winnow.flows.reports.html.model import Section, first_of
 from winnow.flows.reports.html.sections.samples import MOST_SAMPLES, sample_groups
-from winnow.flows.reports.rows.people import decimals_of
+from winnow.flows.reports.rows.text_table import decimals_of
 from winnow.storage.json_types import Row
 from winnow.storage.queries import campaign_views
 from winnow.storage.queries import samples as sample_views

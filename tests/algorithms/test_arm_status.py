@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from winnow.algorithms.best_mean.standing import Standing
+from winnow.algorithms.best_mean.arm_status import Standing
 
 TENTHS = st.integers(0, 10)
 

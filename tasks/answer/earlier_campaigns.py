@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from sqlalchemy.orm import Session
 
-from winnow.storage.queries.objective.earlier import (
+from winnow.storage.queries.objective.earlier_campaigns import (
     campaigns_before,
     count_scored,
     positions_elsewhere,

@@ -5,7 +5,7 @@ import pytest
 from failure_rates import fails_too_often
 from selector_worlds import BestMeanWorld
 
-from winnow.algorithms.champion.thrift import Thrift
+from winnow.algorithms.champion.cheaper_arms import Thrift
 from winnow.algorithms.claims import Claim
 from winnow.algorithms.errors import InvalidParameter
 from winnow.algorithms.protocols import Batch, round_rng

@@ -13,13 +13,13 @@ from winnow.algorithms.claims import Claim
 from winnow.algorithms.papers.best_mean.ucb_e import UcbE
 from winnow.algorithms.protocols import round_rng
 from winnow.storage.queries.objective import paired as paired_views
-from winnow.tasks.answer import beyond, derive
-from winnow.tasks.answer.earlier import Earlier, changed_since
+from winnow.tasks.answer import derive, new_examples
+from winnow.tasks.answer.earlier_campaigns import Earlier, changed_since
 from winnow.tasks.answer.model import Answer, CandidateStanding, Difference
-from winnow.tasks.answer.rivals import closest_pair
+from winnow.tasks.answer.opponents import closest_pair
 from winnow.tasks.answer.sentences.answer_lines import answer_lines
 from winnow.tasks.answer.sentences.clauses import IF, MIXED
-from winnow.tasks.campaign.canaries.changes import CanaryChange
+from winnow.tasks.campaign.canaries.changed_models import CanaryChange
 from winnow.tasks.queries.status import campaign_status
 from winnow.tasks.text.canonical_json import sha256
 
@@ -37,7 +37,7 @@ OWN_PROMPTS = (
 @pytest.fixture
 def ended(database, monkeypatch):
     """A campaign that ended; b and a were both scored on all five examples, c on one."""
-    monkeypatch.setattr(beyond, "LEAST", 5)
+    monkeypatch.setattr(new_examples, "LEAST", 5)
     return end(store_campaign(database), SCORES)
 
 
@@ -102,19 +102,19 @@ def test_comparisons_without_an_outcome_are_said_to_be_left_out(ended, database,
     assert "left out" not in dict(answer_lines(full(ended)))["beyond"]
     lacking = [None if position in (1, 10) else score for position, score in enumerate(SCORES)]
     ended = end(store_campaign(database, "lacking"), lacking)
-    monkeypatch.setattr(beyond, "LEAST", 4)
+    monkeypatch.setattr(new_examples, "LEAST", 4)
     said = dict(answer_lines(full(ended)))["beyond"]
     left_out = "1 comparison without an outcome is left out"  # c's is not of the two
     assert f"(4 examples, taken as a random sample of those that matter; {left_out}; 95%" in said
     assert f", if {IF['missing-at-random']})" in said
-    monkeypatch.setattr(beyond, "LEAST", 5)
+    monkeypatch.setattr(new_examples, "LEAST", 5)
     said = dict(answer_lines(full(ended)))["beyond"]
     assert said.endswith(f"only 4 examples were scored for both b and a; {left_out}")
 
 
 def test_examples_that_a_stored_text_is_there_for_are_no_random_sample(database, monkeypatch):
     """Which texts there are follows from scores of the first judge, as the line on texts says."""
-    monkeypatch.setattr(beyond, "LEAST", 4)
+    monkeypatch.setattr(new_examples, "LEAST", 4)
     monkeypatch.setattr(derive, "NO_STORED_TEXT", "no_answer")
     lacking = [None, *SCORES[1:]]
     made, stored = (end(store_campaign(database, name), lacking) for name in ("made", "stored"))
@@ -135,7 +135,7 @@ def test_of_duels_those_of_the_two_with_each_other_are_counted(campaign):
 
 
 def test_too_few_examples_say_nothing(ended, monkeypatch):
-    monkeypatch.setattr(beyond, "LEAST", 6)
+    monkeypatch.setattr(new_examples, "LEAST", 6)
     found = full(ended).beyond
     assert (found.n, found.difference, found.lower) == (5, None, None)
     said = dict(answer_lines(full(ended)))["beyond"]
@@ -149,7 +149,7 @@ def test_a_campaign_that_goes_on_says_nothing_of_it(campaign):
 
 
 def test_examples_that_were_chosen_say_nothing_unless_they_are_all(ended, monkeypatch):
-    monkeypatch.setattr(beyond, "draws_examples", lambda selector: False)
+    monkeypatch.setattr(new_examples, "draws_examples", lambda selector: False)
     found = full(ended).beyond
     assert (found.is_sample, found.n) == (True, 5)
     all_of_them = paired_views.score_differences
@@ -164,7 +164,7 @@ def test_examples_that_were_chosen_say_nothing_unless_they_are_all(ended, monkey
 
 @pytest.mark.parametrize(("selector", "draws"), [("ucb-e", True), ("ucb-e-lrf", False), ("theirs", False)])
 def test_only_selectors_known_to_draw_examples_leave_a_sample(selector, draws):
-    assert beyond.draws_examples(selector) == draws
+    assert new_examples.draws_examples(selector) == draws
 
 
 @pytest.mark.parametrize("risks", [(0.5, 0.5), (0.8, 0.5)])
@@ -182,7 +182,9 @@ def test_that_an_adaptive_campaign_ends_it_does_the_interval_no_harm(risks):
             number += 1
         differences = seen[0] - seen[1]
         differences = differences[~np.isnan(differences)]
-        lower, upper = (2.0 * end - 1.0 for end in mean_interval((differences + 1.0) / 2.0, beyond.LEVEL))
+        lower, upper = (
+            2.0 * end - 1.0 for end in mean_interval((differences + 1.0) / 2.0, new_examples.LEVEL)
+        )
         missed += not lower <= risks[0] - risks[1] <= upper
     assert missed < 13
 
@@ -271,20 +273,20 @@ def test_a_file_that_is_sorted_by_who_is_better_says_nothing_false(database, mon
     scores = [paired_views.Scores(2.0 * each - 1.0, None) for each in halves]
     monkeypatch.setattr(paired_views, "score_differences", lambda *_: scores)
     monkeypatch.setattr(paired_views, "unscored", lambda *_, **__: 0)
-    found = beyond.beyond_of(
+    found = new_examples.beyond_of(
         None, 1, winner="a", rival="b", n_candidates=2, n_examples=n, selector="champion", duels=False
     )
     assert found.lower < 0.0 < found.upper
-    in_file_order = mean_interval(np.array(halves), beyond.LEVEL)
+    in_file_order = mean_interval(np.array(halves), new_examples.LEVEL)
     assert in_file_order[0] > 0.5  # which is what by_chance is for
 
 
 def test_the_order_by_chance_is_one_of_all_values_and_always_the_same():
     values = [float(each) for each in range(50)]
-    found = beyond.by_chance(values)
+    found = new_examples.by_chance(values)
     assert sorted(found) == values
     assert list(found) != values
-    assert np.array_equal(found, beyond.by_chance(values))
+    assert np.array_equal(found, new_examples.by_chance(values))
     assert list(found) == sorted(values, key=lambda place: sha256(["order", int(place)]))
 
 

@@ -5,7 +5,7 @@ random sample of those that matter, the differences of two candidates on the exa
 on are a sample too, and their mean has an interval. Which two candidates are looked at follows from the same
 scores: so the interval holds for all pairs of candidates at once, at the price of a union bound. The proof is
 for a sample of fixed size, and how many examples were scored for both depends on earlier scores;
-`tests/tasks/test_beyond.py` measures that it does no harm where examples are drawn uniformly. Where a
+`tests/tasks/test_new_examples.py` measures that it does no harm where examples are drawn uniformly. Where a
 selector chooses them by what it predicts, they are no sample: nothing is said unless all were scored.
 
 The interval bets on one difference after the other. Files are often sorted, by task or by difficulty, and on
@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 from sqlalchemy.orm import Session
 
 from winnow.storage.queries.objective import paired as paired_views
-from winnow.tasks.answer.earlier import Earlier
+from winnow.tasks.answer.earlier_campaigns import Earlier
 from winnow.tasks.spec.selector_traits import CHOOSES_EXAMPLES
 from winnow.tasks.text.canonical_json import digest
 

@@ -1,4 +1,4 @@
-"""Common ground of programs that call Winnow: how they name a database, and where they stand."""
+"""Checks of calls by programs: the URL of a database, and whether an event loop runs."""
 
 import asyncio
 

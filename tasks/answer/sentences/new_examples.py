@@ -2,14 +2,14 @@
 
 from typing import TYPE_CHECKING
 
-from winnow.tasks.answer.beyond import LEVEL, Beyond
 from winnow.tasks.answer.model import Answer
+from winnow.tasks.answer.new_examples import LEVEL, Beyond
 from winnow.tasks.answer.sentences.clauses import IF, MIXED, Line, which_is_open
 from winnow.tasks.spec.objectives import traits_of
 from winnow.tasks.text.phrases import count_of, ends, percent, rounded
 
 if TYPE_CHECKING:
-    from winnow.tasks.objectives.best_mean.holdout.standing import HeldOut, HeldOutValue
+    from winnow.tasks.objectives.best_mean.holdout.results import HeldOut, HeldOutValue
 
 
 def beyond_lines(answer: Answer) -> list[Line]:
@@ -180,7 +180,7 @@ def _sure(answer: Answer, found: "HeldOut") -> str:
             f"campaign {answer.earlier.campaign}, which has outcomes on {answer.earlier.examples:,} of these "
             "examples)"
         )
-    from winnow.tasks.objectives.best_mean.holdout.standing import LEVEL as OF_BOTH
+    from winnow.tasks.objectives.best_mean.holdout.results import LEVEL as OF_BOTH
 
     more = len(found.values) or int(found.difference is not None)
     which = ("this interval holds", "this interval and the next both hold")[min(more, 1)]

@@ -22,7 +22,7 @@ from winnow.storage.records import generations as generation_records
 from winnow.storage.records.leases import writing_under
 from winnow.storage.records.values import CanaryRecord, NewCanary
 from winnow.storage.text import storable
-from winnow.tasks.campaign.canaries.changes import N_PROMPTS, count_changed, has_changed, other_names
+from winnow.tasks.campaign.canaries.changed_models import N_PROMPTS, count_changed, has_changed, other_names
 from winnow.tasks.campaign.canaries.sizes import n_prompts
 from winnow.tasks.campaign.lease import now
 from winnow.tasks.campaign.session import CampaignSession, Contact, Place, Unrepeated
