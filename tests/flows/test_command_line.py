@@ -451,7 +451,7 @@ def helps(*words):
 
 def test_no_help_folds_the_names_of_choices():
     said = helps()
-    assert "One of leaderboard, comparisons, pareto" in said
+    assert "One of leaderboard, comparisons, rounds" in said
     assert [line for line in said.splitlines() if "<" in line and ">" not in line.partition("<")[2]] == [
         each for each in said.splitlines() if "[1<=x" in each
     ]
