@@ -17,6 +17,8 @@ SETTLED = ("ended",)
 FLIPS = 50
 """Of each campaign."""
 
+Rows = dict[str, list[tuple]]
+
 HEADER = 100
 """Bytes of the file's header. Some of them are notes that SQLite itself does not read."""
 
@@ -41,9 +43,18 @@ def flipped(scene: Scene) -> Meeting:
         where = f"bit {bit} of byte {at}"
         assert "Traceback" not in check.out + check.said, f"{where}: {check.said}"
         assert check.code in (0, 1), f"{where}: {check.code}"
-        assert check.code == 1 or _rows(scene.database) == before, f"{where} was not noticed"
+        if check.code == 0:
+            _require_same(before, _rows(scene.database), where)
     _put(scene.database, whole)
     yield scene.resume().ended()
+
+
+def _require_same(before: Rows | None, now: Rows | None, where: str) -> None:
+    assert before is not None
+    assert now is not None, f"{where}: rows cannot be read, and that was not noticed"
+    for table, rows in before.items():
+        changed = [row for row in now.get(table, ()) if row not in rows]
+        assert rows == now.get(table), f"{where} was not noticed in {table}: {changed}"
 
 
 def _put(database: Path, content: bytes) -> None:
@@ -52,7 +63,7 @@ def _put(database: Path, content: bytes) -> None:
     database.write_bytes(content)
 
 
-def _rows(database: Path) -> dict[str, list[tuple]] | None:
+def _rows(database: Path) -> Rows | None:
     """All rows that matter, as bytes; None where they cannot be read."""
     tables = "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite%'"
     try:
