@@ -1,1 +1,1 @@
-"""Code around Prefect: its server, its crashed runs, its automations."""
+"""Prefect: its server, requests to its API, and what it would get wrong by itself."""

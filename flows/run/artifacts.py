@@ -112,27 +112,19 @@ class Artifacts:
     def _show(
         self, type_: str, data: float | str, description: str, metadata: dict[str, str] | None = None
     ) -> None:
-        from prefect.client.orchestration import get_client
-        from prefect.client.schemas.actions import ArtifactCreate, ArtifactUpdate
+        from prefect.client.schemas.actions import ArtifactCreate
 
-        with get_client(sync_client=True) as client:
-            if type_ in self._ids:
-                update = ArtifactUpdate(data=data, description=description, metadata_=metadata)
-                client.update_artifact(self._ids[type_], update)
-                return
-            what = KEYS[type_]
-            key = contents.artifact_key(self._campaign.record.name, what)
-            made = client.create_artifact(
-                ArtifactCreate(
-                    type=type_,
-                    key=key,
-                    data=data,
-                    description=description,
-                    metadata_=metadata,
-                    flow_run_id=self._run_id,
-                )
-            )
-            self._ids[type_] = made.id
+        from winnow.flows.prefect_support.client import put_artifact
+
+        shown = ArtifactCreate(
+            type=type_,
+            key=contents.artifact_key(self._campaign.record.name, KEYS[type_]),
+            data=data,
+            description=description,
+            metadata_=metadata,
+            flow_run_id=self._run_id,
+        )
+        self._ids[type_] = put_artifact(self._ids.get(type_), shown)
 
     def _complain(self, error: Exception) -> None:
         if not self._is_told:

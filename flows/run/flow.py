@@ -15,7 +15,7 @@ from prefect.states import Completed
 from prefect.tasks import Task
 from prefect.utilities.annotations import quote
 
-from winnow.flows.prefect_support.crashed_runs import label_run
+from winnow.flows.prefect_support.client import label_run
 from winnow.flows.prefect_support.masked_urls import unmask
 from winnow.flows.run import rounds as plain
 from winnow.flows.run.callbacks import Callback

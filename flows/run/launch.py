@@ -8,7 +8,6 @@ from contextlib import AbstractContextManager, ExitStack, closing, contextmanage
 
 from winnow.flows import exit_codes
 from winnow.flows.notify.outbox import delivering
-from winnow.flows.prefect_support.crashed_runs import mark_crashed_runs
 from winnow.flows.prefect_support.server import (
     PrefectServerFailed,
     early_server,
@@ -250,6 +249,8 @@ def run_to_the_end(campaign: Campaign, interrupts: Interrupts, *, shown: bool = 
         prefect_server(),
         interrupts.caught(),
     ):
+        from winnow.flows.prefect_support.client import mark_crashed_runs  # not before Prefect's settings
+
         mark_crashed_runs(campaign.database)
         run_flow(campaign, interrupts, shown=shown)
 
@@ -280,6 +281,8 @@ def run_unfinished_campaigns(storage: str, trust: Trust) -> int:
         hint = f"winnow resume --all {storage_option(storage)}"
         try:
             with prefect_server(), interrupts.caught():
+                from winnow.flows.prefect_support.client import mark_crashed_runs
+
                 mark_crashed_runs(database)
                 code = resume_each(database, storage, names, interrupts, print, trust)
         except KeyboardInterrupt:

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from winnow.flows import exit_codes
 from winnow.flows.notify.announce import announcing
 from winnow.flows.notify.outbox import delivering
-from winnow.flows.prefect_support.crashed_runs import CAMPAIGN_TAG, TAG
 from winnow.flows.prefect_support.masked_urls import mask
 from winnow.flows.reports.summary import campaign_line, is_known_settled, status_now
 from winnow.flows.run.callbacks import using_callback
@@ -132,6 +131,7 @@ def _run_flow(campaign: Campaign, interrupts: Interrupts, *, shown: bool) -> Non
         from prefect import tags
         from prefect.exceptions import MissingResult, ObjectNotFound
 
+        from winnow.flows.prefect_support.client import CAMPAIGN_TAG, TAG
         from winnow.flows.run.flow import run_campaign
         from winnow.flows.run.rounds import at_hand
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
-from winnow.flows.prefect_support.automations import go_on_after_crashes, mark_silent_runs
+from winnow.flows.prefect_support import client
 from winnow.flows.prefect_support.server import require_answer
 from winnow.flows.schedule.trigger import When
 from winnow.tasks.errors import SpecError
@@ -14,7 +14,6 @@ from winnow.tasks.errors import SpecError
 if TYPE_CHECKING:
     from uuid import UUID
 
-    from prefect.client.schemas.responses import DeploymentResponse
     from prefect.deployments.runner import RunnerDeployment
 
 POOL_TYPE = "process"
@@ -106,8 +105,8 @@ def deploy(scheduled: Scheduled, pool: str, folder: str) -> str:
         job_variables=variables,
     )
     resumes = _applied(resumption)
-    go_on_after_crashes(scheduled.name, watched=fires, started=resumes)
-    mark_silent_runs(scheduled.name, watched=fires, heartbeat_s=HEARTBEAT_S)
+    client.go_on_after_crashes(scheduled.name, watched=fires, started=resumes)
+    client.mark_silent_runs(scheduled.name, watched=fires, heartbeat_s=HEARTBEAT_S)
     return url
 
 
@@ -137,23 +136,12 @@ def require_no_pool(name: str) -> None:
     Raises:
         SpecError: If a work pool has a schedule of this name.
     """
-    there = _deployed(name)
+    there = client.deployment(_full_name(name))
     if there is not None and there.work_pool_name is not None:
         raise SpecError(
             f"'{name}' is the schedule of work pool '{there.work_pool_name}', whose place this one would "
             f"take; give --name another one, or end that schedule: {_ending(name)}"
         )
-
-
-def _deployed(name: str) -> "DeploymentResponse | None":
-    from prefect.client.orchestration import get_client
-    from prefect.exceptions import ObjectNotFound
-
-    with get_client(sync_client=True) as client:
-        try:
-            return client.read_deployment_by_name(_full_name(name))
-        except ObjectNotFound:
-            return None
 
 
 def _ending(name: str) -> str:
@@ -171,7 +159,7 @@ def _require_free_name(scheduled: Scheduled, folder: str, url: str) -> None:
 
     One that was served is paused once it is served no more, and its place is free.
     """
-    there = _deployed(scheduled.name)
+    there = client.deployment(_full_name(scheduled.name))
     if there is None:
         return
     if there.work_pool_name is None:
@@ -195,17 +183,12 @@ def _require_free_name(scheduled: Scheduled, folder: str, url: str) -> None:
 
 
 def _require_pool(name: str, url: str) -> None:
-    from prefect.client.orchestration import get_client
-    from prefect.exceptions import ObjectNotFound
-
-    with get_client(sync_client=True) as client:
-        try:
-            pool = client.read_work_pool(name)
-        except ObjectNotFound:
-            raise SpecError(
-                f"there is no work pool '{name}' on {url}; make it with: "
-                f"prefect work-pool create {name} --type {POOL_TYPE}"
-            ) from None
+    pool = client.work_pool(name)
+    if pool is None:
+        raise SpecError(
+            f"there is no work pool '{name}' on {url}; make it with: "
+            f"prefect work-pool create {name} --type {POOL_TYPE}"
+        )
     if pool.type != POOL_TYPE:
         raise SpecError(
             f"work pool '{name}' is of type {pool.type}; campaigns are run by pools of type {POOL_TYPE}: "

@@ -10,27 +10,16 @@ import os
 import signal
 import traceback
 from collections.abc import Generator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 
 from prefect import flow, get_run_logger
-from prefect.client.orchestration import get_client
-from prefect.client.schemas.filters import (
-    DeploymentFilter,
-    DeploymentFilterId,
-    FlowRunFilter,
-    FlowRunFilterExpectedStartTime,
-    FlowRunFilterState,
-    FlowRunFilterStateType,
-)
-from prefect.client.schemas.objects import FlowRun, State, StateType
+from prefect.client.schemas.objects import FlowRun, State
 from prefect.context import FlowRunContext
-from prefect.exceptions import ObjectNotFound
 from prefect.runtime import flow_run as this_run
 from prefect.states import Cancelled, Completed, Failed
-from prefect.types import DateTime
 
 from winnow.flows import exit_codes
-from winnow.flows.prefect_support.crashed_runs import SCHEDULE_TAG, TAG, label_run, mark_crashed_runs
+from winnow.flows.prefect_support.client import drop_overdue_runs, introduce_run, mark_crashed_runs
 from winnow.flows.prefect_support.masked_urls import url_of_a_worker
 from winnow.flows.prefect_support.server import TALKER
 from winnow.flows.run.resume import resume_each, unfinished_campaigns
@@ -54,30 +43,6 @@ logging.getLogger(TALKER).setLevel(logging.CRITICAL)
 
 OF_NO_PREFECT = (signal.SIGHUP,)
 """Signals that stop a flow run at once; not SIGTERM, by which Prefect cancels it, which is no crash."""
-
-
-def take_their_place(run: FlowRun) -> int:
-    """Drop all other overdue runs that the same schedule planned; return their number.
-
-    After a night without a worker there would otherwise be a campaign for every hour of it. Runs that
-    somebody asked for by hand stay.
-    """
-    if run.deployment_id is None:
-        return 0
-    overdue = FlowRunFilter(
-        state=FlowRunFilterState(type=FlowRunFilterStateType(any_=[StateType.SCHEDULED])),
-        expected_start_time=FlowRunFilterExpectedStartTime(before_=DateTime.now("UTC")),
-    )
-    same = DeploymentFilter(id=DeploymentFilterId(any_=[run.deployment_id]))
-    instead: State[None] = Completed(name="Skipped", message=f"came due late: '{run.name}' took its place")
-    dropped = 0
-    with get_client(sync_client=True) as client:
-        for late in client.read_flow_runs(flow_run_filter=overdue, deployment_filter=same):
-            if late.auto_scheduled and late.id != run.id:
-                with suppress(ObjectNotFound):  # somebody deleted it meanwhile
-                    client.set_flow_run_state(late.id, instead, force=True)
-                    dropped += 1
-    return dropped
 
 
 class RunMessages:
@@ -143,7 +108,7 @@ def scheduled_campaign(
     with told_where_log_is_off(spec), interrupts.caught(OF_NO_PREFECT):
         _tell_if_ignored(trust, messages)
         run = plan_scheduled_run(spec, settings, storage, this_run.scheduled_start_time, campaign)
-        take_their_place(_introduce(f"run of {run.name}"))
+        drop_overdue_runs(_introduce(f"run of {run.name}"))
         how = run_scheduled(run, interrupts, messages.say)
     if how == "stopped":
         messages.say("stopped before the end; the next run goes on")
@@ -200,12 +165,7 @@ def _tell_if_ignored(trust: Sequence[str], messages: RunMessages) -> None:
 
 
 def _introduce(name: str) -> FlowRun:
-    """Name and tag this flow run, and label it with the process that runs it; see `crashed_runs`."""
     context = FlowRunContext.get()
     assert context is not None, "only a flow calls this"
     assert context.flow_run is not None, "a flow that runs has a run"
-    run = context.flow_run
-    with get_client(sync_client=True) as client:
-        client.update_flow_run(run.id, name=name, tags={*run.tags, TAG, SCHEDULE_TAG})
-        label_run(run.id)
-        return client.read_flow_run(run.id)
+    return introduce_run(context.flow_run, name)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Literal
 
 from winnow.flows.notify.outbox import delivering
-from winnow.flows.prefect_support.crashed_runs import mark_crashed_runs
+from winnow.flows.prefect_support.client import mark_crashed_runs
 from winnow.flows.prefect_support.masked_urls import has_secret, url_of_a_worker
 from winnow.flows.reports.summary import campaign_line, status_now
 from winnow.flows.run.launch import launching

@@ -9,12 +9,11 @@ from functools import partial
 
 import httpx
 import psutil
-from prefect.client.orchestration import get_client
-from prefect.exceptions import ObjectNotFound
 from prefect.runner import Runner
 from prefect.runner import runner as prefect_runner
 from prefect.runner._starter_engine import EngineCommandStarter
 
+from winnow.flows.prefect_support.client import pause_deployment
 from winnow.flows.prefect_support.server import ENGINE
 from winnow.flows.run.signals import hold_back_from_children
 from winnow.flows.schedule.deployments import Scheduled, deployment_of
@@ -52,9 +51,8 @@ async def _serve(scheduled: Scheduled) -> None:
     try:
         await serving
     finally:  # Prefect would leave it as it is where it is stopped while the runner begins
-        with suppress(httpx.HTTPError, ObjectNotFound):  # one that is gone fires no more
-            async with get_client() as client:
-                await client.pause_deployment(deployment)
+        with suppress(httpx.HTTPError):
+            await pause_deployment(deployment)
 
 
 class _Stopping:

@@ -18,7 +18,7 @@ from stored_campaigns import store_checked
 from test_command_line import edit
 
 from winnow.flows import exit_codes
-from winnow.flows.prefect_support.crashed_runs import (
+from winnow.flows.prefect_support.client import (
     PROCESS,
     labels_of_this_process,
     mark_crashed_runs,

@@ -6,6 +6,7 @@ import pytest
 from stored_campaigns import new_database, store_campaign
 
 from winnow.flows import exit_codes
+from winnow.flows.prefect_support import client
 from winnow.flows.run import head_start, launch, resume
 from winnow.flows.run.launch import run_stored_campaign
 from winnow.storage.errors import LeaseLost, StorageUnavailable
@@ -25,7 +26,7 @@ def campaign(tmp_path, monkeypatch):
     monkeypatch.setattr(launch, "_imports", lambda spec: nullcontext())
     monkeypatch.setattr(Campaign, "spec", None)
     monkeypatch.setattr(head_start, "head_start", lambda campaign: nullcontext())
-    monkeypatch.setattr(launch, "mark_crashed_runs", lambda storage: [])
+    monkeypatch.setattr(client, "mark_crashed_runs", lambda storage: [])
     database = new_database(tmp_path / "results.db")
     yield store_campaign(database)
     database.close()

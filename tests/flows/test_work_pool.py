@@ -12,7 +12,7 @@ from campaigns import winnow
 from waiting import eventually, until
 from without_prefect import leave_prefect_out
 
-from winnow.flows.prefect_support import automations
+from winnow.flows.prefect_support import client
 
 NAMES = {"alpha": 11, "beta": 12}
 """Campaigns and their seeds."""
@@ -55,7 +55,7 @@ def shared(folder, postgresql):
 def pool(prefect_api, folder, shared, monkeypatch):
     """A pool on which both campaigns are scheduled, for a time that does not come."""
     # A machine may take minutes until a worker stands beside what is frozen, which is silent meanwhile.
-    monkeypatch.setattr(automations, "BEATS_MISSED", 400)
+    monkeypatch.setattr(client, "BEATS_MISSED", 400)
     name = work_pools.make_pool(f"pool-{os.getpid()}")
     for campaign in NAMES:
         where = ["--work-pool", name, "--storage", shared]

@@ -39,6 +39,7 @@ class PlainTask:
 
 def leave_prefect_out(patch: pytest.MonkeyPatch) -> None:
     """Have campaigns of this process run without Prefect and its server; safe to ask for again."""
+    from winnow.flows.prefect_support import client
     from winnow.flows.run import flow, head_start, launch, progress
 
     if isinstance(flow.rounds, PlainTask):
@@ -49,5 +50,5 @@ def leave_prefect_out(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(launch, "early_server", nullcontext)
     patch.setattr(head_start, "early_server", nullcontext)
     patch.setattr(launch, "prefect_server", nullcontext)
-    patch.setattr(launch, "mark_crashed_runs", lambda storage: [])
+    patch.setattr(client, "mark_crashed_runs", lambda storage: [])
     patch.setattr(progress, "server_is_the_users", lambda: False)

@@ -1,0 +1,242 @@
+"""Requests to Prefect's API: the records of flow runs, deployments, work pools and automations.
+
+Prefect learns of a process's end from the process, or from the worker that started it. If both were killed,
+it goes on calling the flow run running. Every flow run of ours is therefore labelled with its process, as a
+lease names it. Its tags are always the same few, by which runs are found.
+"""
+
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import asdict
+from datetime import timedelta
+from uuid import UUID
+
+from prefect.client.orchestration import get_client
+from prefect.client.schemas.actions import ArtifactCreate, ArtifactUpdate
+from prefect.client.schemas.filters import (
+    DeploymentFilter,
+    DeploymentFilterId,
+    FlowRunFilter,
+    FlowRunFilterExpectedStartTime,
+    FlowRunFilterState,
+    FlowRunFilterStateType,
+    FlowRunFilterTags,
+)
+from prefect.client.schemas.objects import FlowRun, State, StateType, WorkPool
+from prefect.client.schemas.responses import DeploymentResponse
+from prefect.events.actions import ActionTypes, ChangeFlowRunState, RunDeployment
+from prefect.events.schemas.automations import AutomationCore, EventTrigger, Posture
+from prefect.events.schemas.events import ResourceSpecification
+from prefect.exceptions import ObjectNotFound
+from prefect.states import Completed, Crashed
+from prefect.types import DateTime
+
+from winnow.storage.engine.database import Database
+from winnow.storage.records import leases
+from winnow.storage.records.values import Holder
+from winnow.tasks.campaign.lease import is_dead, is_gone, this_process
+
+TAG = "winnow"
+"""The tag of every flow run of ours."""
+
+CAMPAIGN_TAG, SCHEDULE_TAG = "winnow-campaign", "winnow-schedule"
+"""Further tags: of a campaign's own run, and of a run of a schedule that runs campaigns."""
+
+PROCESS = "winnow.process"
+"""The label of the process that runs it."""
+
+
+def labels_of_this_process() -> dict[str, str]:
+    """The labels that a flow run gets from the process that runs it."""
+    return {PROCESS: ":".join(str(value) for value in asdict(this_process()).values())}
+
+
+def label_run(id_: UUID) -> None:
+    """Label a flow run with this process; a server that knows no labels marks no run of ours as crashed."""
+    with get_client(sync_client=True) as client, suppress(ObjectNotFound):
+        client.update_flow_run_labels(id_, {**labels_of_this_process()})
+
+
+def process_of(labels: Mapping[str, object]) -> Holder | None:
+    """The process that a flow run was labelled with."""
+    if PROCESS not in labels:
+        return None
+    host, pid, boot_id, namespace, ticks = str(labels[PROCESS]).rsplit(":", 4)
+    return Holder(host=host, pid=int(pid), boot_id=boot_id, pid_namespace=namespace, started_ticks=int(ticks))
+
+
+def mark_crashed_runs(database: Database) -> list[str]:
+    """Tell Prefect which of our flow runs have crashed; return their names.
+
+    Those are the runs of a process of this machine that is no more, and of a process anywhere that is known
+    to have let its lease on a campaign of this database run out.
+
+    Args:
+        database: The results database.
+    """
+    with database.reading() as session:
+        left = {lease.holder for lease in leases.unreleased(session) if is_gone(lease)}
+    ours = FlowRunFilter(
+        state=FlowRunFilterState(type=FlowRunFilterStateType(any_=[StateType.RUNNING])),
+        tags=FlowRunFilterTags(all_=[TAG]),
+    )
+    marked = []
+    with get_client(sync_client=True) as client:
+        for run in client.read_flow_runs(flow_run_filter=ours):
+            holder = process_of(run.labels)
+            if holder is None or not (holder in left or is_dead(holder)):
+                continue
+            message = f"{holder}, which ran it, is gone; whoever goes on with its campaign said so"
+            with suppress(ObjectNotFound):  # somebody deleted it meanwhile
+                client.set_flow_run_state(run.id, Crashed(message=message), force=True)
+                marked.append(run.name)
+    return marked
+
+
+def introduce_run(run: FlowRun, name: str) -> FlowRun:
+    """Name a schedule's flow run, tag it and label it with this process; return it as it is then."""
+    with get_client(sync_client=True) as client:
+        client.update_flow_run(run.id, name=name, tags={*run.tags, TAG, SCHEDULE_TAG})
+        label_run(run.id)
+        return client.read_flow_run(run.id)
+
+
+def drop_overdue_runs(run: FlowRun) -> int:
+    """Drop all other overdue runs that the same schedule planned; return their number.
+
+    After a night without a worker there would otherwise be a campaign for every hour of it. Runs that
+    somebody asked for by hand stay.
+    """
+    if run.deployment_id is None:
+        return 0
+    overdue = FlowRunFilter(
+        state=FlowRunFilterState(type=FlowRunFilterStateType(any_=[StateType.SCHEDULED])),
+        expected_start_time=FlowRunFilterExpectedStartTime(before_=DateTime.now("UTC")),
+    )
+    same = DeploymentFilter(id=DeploymentFilterId(any_=[run.deployment_id]))
+    instead: State[None] = Completed(name="Skipped", message=f"came due late: '{run.name}' took its place")
+    dropped = 0
+    with get_client(sync_client=True) as client:
+        for late in client.read_flow_runs(flow_run_filter=overdue, deployment_filter=same):
+            if late.auto_scheduled and late.id != run.id:
+                with suppress(ObjectNotFound):  # somebody deleted it meanwhile
+                    client.set_flow_run_state(late.id, instead, force=True)
+                    dropped += 1
+    return dropped
+
+
+def deployment(full_name: str) -> DeploymentResponse | None:
+    """The deployment of this name, FLOW/NAME; None if there is none."""
+    with get_client(sync_client=True) as client, suppress(ObjectNotFound):
+        return client.read_deployment_by_name(full_name)
+    return None
+
+
+def work_pool(name: str) -> WorkPool | None:
+    """The work pool of this name; None if there is none."""
+    with get_client(sync_client=True) as client, suppress(ObjectNotFound):
+        return client.read_work_pool(name)
+    return None
+
+
+def put_artifact(id_: UUID | None, artifact: ArtifactCreate) -> UUID:
+    """Create an artifact on Prefect's pages, or change the one of this id to match; return its id."""
+    with get_client(sync_client=True) as client:
+        if id_ is None:
+            return client.create_artifact(artifact).id
+        update = ArtifactUpdate(
+            data=artifact.data, description=artifact.description, metadata_=artifact.metadata_
+        )
+        client.update_artifact(id_, update)
+        return id_
+
+
+async def pause_deployment(id_: UUID) -> None:
+    """Let a deployment fire no more; one that is gone does not."""
+    async with get_client() as client:
+        with suppress(ObjectNotFound):
+            await client.pause_deployment(id_)
+
+
+HEARTBEAT = "prefect.flow-run.heartbeat"
+CRASHED = "prefect.flow-run.Crashed"
+ENDS = ("Completed", "Skipped", "Failed", "Cancelled", "Crashed")
+"""States in which a flow run of ours gives no sign of life any more, and need not."""
+
+BEATS_MISSED = 4
+"""Signs of life that a flow run misses until it is taken for dead: more than a busy machine ever pauses."""
+
+
+def go_on_after_crashes(name: str, *, watched: UUID, started: UUID) -> None:
+    """Have a deployment started whenever a flow run of another one crashes.
+
+    The runs that it starts are not watched, so that a campaign which kills its process each time is not begun
+    for ever: the next run, or a human, takes it up.
+
+    Args:
+        name: The schedule's, which the automation is known by.
+        watched: The deployment that fires.
+        started: The deployment that goes on with what was left unfinished.
+    """
+    trigger = EventTrigger(
+        expect={CRASHED},
+        match_related=_runs_of(watched),
+        posture=Posture.Reactive,
+        threshold=1,
+    )
+    _put(
+        f"winnow {name}: go on after a crash",
+        "Starts resume-all when a run of this schedule has crashed.",
+        trigger,
+        RunDeployment(source="selected", deployment_id=started, parameters=None, job_variables=None),
+    )
+
+
+def mark_silent_runs(name: str, *, watched: UUID, heartbeat_s: int) -> None:
+    """Have a flow run of a deployment marked as crashed when its signs of life stop.
+
+    Args:
+        name: The schedule's, which the automation is known by.
+        watched: The deployment that fires.
+        heartbeat_s: Seconds between two signs of life.
+    """
+    trigger = EventTrigger(
+        after={HEARTBEAT},
+        expect={HEARTBEAT, *(f"prefect.flow-run.{state}" for state in ENDS)},
+        match_related=_runs_of(watched),
+        for_each={"prefect.resource.id"},
+        posture=Posture.Proactive,
+        threshold=1,
+        within=timedelta(seconds=heartbeat_s * BEATS_MISSED),
+    )
+    _put(
+        f"winnow {name}: mark what went silent",
+        "Marks a run as crashed when its machine is gone and nobody could say so.",
+        trigger,
+        ChangeFlowRunState(
+            name=None,
+            state=StateType.CRASHED,
+            message="no sign of life: its machine is gone",
+            force=False,
+        ),
+    )
+
+
+def _runs_of(deployment: UUID) -> ResourceSpecification:
+    return ResourceSpecification(
+        {
+            "prefect.resource.role": "deployment",
+            "prefect.resource.id": f"prefect.deployment.{deployment}",
+        }
+    )
+
+
+def _put(name: str, description: str, trigger: EventTrigger, action: ActionTypes) -> None:
+    """Create an automation, or change the one of this name to match."""
+    wanted = AutomationCore(name=name, description=description, trigger=trigger, actions=[action])
+    with get_client(sync_client=True) as client:
+        found = client.read_automations_by_name(name)
+        if found:
+            client.update_automation(found[0].id, wanted)
+        else:
+            client.create_automation(wanted)
