@@ -25,6 +25,7 @@ from winnow.storage.records.values import RoundRecord
 from winnow.tasks.campaign.canaries.sizes import canary_words
 from winnow.tasks.campaign.session import CampaignSession
 from winnow.tasks.queries.columns import Cell
+from winnow.tasks.spec.objectives import traits_of
 from winnow.tasks.spec.stored_spec import estimated_value, grouping_of
 from winnow.tasks.text.phrases import amount, ends
 
@@ -140,7 +141,7 @@ class LiveProgress(Tally):
     def _table(self, campaign: CampaignSession, decision: Decision, width: int) -> list[Text]:
         objective = campaign.checked.spec.objective
         value = estimated_value(objective, grouping_of(campaign.record.spec))
-        is_risk = objective == "certify"
+        is_risk = traits_of(objective).measures_risk
         keys = np.nan_to_num(decision.estimates, nan=np.inf if is_risk else -np.inf)
         arms = np.argsort(keys if is_risk else -keys, kind="stable")[:TOP].tolist()
         rows: list[dict[str, Cell]] = [

@@ -11,6 +11,7 @@ from winnow.storage.records.values import RoundRecord
 from winnow.tasks.campaign.canaries.sizes import canary_words
 from winnow.tasks.campaign.session import CampaignSession
 from winnow.tasks.queries.warnings.campaign_warnings import EarlyWarnings
+from winnow.tasks.spec.objectives import traits_of
 from winnow.tasks.spec.selector_traits import GATE, TRUSTS_A_MEAN
 from winnow.tasks.text.phrases import amount, ends, percentage, rounded
 
@@ -123,7 +124,8 @@ def best_so_far(campaign: CampaignSession, decision: Decision) -> str:
     spec = campaign.checked.spec
     if spec.selector.name == GATE:
         return f"{decision.status.count(IN_QUESTION)} open against {spec.selector.params['baseline']}"
-    certifies, trusts_a_mean = spec.objective == "certify", spec.selector.name in TRUSTS_A_MEAN
+    certifies = traits_of(spec.objective).measures_risk
+    trusts_a_mean = spec.selector.name in TRUSTS_A_MEAN
     if decision.best is None:
         nobody = "no candidate meets the constraints" if {*decision.status} <= UNFIT else "nothing known yet"
         return "nothing certified yet" if certifies else nobody

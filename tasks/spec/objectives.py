@@ -7,7 +7,8 @@ module `traits` holds its `TRAITS`; everything else of it is imported only for i
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Literal, cast, get_args
+from importlib import import_module
+from typing import Any, Literal, cast, get_args
 
 from winnow.algorithms.state.plugin_registry import object_at
 
@@ -28,6 +29,11 @@ class Traits:
     """Address of the subclass of `ResolvedCampaign`."""
     steps: str = "winnow.tasks.objectives.protocol:RoundSteps"
     """Address of the class of the steps of its rounds."""
+    terminal: str
+    """Module with the sections of its report in a terminal: `sections_of`."""
+    page: str
+    """Module with the sections of its page: `builders_of` and `SAMPLES`; also `MEASURED` unless it compares
+    pairs."""
     estimated: str
     """Name of the value that is estimated for each candidate."""
     unused_keys: tuple[str, ...] = ()
@@ -63,3 +69,13 @@ def traits_of(objective: str) -> Traits:
     """
     package = objective.replace("-", "_")
     return cast(Traits, object_at(f"winnow.tasks.objectives.{package}.traits:TRAITS"))
+
+
+def terminal_of(objective: str) -> Any:  # noqa: ANN401
+    """The module with the sections of an objective's report in a terminal; see `Traits.terminal`."""
+    return import_module(traits_of(objective).terminal)
+
+
+def page_of(objective: str) -> Any:  # noqa: ANN401
+    """The module with the sections of an objective's page; see `Traits.page`."""
+    return import_module(traits_of(objective).page)

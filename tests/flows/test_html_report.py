@@ -22,12 +22,11 @@ from report_campaigns import (
 )
 from stored_campaigns import new_database, store_campaign
 
-from winnow.flows.reports import text_report
 from winnow.flows.reports.html.figures.labels import readable
 from winnow.flows.reports.html.leaderboard import leaderboard
 from winnow.flows.reports.html.page import cells
 from winnow.flows.reports.html.sections.samples import MOST_CHARACTERS, MOST_SAMPLES
-from winnow.flows.reports.html.sections.sections import PAGES, sections_of
+from winnow.flows.reports.html.sections.sections import sections_of
 from winnow.flows.reports.summary import nothing_yet
 
 
@@ -94,10 +93,6 @@ def test_each_page_has_its_sections_in_order_and_a_plot_for_each_figure(objectiv
     drawn = [json.loads(script) for script in found.scripts if script.startswith('{"data"')]
     assert len(drawn) == len(figures_of(campaign))
     assert sum(attributes.get("class") == "plot" for _, attributes in found.tags) == len(drawn)
-
-
-def test_every_objective_with_a_report_in_text_has_a_page():
-    assert PAGES.keys() == text_report.SECTIONS.keys()
 
 
 @pytest.mark.parametrize("objective", ["best-mean", "best-duel"])

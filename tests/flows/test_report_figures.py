@@ -15,7 +15,6 @@ from report_campaigns import (
 )
 from stored_campaigns import NOW, decision, generation, new_database, store_campaign
 
-from winnow.flows.reports import text_report
 from winnow.flows.reports.html.figures.budget import allocation, tokens
 from winnow.flows.reports.html.figures.certificates import e_values, weights
 from winnow.flows.reports.html.figures.curve import curve
@@ -35,6 +34,7 @@ from winnow.storage.records import outcomes as outcome_records
 from winnow.storage.records import rounds as round_records
 from winnow.tasks.objectives.certify import evidence
 from winnow.tasks.queries.views import ask
+from winnow.tasks.spec.objectives import terminal_of
 
 
 @pytest.fixture
@@ -191,7 +191,7 @@ def test_where_a_drop_is_allowed_the_risks_are_said_to_be_drops(certified):
         found = {section.name: section for section in sections_of(session, campaign)}["risks"]
     assert found.note.startswith("The mean drop below large/plain against human labels, least first")
     assert found.figure.layout.xaxis.title.text == "mean drop"
-    titles = [title for title, _ in text_report.SECTIONS["certify"](campaign)]
+    titles = [title for title, _ in terminal_of("certify").sections_of(campaign)]
     assert "Risks: mean drop below large/plain against human labels, least first, and intervals" in titles
 
 

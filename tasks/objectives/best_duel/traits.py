@@ -5,6 +5,8 @@ from winnow.tasks.spec.objectives import Traits
 TRAITS = Traits(
     campaign="winnow.tasks.objectives.best_duel.objective:BestDuel",
     steps="winnow.tasks.objectives.best_duel.steps:DuelSteps",
+    terminal="winnow.flows.reports.terminal.best_duel",
+    page="winnow.flows.reports.html.objectives.best_duel",
     estimated="worst preference",
     unused_keys=(
         "lookahead",

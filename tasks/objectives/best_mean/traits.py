@@ -4,6 +4,8 @@ from winnow.tasks.spec.objectives import Traits
 
 TRAITS = Traits(
     campaign="winnow.tasks.objectives.best_mean.objective:BestMean",
+    terminal="winnow.flows.reports.terminal.best_mean",
+    page="winnow.flows.reports.html.objectives.best_mean",
     estimated="mean",
     unused_keys=("fresh_generations", "certify", "embedder", "prompt_type"),
     looks_for_best=True,

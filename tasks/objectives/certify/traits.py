@@ -5,6 +5,8 @@ from winnow.tasks.spec.objectives import Traits
 TRAITS = Traits(
     campaign="winnow.tasks.objectives.certify.objective:Certify",
     steps="winnow.tasks.objectives.certify.steps:LossSteps",
+    terminal="winnow.flows.reports.terminal.certify",
+    page="winnow.flows.reports.html.objectives.certify",
     estimated="risk",
     unused_keys=(
         "lookahead",

@@ -4,6 +4,8 @@ from winnow.tasks.spec.objectives import Traits
 
 TRAITS = Traits(
     campaign="winnow.tasks.objectives.route.objective:Route",
+    terminal="winnow.flows.reports.terminal.route",
+    page="winnow.flows.reports.html.objectives.route",
     estimated="mean",
     unused_keys=(
         "lookahead",

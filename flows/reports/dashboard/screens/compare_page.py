@@ -37,6 +37,7 @@ from winnow.tasks.queries.comparing import (
 from winnow.tasks.queries.schedule_history import other_numbers
 from winnow.tasks.queries.status import CampaignStatus, campaign_status
 from winnow.tasks.queries.views import ask
+from winnow.tasks.spec.objectives import traits_of
 from winnow.tasks.text.phrases import amount, ends, rounded
 
 PATIENCE = 30.0
@@ -135,10 +136,10 @@ def _show(first: Side, second: Side) -> None:
 def why_nothing(first: Side, second: Side) -> str:
     """The reason why no example has a score of both, and a remedy if there is one."""
     same = first.campaign.id == second.campaign.id
-    if "best-duel" in (first.campaign.objective, second.campaign.objective):
+    if any(traits_of(each.campaign.objective).compares_pairs for each in (first, second)):
         met = "These two never met in a duel that has an outcome"
         return f"{met}: choose two that did." if same else "Duels of two campaigns cannot be held together."
-    if same and first.campaign.objective == "route":
+    if same and traits_of(first.campaign.objective).is_stream:
         return "No prompt has a score of both: each is given to one candidate."
     if same:
         return "No example has a score of both: one of them was scored on none, or on others only."

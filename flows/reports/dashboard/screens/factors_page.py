@@ -22,6 +22,7 @@ from winnow.tasks.queries.factors import (
     FactorTables,
     factor_tables,
 )
+from winnow.tasks.spec.objectives import traits_of
 
 PATIENCE = 30.0
 """Seconds that reading the scores may take."""
@@ -36,7 +37,9 @@ def show() -> None:
         if name := choose_campaign(names):
             with asking(PATIENCE) as session:
                 campaign = campaign_records.get_campaign(session, name)
-                found = None if campaign.objective == "best-duel" else factor_tables(session, campaign)
+                found = (
+                    None if traits_of(campaign.objective).compares_pairs else factor_tables(session, campaign)
+                )
             if (reason := why_nothing(campaign, found)) is not None:
                 st.text(reason)
             elif found is not None:
@@ -45,7 +48,7 @@ def show() -> None:
 
 def why_nothing(campaign: CampaignRecord, found: FactorTables | None) -> str | None:
     """The reason why there is nothing to show, and what to do about it; None where there is something."""
-    if campaign.objective == "best-duel":
+    if traits_of(campaign.objective).compares_pairs:
         return (
             "Duels give a candidate no score of its own, so that no effects can be told: Compare shows two "
             "of them."

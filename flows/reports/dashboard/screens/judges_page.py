@@ -21,6 +21,7 @@ from winnow.storage.records.values import CampaignRecord
 from winnow.tasks.objectives.best_duel.judge_agreement import campaigns_agreement
 from winnow.tasks.queries.views import answered_by, ask
 from winnow.tasks.spec.judge_tree import is_human
+from winnow.tasks.spec.objectives import traits_of
 
 PATIENCE = 30.0
 """Seconds that a table may take."""
@@ -135,7 +136,8 @@ def _show_other(campaign: CampaignRecord, records: Sequence[CampaignRecord]) -> 
 def _show_judged(campaign: CampaignRecord, judges: Sequence[str]) -> None:
     """Comparisons to read, those that speak against a judge first."""
     st.header("Judged by models")
-    kinds = [each for each in DOUBTS if campaign.objective == "best-duel" or each != "flipped"]
+    are_duels = traits_of(campaign.objective).compares_pairs
+    kinds = [each for each in DOUBTS if are_duels or each != "flipped"]
     kind_box, judge_box = st.columns(2)
     doubt = kind_box.selectbox("Which", kinds, format_func=lambda each: DOUBTS[each], key="judges-doubt")
     judge = None

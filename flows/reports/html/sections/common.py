@@ -25,6 +25,7 @@ from winnow.tasks.answer.sentences.clauses import out_since
 from winnow.tasks.data.tag_counts import TagCounts
 from winnow.tasks.queries import breakdowns
 from winnow.tasks.queries.views import ask
+from winnow.tasks.spec.objectives import page_of
 from winnow.tasks.spec.stored_spec import constraints_of
 from winnow.tasks.text.phrases import span
 
@@ -186,24 +187,17 @@ def _spread(mean: float | None, deviation: float, decimals: int | None) -> str:
     return f"{mean:{shape}} ± {deviation:{shape}}"
 
 
-MEASURED = {
-    "best-mean": "the texts that were asked for",
-    "certify": "the answers to labelled examples",
-    "route": "the answers to the prompts that each candidate was given, which others were not",
-}
-"""The texts that metrics are about, by objective."""
-
-
 def metrics(session: Session, campaign: CampaignRecord) -> Section | None:
     """The section on the scores that further judges gave each candidate."""
     found = list(ask(session, campaign, "metrics"))
     if not found:
         return None
     rows, cut = first_of(found, campaign.name, "metrics")
+    measured = page_of(campaign.objective).MEASURED
     return Section(
         name="metrics",
         title="Metrics",
-        note=f"Means of what further judges said of {MEASURED[campaign.objective]}, with Wilson's interval "
+        note=f"Means of what further judges said of {measured}, with Wilson's interval "
         f"at 95%. Plain intervals of single means, not certified; {_what_metrics_decided(campaign)}.{cut}",
         table=[
             {

@@ -10,6 +10,7 @@ from winnow.flows.reports.html.model import Passage, Sample, SampleGroup
 from winnow.storage.json_types import Row
 from winnow.storage.queries import samples as sample_views
 from winnow.storage.records.values import CampaignRecord
+from winnow.tasks.spec.objectives import traits_of
 
 MOST_SAMPLES = 5
 """Of each kind."""
@@ -49,7 +50,7 @@ def sample_groups(
             candidate=of_best,
             most=MOST_SAMPLES,
             characters=MOST_CHARACTERS,
-            are_duels=campaign.objective == "best-duel",
+            are_duels=traits_of(campaign.objective).compares_pairs,
         )
         if rows:
             heading = f"{title}: {of_best}" if of_best else title

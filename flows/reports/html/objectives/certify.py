@@ -1,4 +1,4 @@
-"""Sections that only campaigns of duels, of certificates or of routed prompts have."""
+"""Sections of the page of a certify campaign."""
 
 import math
 
@@ -6,69 +6,22 @@ from sqlalchemy.orm import Session
 
 from winnow.flows.reports.html.figures.certificates import e_values as e_value_figure
 from winnow.flows.reports.html.figures.certificates import weights as weight_figure
-from winnow.flows.reports.html.figures.duels import head_to_head as head_to_head_figure
 from winnow.flows.reports.html.figures.estimates import intervals
-from winnow.flows.reports.html.figures.routes import by_type
-from winnow.flows.reports.html.figures.routes import shares as share_figure
 from winnow.flows.reports.html.model import Section, first_of
-from winnow.flows.reports.html.sections.common import Builder
+from winnow.flows.reports.html.sections import common
+from winnow.flows.reports.html.sections.common import Builder, ReadOnce
 from winnow.storage.json_types import JsonObject
 from winnow.storage.records.values import CampaignRecord
 from winnow.tasks.objectives.certify import evidence
 from winnow.tasks.objectives.certify.certificate import losses_of
-from winnow.tasks.objectives.route import status
 from winnow.tasks.queries.views import ask
 from winnow.tasks.spec.selector_traits import TRUSTS_A_MEAN
 
+SAMPLES = {"bad": "Highest losses", "good": "Lowest losses"}
+"""Headings of the sample comparisons, by kind."""
 
-def head_to_head(session: Session, campaign: CampaignRecord) -> Section | None:
-    """Win rates of all pairs that met."""
-    met = [row for row in ask(session, campaign, "head-to-head") if row["win_rate"] is not None]
-    if not met:
-        return None
-    board, cut = first_of(list(ask(session, campaign, "leaderboard")), campaign.name, "head-to-head")
-    return Section(
-        name="head-to-head",
-        title="Head to head",
-        note=f"How often the row was preferred to the column; a tie is half a win. Best first.{cut}",
-        figure=head_to_head_figure(met, [row["candidate"] for row in board]),
-    )
-
-
-def strengths(session: Session, campaign: CampaignRecord) -> Section | None:
-    """Bradley-Terry strengths."""
-    known = [row for row in ask(session, campaign, "strengths") if row["strength"] is not None]
-    if not known:
-        return None
-    rows, cut = first_of(known, campaign.name, "strengths")
-    return Section(
-        name="strengths",
-        title="Strengths",
-        note=f"In a Bradley-Terry model, with 95% intervals for one look; they decide nothing.{cut}",
-        figure=intervals(
-            rows,
-            title="log-odds of beating the average candidate",
-            value="strength",
-            line=0.0,
-            line_as="average",
-        ),
-    )
-
-
-def judges(session: Session, campaign: CampaignRecord) -> Section | None:
-    """The section on how the models that judge treat the two places of an answer."""
-    rows = list(ask(session, campaign, "judges"))
-    if not rows:
-        return None
-    return Section(
-        name="judges",
-        title="Judges",
-        note="First wins: mean preference for the answer shown first, 0.5 without a preference for places. "
-        "Flip rate: share of the questions asked in both orders whose two verdicts differ: they prefer "
-        "different answers, or one of them neither.",
-        table=rows,
-    )
-
+MEASURED = "the answers to labelled examples"
+"""The outputs that metrics are about."""
 
 DIAMONDS = (
     "Diamonds are certified: their intervals end at the line. An interval that begins at the line is that of "
@@ -76,7 +29,18 @@ DIAMONDS = (
 )
 
 
-def evidence_of(campaign: CampaignRecord) -> tuple[Builder, ...]:
+def builders_of(campaign: CampaignRecord, read: ReadOnce) -> tuple[Builder, ...]:
+    """Sections of the page, between the answer and those that every page has."""
+    return (
+        *_evidence_of(campaign),
+        risks,
+        common.metrics,
+        common.curve("risk", "comparisons", read.points),
+        common.allocation("human labels of the candidate's test"),
+    )
+
+
+def _evidence_of(campaign: CampaignRecord) -> tuple[Builder, ...]:
     """The sections beside the risks; none where a plain mean is trusted."""
     return () if _trusts_a_mean(campaign) else (certificates, e_values, weights)
 
@@ -169,30 +133,3 @@ def _allowed(section: JsonObject) -> tuple[float, str]:
     if section["alpha"] is None:
         return section["drop"], "allowed drop"
     return section["alpha"], "α"
-
-
-def shares(session: Session, campaign: CampaignRecord) -> Section | None:
-    """Shares of all prompts, over time."""
-    rows = list(ask(session, campaign, "picks"))
-    if not rows:
-        return None
-    return Section(
-        name="shares",
-        title="Who was chosen",
-        note="Share of the prompts that each candidate was given, in each of up to ten windows of rounds.",
-        figure=share_figure(rows),
-    )
-
-
-def late_shares(session: Session, campaign: CampaignRecord) -> Section | None:
-    """Shares of the last prompts, by type."""
-    found = status.shares(session, campaign)
-    if not found:
-        return None
-    rows, cut = first_of(found, campaign.name, "picks")
-    return Section(
-        name="types",
-        title="Who was chosen for what",
-        note=f"Shares of the last quarter of the prompts, by the type that each example names.{cut}",
-        figure=by_type(rows),
-    )

@@ -1,0 +1,1 @@
+"""Sections of pages; a module for each objective, named by `Traits.page`."""

@@ -1,0 +1,75 @@
+"""Sections of the page of a best-duel campaign."""
+
+from sqlalchemy.orm import Session
+
+from winnow.flows.reports.html.figures.duels import head_to_head as head_to_head_figure
+from winnow.flows.reports.html.figures.estimates import intervals
+from winnow.flows.reports.html.model import Section, first_of
+from winnow.flows.reports.html.sections import common
+from winnow.flows.reports.html.sections.common import Builder, ReadOnce
+from winnow.storage.records.values import CampaignRecord
+from winnow.tasks.queries.views import ask
+
+SAMPLES = {"good": "Won", "bad": "Lost", "even": "Tied"}
+"""Headings of the sample comparisons, by kind."""
+
+
+def builders_of(campaign: CampaignRecord, read: ReadOnce) -> tuple[Builder, ...]:
+    """Sections of the page, between the answer and those that every page has."""
+    return (
+        common.estimates("Estimates", "win rate against the candidate that does best against it"),
+        head_to_head,
+        strengths,
+        judges,
+        common.curve("win rate", "duels", read.points),
+        common.allocation("duels"),
+    )
+
+
+def head_to_head(session: Session, campaign: CampaignRecord) -> Section | None:
+    """Win rates of all pairs that met."""
+    met = [row for row in ask(session, campaign, "head-to-head") if row["win_rate"] is not None]
+    if not met:
+        return None
+    board, cut = first_of(list(ask(session, campaign, "leaderboard")), campaign.name, "head-to-head")
+    return Section(
+        name="head-to-head",
+        title="Head to head",
+        note=f"How often the row was preferred to the column; a tie is half a win. Best first.{cut}",
+        figure=head_to_head_figure(met, [row["candidate"] for row in board]),
+    )
+
+
+def strengths(session: Session, campaign: CampaignRecord) -> Section | None:
+    """Bradley-Terry strengths."""
+    known = [row for row in ask(session, campaign, "strengths") if row["strength"] is not None]
+    if not known:
+        return None
+    rows, cut = first_of(known, campaign.name, "strengths")
+    return Section(
+        name="strengths",
+        title="Strengths",
+        note=f"In a Bradley-Terry model, with 95% intervals for one look; they decide nothing.{cut}",
+        figure=intervals(
+            rows,
+            title="log-odds of beating the average candidate",
+            value="strength",
+            line=0.0,
+            line_as="average",
+        ),
+    )
+
+
+def judges(session: Session, campaign: CampaignRecord) -> Section | None:
+    """The section on how the models that judge treat the two places of an answer."""
+    rows = list(ask(session, campaign, "judges"))
+    if not rows:
+        return None
+    return Section(
+        name="judges",
+        title="Judges",
+        note="First wins: mean preference for the answer shown first, 0.5 without a preference for places. "
+        "Flip rate: share of the questions asked in both orders whose two verdicts differ: they prefer "
+        "different answers, or one of them neither.",
+        table=rows,
+    )

@@ -1,0 +1,27 @@
+"""Sections of the page of a best-mean campaign."""
+
+from winnow.flows.reports.html.sections import common
+from winnow.flows.reports.html.sections.common import Builder, ReadOnce
+from winnow.storage.records.values import CampaignRecord
+from winnow.tasks.spec.stored_spec import grouping_of
+
+SAMPLES = {"good": "Highest scores", "bad": "Lowest scores"}
+"""Headings of the sample comparisons, by kind."""
+
+MEASURED = "the texts that were asked for"
+"""The outputs that metrics are about."""
+
+
+def builders_of(campaign: CampaignRecord, read: ReadOnce) -> tuple[Builder, ...]:
+    """Sections of the page, between the answer and those that every page has."""
+    groups = grouping_of(campaign.spec)
+    axis = "mean score" if groups is None else groups.value
+    return (
+        common.estimates("Estimates", axis),
+        common.eliminations,
+        common.curve(axis, "comparisons", read.points),
+        common.pareto,
+        common.metrics,
+        common.tags(read.counts),
+        common.allocation("comparisons"),
+    )

@@ -1,0 +1,61 @@
+"""Sections of the page of a route campaign."""
+
+from sqlalchemy.orm import Session
+
+from winnow.flows.reports.html.figures.routes import by_type
+from winnow.flows.reports.html.figures.routes import shares as share_figure
+from winnow.flows.reports.html.model import Section, first_of
+from winnow.flows.reports.html.sections import common
+from winnow.flows.reports.html.sections.common import Builder, ReadOnce
+from winnow.storage.records.values import CampaignRecord
+from winnow.tasks.objectives.route import status
+from winnow.tasks.queries.views import ask
+
+SAMPLES = {"good": "Highest scores", "bad": "Lowest scores"}
+"""Headings of the sample comparisons, by kind."""
+
+MEASURED = "the answers to the prompts that each candidate was given, which others were not"
+"""The outputs that metrics are about."""
+
+
+def builders_of(campaign: CampaignRecord, read: ReadOnce) -> tuple[Builder, ...]:
+    """Sections of the page, between the answer and those that every page has."""
+    return (
+        shares,
+        late_shares,
+        common.estimates(
+            "Means",
+            "mean score of the prompts that the candidate was given",
+            "Best first. Each candidate was given the prompts that it was thought good at, so that its mean "
+            "says nothing of others.",
+        ),
+        common.metrics,
+        common.allocation("prompts"),
+    )
+
+
+def shares(session: Session, campaign: CampaignRecord) -> Section | None:
+    """Shares of all prompts, over time."""
+    rows = list(ask(session, campaign, "picks"))
+    if not rows:
+        return None
+    return Section(
+        name="shares",
+        title="Who was chosen",
+        note="Share of the prompts that each candidate was given, in each of up to ten windows of rounds.",
+        figure=share_figure(rows),
+    )
+
+
+def late_shares(session: Session, campaign: CampaignRecord) -> Section | None:
+    """Shares of the last prompts, by type."""
+    found = status.shares(session, campaign)
+    if not found:
+        return None
+    rows, cut = first_of(found, campaign.name, "picks")
+    return Section(
+        name="types",
+        title="Who was chosen for what",
+        note=f"Shares of the last quarter of the prompts, by the type that each example names.{cut}",
+        figure=by_type(rows),
+    )

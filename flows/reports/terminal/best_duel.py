@@ -1,0 +1,42 @@
+"""Sections of the report of a best-duel campaign in a terminal."""
+
+from sqlalchemy.orm import Session
+
+from winnow.flows.reports.terminal.sections import LEADERBOARD, TerminalSection, by_id
+from winnow.storage.json_types import Row
+from winnow.storage.queries import campaign_views
+from winnow.storage.queries.objective import duels as duel_views
+from winnow.storage.records.values import CampaignRecord
+from winnow.tasks.objectives.best_duel.strengths import strengths as strength_rows
+
+
+def sections_of(campaign: CampaignRecord) -> tuple[TerminalSection, ...]:
+    """Sections of the report in a terminal, between the answer and the coverage."""
+    return (
+        LEADERBOARD,
+        ("Head to head: win rate of the row (scored duels)", _matrix),
+        ("Strengths: log-odds of beating the average candidate, 95% intervals for one look", strength_rows),
+        (
+            "Judges: preference for the answer shown first, and how often the order decided",
+            by_id(duel_views.judges),
+        ),
+        ("Verdicts", by_id(duel_views.verdicts)),
+    )
+
+
+def _matrix(session: Session, campaign: CampaignRecord) -> list[Row]:
+    """The win rates of duels as a table: a numbered column for each candidate, the best ones first."""
+    cells = {
+        (row["candidate"], row["opponent"]): f"{row['win_rate']:.2f} ({row['duels'] - row['unscored']})"
+        for row in duel_views.head_to_head(session, campaign.id)
+        if row["win_rate"] is not None
+    }
+    names = [row["candidate"] for row in campaign_views.leaderboard(session, campaign.id)]
+    return [
+        {
+            "": number,
+            "candidate": name,
+            **{str(column): cells.get((name, other), "") for column, other in enumerate(names, 1)},
+        }
+        for number, name in enumerate(names, 1)
+    ]

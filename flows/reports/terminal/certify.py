@@ -1,0 +1,30 @@
+"""Sections of the report of a certify campaign in a terminal."""
+
+from winnow.flows.reports.terminal.sections import TerminalSection, by_id
+from winnow.storage.queries.objective import certify as certify_views
+from winnow.storage.records.values import CampaignRecord
+from winnow.tasks.objectives.certify import evidence
+from winnow.tasks.objectives.certify.certificate import losses_of
+from winnow.tasks.spec.selector_traits import TRUSTS_A_MEAN
+
+
+def sections_of(campaign: CampaignRecord) -> tuple[TerminalSection, ...]:
+    """Sections of the report in a terminal, between the answer and the coverage."""
+    baseline = campaign.spec["certify"]["baseline"]
+    risk_table: TerminalSection = (
+        f"Risks: {losses_of(campaign.spec['selector']['name'], baseline)}, least first, and intervals",
+        by_id(certify_views.leaderboard),
+    )
+    if campaign.spec["selector"]["name"] in TRUSTS_A_MEAN:
+        return (risk_table,)
+    delta = campaign.spec["stopping"]["delta"]
+    return (
+        ("Certificates in testing order, dearest first", evidence.standings),
+        risk_table,
+        (
+            f"E-values against labels; the line to reach once is 1/delta = {1 / delta:g}, "
+            "times the number of candidates with procedure bonferroni",
+            evidence.paths,
+        ),
+        ("Weights over rho, how far the autoevaluator is relied on", evidence.weight_table),
+    )

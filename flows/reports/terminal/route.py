@@ -1,0 +1,17 @@
+"""Sections of the report of a route campaign in a terminal."""
+
+from winnow.flows.reports.terminal.sections import TerminalSection, by_id
+from winnow.storage.queries import campaign_views
+from winnow.storage.records.values import CampaignRecord
+from winnow.tasks.objectives.route import status
+
+
+def sections_of(campaign: CampaignRecord) -> tuple[TerminalSection, ...]:
+    """Sections of the report in a terminal, between the answer and the coverage."""
+    return (
+        (
+            "Leaderboard: means of the prompts that each candidate was given",
+            by_id(campaign_views.leaderboard),
+        ),
+        ("Shares of the last prompts, by type", status.shares),
+    )
