@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from winnow.flows.prefect_support.server import settle_environment
+from winnow.flows.prefect_support.environment import settle_environment
 from winnow.flows.reports.output import tell
 from winnow.tasks.plugins.allowed_code import ask_of
 

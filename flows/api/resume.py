@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from winnow.flows.api.call_checks import has_running_loop
-from winnow.flows.prefect_support.server import settle_environment
+from winnow.flows.prefect_support.environment import settle_environment
 
 if TYPE_CHECKING:
     from winnow.flows.run.signals import Interrupts

@@ -29,7 +29,7 @@ from winnow.tasks.campaign.resolved import ResolvedCampaign
 from winnow.tasks.campaign.session import CampaignSession, running
 from winnow.tasks.data.datasets import Dataset, Selection, dataset_of
 from winnow.tasks.engines.external.scoring_function import PROMPT, Scoring, scoring_by
-from winnow.tasks.engines.providers import FUNCTION
+from winnow.tasks.engines.known_providers import FUNCTION
 from winnow.tasks.errors import SpecError
 from winnow.tasks.objectives.steps import generate_round, judge_round
 from winnow.tasks.queries.status import campaign_status

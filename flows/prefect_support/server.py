@@ -11,7 +11,6 @@ others one that goes when they end.
 
 import fcntl
 import gc
-import logging
 import os
 import runpy
 import secrets
@@ -33,6 +32,7 @@ from urllib.parse import quote
 from urllib.request import getproxies_environment
 
 from winnow.flows.prefect_support.clock_changes import fire_after_skipped_hours
+from winnow.flows.prefect_support.environment import settle_environment
 from winnow.flows.reports.asgi_gate import behind
 from winnow.flows.reports.http_access import Gate
 from winnow.flows.reports.output import tell
@@ -57,9 +57,6 @@ DATABASE = "prefect.db"
 
 LOCK = "temporary-server.lock"
 """The file in PREFECT_HOME whose lock the temporary server holds that keeps its database there."""
-
-TALKER = "EventsWorker"
-"""A logger of Prefect that no setting silences: it tells at the end of a run that events are being sent."""
 
 DRAIN_TIMEOUT = 10.0
 """Seconds, at most, for sending events, which are only Prefect's picture of a run."""
@@ -112,32 +109,6 @@ def require_answer(url: str) -> None:
             f"the Prefect server {url} does not answer ({error}); start it with prefect server start, "
             "or correct PREFECT_API_URL"
         )
-
-
-def settle_environment(folder: Path | None = None) -> None:
-    """Set Prefect's defaults for this process, before its first import; what the user set stays.
-
-    Args:
-        folder: Folder in which Prefect may keep its files when the user has no Prefect of their own; None for
-            the user's folder for what goes with the working folder.
-    """
-    settle_libraries()
-    has_own = "PREFECT_API_URL" in os.environ or "PREFECT_PROFILE" in os.environ
-    if not has_own and not (Path.home() / ".prefect" / "profiles.toml").exists():
-        os.environ.setdefault(
-            "PREFECT_HOME", str(folder.absolute() if folder else state_folder() / "prefect")
-        )
-    if home := os.environ.get("PREFECT_HOME"):
-        # These two would go to ~/.prefect wherever PREFECT_HOME is.
-        os.environ.setdefault("PREFECT_SERVER_MEMO_STORE_PATH", str(Path(home) / "memo_store.toml"))
-        os.environ.setdefault("PREFECT_RESULTS_LOCAL_STORAGE_PATH", str(Path(home) / "storage"))
-    # What goes wrong is told in a sentence; Prefect would print its traceback beside it.
-    os.environ.setdefault("PREFECT_LOGGING_LEVEL", "CRITICAL")
-    os.environ.setdefault("PREFECT_LOGGING_INTERNAL_LEVEL", "CRITICAL")
-    logging.getLogger(TALKER).setLevel(logging.CRITICAL)
-    # Nobody here has agreed to tell Prefect of what they run, and its notice would stand amid the answer.
-    os.environ.setdefault("PREFECT_SERVER_ANALYTICS_ENABLED", "false")
-    os.environ.setdefault("DO_NOT_TRACK", "1")
 
 
 def reach_this_machine_directly() -> None:

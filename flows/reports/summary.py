@@ -17,7 +17,6 @@ from winnow.tasks.answer.sentences.clauses import Line
 from winnow.tasks.answer.status_lines import named_winner, status_lines
 from winnow.tasks.campaign.campaign import Campaign
 from winnow.tasks.campaign.canaries.changed_models import N_PROMPTS
-from winnow.tasks.queries.schedule_history import edited_since, is_another, previous_winner
 from winnow.tasks.queries.status import CampaignStatus, campaign_status
 from winnow.tasks.text.phrases import amount, count_of, ends, list_of, percentage, rounded
 
@@ -251,10 +250,14 @@ def is_known_settled(campaign: Campaign) -> bool:
 
 def campaign_line(campaign: Campaign) -> str:
     """A line with a campaign's state, what it made anew, and whether its series has another winner now."""
+    from winnow.tasks.queries.schedule_history import edited_since, is_another, previous_winner
+
     with campaign.look() as look:
         status = campaign_status(look.session, look.record)
         before = previous_winner(look.session, look.record)
-        changed = _changed(status, before, edited_since(look.session, before, look.record))
+        edited = edited_since(look.session, before, look.record)
+    is_new = before is not None and is_another(before.answer, status.answer)
+    changed = _changed(status, before, edited, is_new=is_new)
     stands = f"{headline(status.answer, status.state)}, {_best(status.answer)}"
     return (
         f"{campaign.name}: {stands}; {count_of(status.totals['answered'], 'comparison')}; "
@@ -278,12 +281,14 @@ def _best(answer: Answer) -> str:
     return f"best {best.name} {rounded(best.estimate)} {interval}{held_out}"
 
 
-def _changed(status: CampaignStatus, before: CampaignStatus | None, differing: Sequence[str]) -> str:
+def _changed(
+    status: CampaignStatus, before: CampaignStatus | None, differing: Sequence[str], *, is_new: bool
+) -> str:
     """Whether a schedule has another winner than last time, as the end of a sentence; a gate names none."""
     if before is None or not status.answer.winners:
         return ""
     edited = f" (not the same since {before.name}: {', '.join(differing)})" if differing else ""
-    if not is_another(before.answer, status.answer):
+    if not is_new:
         return f"; the same winner as before{edited}"
     sure = "" if status.answer.is_guaranteed and before.answer.is_guaranteed else ", not proven of both"
     return f"; another winner than before{sure}{edited}"

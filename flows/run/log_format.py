@@ -4,7 +4,6 @@ Everything in Winnow logs through the standard library, to loggers beneath "winn
 machines, a sentence for people, and in JSON the campaign and the round that was going on.
 """
 
-import datetime as dt
 import logging
 import sys
 from collections.abc import Generator
@@ -13,12 +12,8 @@ from contextvars import ContextVar
 from enum import StrEnum
 from typing import TextIO
 
-from pythonjsonlogger.core import merge_record_extra
-from pythonjsonlogger.json import JsonFormatter
-
 from winnow.flows.exit_codes import exit_code_of
 from winnow.flows.reports.output import tell
-from winnow.tasks.plugins.entry_points import PluginFailed
 from winnow.tasks.text.printable import printable
 
 ROOT = logging.getLogger("winnow")
@@ -57,30 +52,18 @@ class RunContext(logging.Filter):
         return True
 
 
-class JsonLine(JsonFormatter):
-    """A JSON value: time, level, event, campaign, round, candidate, message; then the event's own fields."""
-
-    def add_fields(
-        self, log_data: dict[str, object], record: logging.LogRecord, message_dict: dict[str, object]
-    ) -> None:
-        """See `JsonFormatter`."""
-        time = dt.datetime.fromtimestamp(record.created, dt.UTC)
-        log_data["timestamp"] = time.isoformat(timespec="milliseconds").replace("+00:00", "Z")
-        log_data["level"] = record.levelname.lower()
-        log_data["logger"] = record.name
-        for name in ("event", "campaign", "round", "candidate"):
-            log_data[name] = getattr(record, name, None)
-        log_data["message"] = record.message
-        merge_record_extra(record, log_data, reserved={*self._skip_fields, *log_data})
-        log_data.update(message_dict)
-
-
 class TextLine(logging.Formatter):
     """Formats a record as one sentence, which can neither move a cursor nor pretend to be another line."""
 
     def format(self, record: logging.LogRecord) -> str:
         """See `logging.Formatter`."""
         return f"{record.levelname.lower()}: {printable(record.getMessage()).replace(chr(10), ' ')}"
+
+
+def _json_line() -> logging.Formatter:
+    from winnow.flows.run.json_log import JsonLine
+
+    return JsonLine()
 
 
 class _StandardError(logging.StreamHandler[TextIO]):
@@ -121,7 +104,7 @@ def logged(format_: LogFormat, level: LogLevel | None = None) -> Generator[None,
     """
     context, handler = RunContext(), _StandardError()
     is_json = format_ is LogFormat.json
-    handler.setFormatter(JsonLine() if is_json else TextLine())
+    handler.setFormatter(_json_line() if is_json else TextLine())
     handler.addFilter(context)
     before = ROOT.level, ROOT.propagate
     ROOT.setLevel((level or (LogLevel.info if is_json else LogLevel.warning)).upper())
@@ -133,6 +116,8 @@ def logged(format_: LogFormat, level: LogLevel | None = None) -> Generator[None,
     except Exception as error:
         if not is_json or (code := exit_code_of(error)) is None:
             raise
+        from winnow.tasks.plugins.entry_points import PluginFailed
+
         trace = {"traceback": error.traceback} if isinstance(error, PluginFailed) else {}
         ROOT.error(str(error), extra={"event": "failed", **trace})
         sys.exit(code)

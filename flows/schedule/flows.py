@@ -20,8 +20,8 @@ from prefect.states import Cancelled, Completed, Failed
 
 from winnow.flows import exit_codes
 from winnow.flows.prefect_support.client import drop_overdue_runs, introduce_run, mark_crashed_runs
+from winnow.flows.prefect_support.environment import TALKER
 from winnow.flows.prefect_support.masked_urls import url_of_a_worker
-from winnow.flows.prefect_support.server import TALKER
 from winnow.flows.run.resume import resume_each, unfinished_campaigns
 from winnow.flows.run.signals import Interrupts
 from winnow.flows.run.trust_prompt import Trust, require_place

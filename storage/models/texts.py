@@ -81,7 +81,6 @@ class Generation(WithDigest, Base):
             "model",
             "served_as",
             sqlite_where=sql("served_as IS NOT NULL"),
-            postgresql_where=sql("served_as IS NOT NULL"),
         ),
         NEVER_TWICE,
     )

@@ -29,7 +29,7 @@ from winnow.tasks.answer.opponents import with_rival
 from winnow.tasks.answer.outcome import claim_at, outcome_at, reason_of
 from winnow.tasks.campaign.budget import BudgetUsage
 from winnow.tasks.campaign.canaries.changed_models import server_changes
-from winnow.tasks.engines.providers import FUNCTION
+from winnow.tasks.engines.known_providers import FUNCTION
 from winnow.tasks.objectives.certify.certificate import Certificate, missing_losses
 from winnow.tasks.objectives.human.progress import People
 from winnow.tasks.spec.judge_tree import judge_tree, scored_by

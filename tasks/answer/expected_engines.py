@@ -11,9 +11,9 @@ from pathlib import Path
 
 from winnow.tasks.answer.unit_costs import unsteady_among
 from winnow.tasks.campaign.resolved import ResolvedCampaign
+from winnow.tasks.engines.known_providers import FUNCTION, NO_SEED, REMOTE
 from winnow.tasks.engines.openai.requests import is_seedless
-from winnow.tasks.engines.protocol import NO_SEED, ModelRef
-from winnow.tasks.engines.providers import FUNCTION, REMOTE
+from winnow.tasks.engines.protocol import ModelRef
 
 DEVICE_FILES = ("/dev/nvidiactl", "/dev/dxg", "/dev/kfd")
 """Files of drivers of GPUs."""

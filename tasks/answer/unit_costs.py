@@ -14,7 +14,7 @@ from winnow.storage.records.generations import engines_of
 from winnow.storage.records.values import CampaignRecord
 from winnow.tasks.campaign.budget import price_weights
 from winnow.tasks.candidates.text_rules import OWN_DRAWS, rules_of
-from winnow.tasks.engines.providers import FUNCTION, REMOTE
+from winnow.tasks.engines.known_providers import FUNCTION, REMOTE
 from winnow.tasks.spec.judge_tree import judging_models, model_name
 from winnow.tasks.text.phrases import amount
 

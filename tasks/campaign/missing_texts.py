@@ -5,8 +5,8 @@ from dataclasses import dataclass, field, replace
 
 from winnow.storage.records.values import StoredText
 from winnow.tasks.campaign.outputs import Settings, judged_text
+from winnow.tasks.engines.known_providers import REMOTE
 from winnow.tasks.engines.protocol import GenerationFailure, ModelRef, Request
-from winnow.tasks.engines.providers import REMOTE
 from winnow.tasks.judges.asking.calls import JudgeCall
 
 TextOrFailure = StoredText | GenerationFailure

@@ -8,9 +8,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 from winnow.algorithms.state.plugin_registry import object_at
+from winnow.tasks.engines.known_providers import REMOTE
 from winnow.tasks.engines.protocol import Engine, ModelRef
 from winnow.tasks.engines.providers import (
-    REMOTE,
     EngineFactory,
     EngineSettings,
     devices_wanted,

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 from winnow.algorithms.state.plugin_registry import Registered, plugins
 from winnow.storage.records.values import CampaignRecord
-from winnow.tasks.engines.providers import FUNCTION, PROVIDERS
+from winnow.tasks.engines.known_providers import FUNCTION
+from winnow.tasks.engines.providers import PROVIDERS
 from winnow.tasks.errors import SpecError, unknown_name
 from winnow.tasks.judges import registry as judges
 from winnow.tasks.spec.judge_tree import judge_trees, judging_models

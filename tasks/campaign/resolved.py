@@ -21,8 +21,8 @@ from winnow.tasks.candidates.candidates import Candidate
 from winnow.tasks.candidates.likelihood_scoring import Weighing
 from winnow.tasks.candidates.text_rules import NEWEST, as_stored, rules_of
 from winnow.tasks.data.datasets import Dataset
+from winnow.tasks.engines.known_providers import REMOTE
 from winnow.tasks.engines.protocol import ModelRef
-from winnow.tasks.engines.providers import REMOTE
 from winnow.tasks.engines.server_keys import server_url
 from winnow.tasks.judges.protocol import Judge, Sample
 from winnow.tasks.judges.target_forms import KEY as TARGET_FORMS

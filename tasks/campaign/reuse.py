@@ -23,7 +23,7 @@ from winnow.storage.records.values import RoundRecord, StoredText
 from winnow.tasks.campaign.canaries.contacts import served_model
 from winnow.tasks.campaign.missing_texts import PlannedGeneration
 from winnow.tasks.campaign.session import CampaignSession
-from winnow.tasks.engines.providers import REMOTE
+from winnow.tasks.engines.known_providers import REMOTE
 from winnow.tasks.spec.sections.execution import MaxAge, Reuse
 from winnow.tasks.text.canonical_json import sha256
 

@@ -12,8 +12,8 @@ from pathlib import Path
 from winnow.storage.json_types import JsonObject
 from winnow.tasks.data.file_digests import file_digest
 from winnow.tasks.engines.chat import Prompt
+from winnow.tasks.engines.known_providers import FUNCTION, REMOTE
 from winnow.tasks.engines.protocol import ModelRef, Sampling
-from winnow.tasks.engines.providers import FUNCTION, REMOTE
 from winnow.tasks.engines.server_keys import server_url
 from winnow.tasks.text.canonical_json import canonical_json, digest, sha256
 

@@ -15,8 +15,8 @@ from winnow.tasks.candidates.prompt_template import GUARDED, PromptTemplate, as_
 from winnow.tasks.data.datasets import Dataset
 from winnow.tasks.data.sandboxed_templates import Template, compile_template
 from winnow.tasks.engines.chat import Prompt, Reasoning
+from winnow.tasks.engines.known_providers import FUNCTION
 from winnow.tasks.engines.protocol import ModelRef, Sampling
-from winnow.tasks.engines.providers import FUNCTION
 from winnow.tasks.engines.server_keys import SERVER_KEYS, is_openais_own
 from winnow.tasks.errors import SpecError, unknown_name
 from winnow.tasks.spec.campaign import CampaignSpec, Exclusion, GuardrailSpec

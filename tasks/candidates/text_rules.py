@@ -16,8 +16,8 @@ from functools import lru_cache
 
 from winnow.storage.json_types import JsonView
 from winnow.tasks.engines.chat import Prompt
+from winnow.tasks.engines.known_providers import OWN_TOKENS
 from winnow.tasks.engines.protocol import GREEDY_BELOW, ModelRef, Sampling
-from winnow.tasks.engines.providers import OWN_TOKENS
 
 NEWEST = 1
 """The version that new campaigns begin with."""

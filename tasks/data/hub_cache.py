@@ -15,8 +15,8 @@ from typing import Literal, TypeVar
 
 from winnow.algorithms.state.plugin_registry import in_words
 from winnow.storage.json_types import JsonObject, JsonView
+from winnow.tasks.engines.known_providers import FUNCTION, REMOTE
 from winnow.tasks.engines.protocol import ModelRef
-from winnow.tasks.engines.providers import FUNCTION, REMOTE
 from winnow.tasks.errors import DatasetError
 from winnow.tasks.plugins.extras import require
 from winnow.tasks.spec.campaign import CampaignSpec, JudgeSpec

@@ -12,9 +12,6 @@ from winnow.tasks.engines.chat import Message, Prompt, Reasoning
 JsonScalar = str | int | float | bool | None
 JsonTree: TypeAlias = "JsonScalar | Sequence[JsonTree] | Mapping[str, JsonTree]"
 
-NO_SEED = "(no seed)"
-"""The end of the identity of an engine whose server is sent no seed."""
-
 SEED_LIMIT = 2**63  # seeds are signed 64-bit integers in both torch and vLLM
 GREEDY_BELOW = 1e-5  # temperatures: dividing logits by less overflows float32; vLLM draws the same line
 TOKEN_LIMIT = 2**26  # beyond any context window; a database adds up 32 of them, of canaries, in 32 bits

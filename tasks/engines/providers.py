@@ -11,6 +11,7 @@ from pathlib import Path
 from winnow.algorithms.state.plugin_registry import object_at, plugins
 from winnow.tasks.engines.errors import EngineLoadFailed
 from winnow.tasks.engines.external.plugin import PluginEngine
+from winnow.tasks.engines.known_providers import FUNCTION, REMOTE, WIDTH_ARGS
 from winnow.tasks.engines.protocol import Engine, ModelRef
 from winnow.tasks.plugins.code_of_models import require_code_allowed
 from winnow.tasks.plugins.extras import Extra, require
@@ -55,20 +56,11 @@ PROVIDERS: dict[str, str] = {
 }
 """Provider of a model reference -> "module:function" of an `EngineFactory`."""
 
-FUNCTION = "function"
-"""The provider of what `winnow.select` stores: no file names it, as its function is a program's own."""
-
 GROUP = "winnow.engines"
 """Entry points by which packages add providers, each an `EngineFactory`; none replaces one of ours."""
 
 EXTRAS: dict[str, Extra] = {"litellm": "litellm", "transformers": "local", "vllm": "vllm"}
 """Provider -> the extra whose packages it runs on."""
-
-REMOTE: frozenset[str] = frozenset({"litellm", "openai"})
-"""Providers whose models run elsewhere: they take no memory here, and are asked beside all others."""
-
-OWN_TOKENS = frozenset({"transformers", "vllm"})
-"""Providers whose prompts Winnow turns into tokens itself."""
 
 ADAPTING = frozenset({"vllm"})
 """Providers that can put a LoRA adapter on a model."""
@@ -115,10 +107,6 @@ def require_provider(model: ModelRef) -> None:
     """
     if extra := EXTRAS.get(model.provider):
         require(extra, f"model {model.name!r} (provider: {model.provider})")
-
-
-WIDTH_ARGS = ("tensor_parallel_size", "pipeline_parallel_size")
-"""Arguments of vLLM whose product is the number of devices of an engine."""
 
 
 def engine_key(model: ModelRef) -> str:

@@ -18,8 +18,8 @@ from winnow.tasks.campaign.canaries.contacts import OUT_OF_REACH
 from winnow.tasks.campaign.early_texts import EarlyTexts
 from winnow.tasks.campaign.missing_texts import GenerationBatch, TextOrFailure
 from winnow.tasks.campaign.session import CampaignSession
+from winnow.tasks.engines.known_providers import REMOTE
 from winnow.tasks.engines.protocol import GenerationFailure, ModelRef
-from winnow.tasks.engines.providers import REMOTE
 from winnow.tasks.errors import WinnowError
 from winnow.tasks.judges.asking.calls import TOO_FEW_JUDGES
 from winnow.tasks.judges.protocol import JUDGE_FAILED

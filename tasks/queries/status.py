@@ -15,26 +15,18 @@ from winnow.storage.records import leases
 from winnow.storage.records import outcomes as outcome_records
 from winnow.storage.records.values import CampaignRecord, DecisionRecord
 from winnow.tasks.answer.derive import answer_of
-from winnow.tasks.answer.follow_ups import (
-    beyond_the_benchmark,
-    next_step_of,
-    running_of,
-    same_questions,
-)
 from winnow.tasks.answer.model import Answer
 from winnow.tasks.answer.outcome import reason_of
-from winnow.tasks.answer.unit_costs import unsteady_engines
 from winnow.tasks.campaign.budget import BudgetTracker, BudgetUsage, ending_limit, total_price
 from winnow.tasks.campaign.lease import how_left, now, seems_gone
 from winnow.tasks.objectives.certify.certificate import certificate_of
 from winnow.tasks.objectives.human.progress import people_of
-from winnow.tasks.queries.warnings.campaign_warnings import campaign_warnings
-from winnow.tasks.queries.warnings.from_spec import CampaignWarning
 from winnow.tasks.spec.objectives import traits_of
 from winnow.tasks.spec.stored_spec import limits_of, own_kind
 
 if TYPE_CHECKING:
     from winnow.tasks.objectives.route.status import Standing
+    from winnow.tasks.queries.warnings.from_spec import CampaignWarning
 
 State = Literal["running", "ended", "waiting", "interrupted", "new"]
 """The state of a campaign; the way it ended is its answer's outcome:
@@ -69,7 +61,7 @@ class CampaignStatus:
     totals: JsonView
     """Rounds, comparisons, scored, generations, tokens, engine seconds, loads of models and what they took,
     and the size of the full grid."""
-    warnings: tuple[CampaignWarning, ...]
+    warnings: "tuple[CampaignWarning, ...]"
     """Possible faults though nothing failed; looked for where the answer is given in full."""
     holder: str | None
     """The process that runs it."""
@@ -178,16 +170,21 @@ def taking_history(session: Session, leaving: Collection[str]) -> dict[str, str]
 
 def told_in_full(session: Session, campaign: CampaignRecord, status: CampaignStatus) -> CampaignStatus:
     """The status, with what follows for new examples and what may be wrong; see `campaign_status`."""
+    # Imported here: they read outputs, which `winnow status` without a name does not.
+    from winnow.tasks.answer import follow_ups
+    from winnow.tasks.answer.unit_costs import unsteady_engines
+    from winnow.tasks.queries.warnings.campaign_warnings import campaign_warnings
+
     answer = status.answer
     return replace(
         status,
         answer=replace(
             answer,
-            beyond=beyond_the_benchmark(session, campaign, answer),
-            running=running_of(session, campaign, answer),
+            beyond=follow_ups.beyond_the_benchmark(session, campaign, answer),
+            running=follow_ups.running_of(session, campaign, answer),
             unsteady=unsteady_engines(session, campaign),
-            asked_before=same_questions(session, campaign, answer),
-            next_step=next_step_of(session, campaign, answer),
+            asked_before=follow_ups.same_questions(session, campaign, answer),
+            next_step=follow_ups.next_step_of(session, campaign, answer),
         ),
         warnings=tuple(campaign_warnings(session, campaign, has_ended=status.state == "ended")),
         canaries=canary_records.spent(session, campaign.id),

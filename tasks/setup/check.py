@@ -19,7 +19,8 @@ from winnow.tasks.data.tag_counts import values_of
 from winnow.tasks.data.template_grammar import left_out_part
 from winnow.tasks.data.trial_renders import try_templates
 from winnow.tasks.engines.chat import Prompt, own_template, why_refused
-from winnow.tasks.engines.providers import REMOTE, devices_wanted, require_provider
+from winnow.tasks.engines.known_providers import REMOTE
+from winnow.tasks.engines.providers import devices_wanted, require_provider
 from winnow.tasks.errors import SpecError, unknown_name
 from winnow.tasks.judges.protocol import BEST_OF, Sample, lacks_target
 from winnow.tasks.judges.registry import BUILT_IN

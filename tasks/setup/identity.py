@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from winnow.storage.json_types import JsonView
-from winnow.tasks.engines.providers import FUNCTION, REMOTE
+from winnow.tasks.engines.known_providers import FUNCTION, REMOTE
 from winnow.tasks.errors import SpecError
 from winnow.tasks.setup.definition_changes import Change, changes
 from winnow.tasks.spec.judge_tree import judge_trees, model_name

@@ -19,8 +19,9 @@ from winnow.storage.json_types import JsonView
 from winnow.tasks.campaign.outputs import can_begin
 from winnow.tasks.campaign.resolved import ResolvedCampaign
 from winnow.tasks.data.hub_cache import why_unknown_to_hub
+from winnow.tasks.engines.known_providers import REMOTE
 from winnow.tasks.engines.protocol import Completion, GenerationFailure, ModelRef, Request
-from winnow.tasks.engines.providers import REMOTE, engine_key, start_engine
+from winnow.tasks.engines.providers import engine_key, start_engine
 from winnow.tasks.errors import SpecError
 from winnow.tasks.setup.check import check_campaign
 from winnow.tasks.spec.campaign import CampaignSpec

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from winnow.tasks.campaign.resolved import ResolvedCampaign
 from winnow.tasks.candidates.likelihood_scoring import Choices, FirstTargets, Weighing, weighing_of
-from winnow.tasks.engines.providers import REMOTE
+from winnow.tasks.engines.known_providers import REMOTE
 from winnow.tasks.engines.server_keys import is_openais_own
 from winnow.tasks.errors import JudgeError, SpecError
 from winnow.tasks.judges.isolated.json_schema import check_schema

@@ -18,7 +18,7 @@ from winnow.storage.engine.database import without_password
 from winnow.storage.json_types import JsonView
 from winnow.storage.text import in_home
 from winnow.tasks.data.harnesses import harness_of
-from winnow.tasks.engines.providers import REMOTE
+from winnow.tasks.engines.known_providers import REMOTE
 from winnow.tasks.engines.server_keys import (
     DEFAULT_VARIABLE,
     OPENAI_URL,

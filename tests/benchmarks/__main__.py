@@ -10,7 +10,7 @@ from pathlib import Path
 
 from tests.benchmarks import campaign_over_generate, persistence, prefect_overhead, start_up
 from tests.benchmarks.measurements import Measurement, cpu_name
-from winnow.flows.prefect_support.server import settle_environment
+from winnow.flows.prefect_support.environment import settle_environment
 
 
 def main() -> None:

@@ -20,7 +20,7 @@ from typing import TypeVar
 
 from tests.benchmarks.tables import Row, told, write
 from winnow.flows.main import GARBAGE
-from winnow.flows.prefect_support.server import settle_environment
+from winnow.flows.prefect_support.environment import settle_environment
 from winnow.flows.run.launch import launching
 from winnow.storage.engine.database import open_database
 from winnow.tasks.campaign.replay import restored

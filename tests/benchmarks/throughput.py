@@ -22,7 +22,7 @@ from tests.benchmarks import lookahead
 from tests.benchmarks.lookahead import HeavyTailedEngine, Measured, Text, campaign, campaigns
 from tests.benchmarks.tables import Row, told, write
 from tests.tiny_models import save_tiny_llama
-from winnow.flows.prefect_support.server import settle_environment
+from winnow.flows.prefect_support.environment import settle_environment
 from winnow.tasks.campaign.resolved import ResolvedCampaign
 from winnow.tasks.engines import providers
 from winnow.tasks.engines.protocol import Answer, Completion, ModelRef, Request

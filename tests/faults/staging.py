@@ -24,7 +24,8 @@ def stage() -> Generator[Stage, None, None]:
     """A place for faults, gone with all its folders when the block ends."""
     from postgres_server import postgres_server
 
-    from winnow.flows.prefect_support.server import prefect_server, settle_environment
+    from winnow.flows.prefect_support.environment import settle_environment
+    from winnow.flows.prefect_support.server import prefect_server
 
     # Not in memory: a database that outlives its server's end is one whose files do.
     with tempfile.TemporaryDirectory(prefix="winnow-faults-") as name, postgres_server() as server:

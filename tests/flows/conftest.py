@@ -10,7 +10,8 @@ from stored_campaigns import copy_tables
 from without_prefect import leave_prefect_out
 
 from winnow.flows.prefect_support import server
-from winnow.flows.prefect_support.server import prefect_server, settle_environment
+from winnow.flows.prefect_support.environment import settle_environment
+from winnow.flows.prefect_support.server import prefect_server
 
 
 @pytest.fixture(scope="module", autouse=True)

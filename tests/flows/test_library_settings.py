@@ -72,7 +72,7 @@ print(opened)
 """
 
 PREFECT = """
-from winnow.flows.prefect_support.server import settle_environment
+from winnow.flows.prefect_support.environment import settle_environment
 settle_environment()
 import prefect, prefect.flow_engine
 from prefect.settings import PREFECT_API_URL, Settings, temporary_settings

@@ -20,6 +20,7 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import connect
 
 from winnow.flows.prefect_support import server
+from winnow.flows.prefect_support.environment import settle_environment
 from winnow.flows.prefect_support.server import (
     CONNECTION_URL,
     SECRET,
@@ -27,7 +28,6 @@ from winnow.flows.prefect_support.server import (
     own_database,
     prefect_server,
     serve_others,
-    settle_environment,
 )
 from winnow.flows.run import flow as campaign
 from winnow.flows.run import resume

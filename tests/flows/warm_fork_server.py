@@ -13,7 +13,7 @@ import campaign_processes as processes
 import pytest
 from without_prefect import leave_prefect_out
 
-from winnow.flows.prefect_support.server import settle_environment
+from winnow.flows.prefect_support.environment import settle_environment
 
 ELSEWHERE = (
     "anyio._backends._asyncio",

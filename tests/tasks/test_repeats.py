@@ -8,7 +8,7 @@ from stored_campaigns import new_database, store_campaign
 
 from winnow.tasks.answer.status_lines import repeat_lines
 from winnow.tasks.answer.unit_costs import unsteady_engines
-from winnow.tasks.engines.protocol import NO_SEED
+from winnow.tasks.engines.known_providers import NO_SEED
 
 LOW, HIGH = "vllm 0.32.0 NVIDIA H100 bfloat16", "vllm 0.32.0 cpu float32"
 PLAIN, WARM = "transformers 5.19.0 cpu float32", {"generate_configs": [{"name": "w", "temperature": 0.7}]}

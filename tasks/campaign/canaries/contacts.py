@@ -28,8 +28,8 @@ from winnow.tasks.campaign.lease import now
 from winnow.tasks.campaign.session import CampaignSession, Contact, Place, Unrepeated
 from winnow.tasks.candidates.cache_keys import request_content
 from winnow.tasks.engines.errors import EngineError
+from winnow.tasks.engines.known_providers import REMOTE
 from winnow.tasks.engines.protocol import Completion, GenerationFailure, ModelRef, Request, Sampling
-from winnow.tasks.engines.providers import REMOTE
 from winnow.tasks.engines.server_keys import server_url
 from winnow.tasks.errors import ServedModelDiffers
 from winnow.tasks.spec.stored_spec import fork_command

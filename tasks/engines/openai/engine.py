@@ -13,6 +13,7 @@ from anyio.from_thread import start_blocking_portal
 
 from winnow.storage.json_types import JsonObject
 from winnow.tasks.engines.errors import EngineDied, EngineError, EngineLoadFailed, EngineTimeout
+from winnow.tasks.engines.known_providers import NO_SEED
 from winnow.tasks.engines.openai.answers import Generated, answer_of, read_generated
 from winnow.tasks.engines.openai.errors import (
     NoRoom,
@@ -42,7 +43,6 @@ from winnow.tasks.engines.openai.server_calls import (
     probe,
 )
 from winnow.tasks.engines.protocol import (
-    NO_SEED,
     Answer,
     BatchUnfinished,
     Came,

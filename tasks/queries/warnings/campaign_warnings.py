@@ -13,7 +13,7 @@ from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records import outcomes as outcome_records
 from winnow.storage.records.values import CampaignRecord
 from winnow.tasks.answer.unit_costs import engines_by_model
-from winnow.tasks.engines.providers import REMOTE
+from winnow.tasks.engines.known_providers import REMOTE
 from winnow.tasks.judges.asking.calls import FALLS_BACK, TOO_FEW_JUDGES, VERDICT_MISSING
 from winnow.tasks.queries.warnings.from_outputs import (
     FEWEST_WITHOUT_POINT,

@@ -8,7 +8,7 @@ from typing import Literal
 
 from winnow.storage.json_types import JsonObject, JsonView
 from winnow.tasks.engines.chat import hides_thoughts
-from winnow.tasks.engines.providers import OWN_TOKENS
+from winnow.tasks.engines.known_providers import OWN_TOKENS
 from winnow.tasks.spec.judge_tree import (
     JUDGES,
     JudgeNode,

@@ -4,7 +4,8 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, StringConstraints, ValidationInfo, field_validator, model_validator
 
-from winnow.tasks.engines.providers import REMOTE, is_provider
+from winnow.tasks.engines.known_providers import REMOTE
+from winnow.tasks.engines.providers import is_provider
 from winnow.tasks.spec.sections.generate_config import GenerateConfig
 from winnow.tasks.spec.sections.prompts import Name
 from winnow.tasks.spec.spec_model import BaseUrl, FilePath, JsonScalar, JsonTree, KeyVariable, SpecModel

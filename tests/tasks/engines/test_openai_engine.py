@@ -35,6 +35,7 @@ from faulty_server import (
 from waiting import PATIENCE_S, eventually
 
 from winnow.tasks.engines.errors import EngineDied, EngineError, EngineLoadFailed, EngineTimeout
+from winnow.tasks.engines.known_providers import NO_SEED
 from winnow.tasks.engines.openai import engine as engine_module
 from winnow.tasks.engines.openai import server_calls
 from winnow.tasks.engines.openai.answers import read_generated
@@ -44,15 +45,7 @@ from winnow.tasks.engines.openai.http_connection import HttpConnection
 from winnow.tasks.engines.openai.requests import generation_body
 from winnow.tasks.engines.openai.server_calls import FIRST_WIDTH
 from winnow.tasks.engines.pool.pool import EnginePool
-from winnow.tasks.engines.protocol import (
-    NO_SEED,
-    BatchUnfinished,
-    Completion,
-    ModelRef,
-    Request,
-    Sampling,
-    Structure,
-)
+from winnow.tasks.engines.protocol import BatchUnfinished, Completion, ModelRef, Request, Sampling, Structure
 from winnow.tasks.engines.providers import EngineSettings, start_engine
 
 
