@@ -26,6 +26,7 @@ from winnow.tasks.engines.server_keys import (
     key_variable,
     server_url,
 )
+from winnow.tasks.judges.pairwise.pair_prompt import names_file
 from winnow.tasks.plugins.allowed_code import PROGRAMS_OF_MODELS, Act, act_of_function
 from winnow.tasks.plugins.code_of_models import code_of_model
 from winnow.tasks.spec.campaign import CampaignSpec, judges_of
@@ -133,7 +134,7 @@ def _mappings_below(place: str, value: object) -> Iterator[Placed]:
 def _files_sent(spec: CampaignSpec, folder: Path) -> Iterator[Permission]:
     """Files outside the folder whose content goes to a server, of this machine too: its author may run one.
 
-    What a campaign asks about goes to each server of its candidates and judges, chat templates to their own.
+    What a campaign asks about goes to each server of its candidates and judges, templates to their own.
     """
     of_all: list[_Read] = list(_data_read(spec))
     sent: dict[str, list[_Read]] = {}
@@ -143,6 +144,12 @@ def _files_sent(spec: CampaignSpec, folder: Path) -> Iterator[Permission]:
             files += [each for each in of_all if each not in files]
             if isinstance(template := model.get("chat_template"), str):
                 files.append((f"{place}.chat_template", in_home(template)))
+    for judge in judges_of(spec):
+        template = judge.params.get("template")
+        if isinstance(template, str) and names_file(template):
+            servers = {_server_of(model) for _, model in judge.own_models if model.get("provider") in REMOTE}
+            for server in servers & sent.keys():
+                sent[server].append((f"{judge.place}.template", in_home(template)))
     for server, read in sent.items():
         found = [(key, path) for key, given in read for path in _outside_of(given, folder)]
         if found:

@@ -279,6 +279,23 @@ def test_a_chat_template_is_asked_about_with_all_that_one_server_is_sent(placed)
     }
 
 
+@pytest.mark.parametrize("place", ["judge", "metrics[0].judge"])
+def test_a_judges_template_is_asked_about_before_its_server_is_sent_it(placed, place):
+    home = placed.parent / "home"
+    (home / "pairs.j2").write_text("{{ answer_a }} {{ answer_b }}")
+    (placed / "link.txt").symlink_to(home / "pairs.j2")
+    (placed / "own.j2").write_text("{{ answer_a }} {{ answer_b }}")
+    judge = {"type": "llm", "models": [HERE], "template": "own.j2"}
+    given = {"judge": judge} if place == "judge" else {"metrics": [{"name": "m", "judge": judge}]}
+    assert needed(placed, **given) == {}
+    for template in ("~/pairs.j2", "link.txt"):
+        judge["template"] = template
+        told = f"read '{home}/pairs.j2' and send it to 'http://127.0.0.1:8000'"
+        assert needed(placed, **given) == {told: (f"{place}.template",)}
+    judge["template"] = "{{ answer_a }}\n~/pairs.j2"
+    assert needed(placed, **given) == {}
+
+
 def test_a_folder_of_the_hubs_kind_is_asked_about_too(placed):
     assert needed(placed, models=[HERE], dataset={"hub": "owner/name"}) == {}
     for hub, read in [("~/shards", "home/shards"), ("in", "home/key")]:

@@ -87,11 +87,16 @@ def load_template(template: str) -> PairTemplate:
     return pair_template
 
 
+def names_file(template: str) -> bool:
+    """Whether a template is given as a path, and not as its text or its name."""
+    return template.endswith(_FILE_SUFFIXES) and "\n" not in template
+
+
 def _source(template: str) -> str:
     if template in BUILT_IN:
         folder = files("winnow.tasks.judges.pairwise") / "templates"
         return (folder / f"{template}.j2").read_text(encoding="utf-8")
-    if template.endswith(_FILE_SUFFIXES) and "\n" not in template:
+    if names_file(template):
         try:
             return Path(in_home(template)).read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError, ValueError) as error:
