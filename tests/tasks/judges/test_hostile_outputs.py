@@ -13,7 +13,7 @@ IN_PROCESS = ("choice", "contains", "exact", "f1", "normalised", "numeric", "reg
 PARAMETERS = {"regex": {"pattern": r"answer is (\w+)"}}
 UNITS = ["a", "1", "1,000,", "1.", "1/", "e1", "-", "(", " ", "\n", "**", "A\n", "(A", "answer is ",
          "\\boxed{", "\\frac{1}{2}", "$5 ", "~~a", "<think>", "not A, ", "答案是A", "A and ", "A:\n", "10^",
-         "[1]", "1 000 ", "\x00", "\ud800", "\u202e", "a.\u0301", "ﬃ", "İ"]  # fmt: skip
+         "[1]", "####", "#### 5 ", "1 000 ", "\x00", "\ud800", "\u202e", "a.\u0301", "ﬃ", "İ"]  # fmt: skip
 
 
 @pytest.fixture(params=IN_PROCESS)

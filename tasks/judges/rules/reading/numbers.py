@@ -99,7 +99,7 @@ _SCALE = regex.compile(
 )
 
 _HAS_DIGIT = regex.compile(r"\d")
-_HASHES = regex.compile(r"####[ \t]*+(?P<text>[^\n]*\d[^\n]*)")
+_HASHES = regex.compile(r"^(?>[^\n]*?####)[ \t]*+(?P<text>[^\n\d]*+\d[^\n]*+)", regex.MULTILINE)
 _LINK = rf"(?:{COPULA}|[:：=]|\b(?:about|approximately|roughly|exactly|around)\b)"
 _STATED = regex.compile(
     rf"{ANSWER}(?:(?P<between>[^.!?\n;]{{0,60}}?){_LINK}(?P<text>(?=[^\n]{{0,100}}?\d))|"
