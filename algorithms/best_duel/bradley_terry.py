@@ -1,8 +1,8 @@
 """The Bradley-Terry model with features: P(i is preferred to j) = sigmoid(theta . (x_i - x_j)).
 
 Letters as in Hu et al. (2026), section 4.1: z (P, r) differences x_i - x_j of the pairs that duelled, W (P,)
-the outcomes in favour of i, N (P,) the scored duels, l(theta) their log-likelihood, lambda the ridge. Duels
-of a pair enter through W and N alone, so a fit costs O(P r^2), however many there were.
+the outcomes in favour of i, N (P,) the scored duels, l(theta) their log-likelihood, lambda the ridge. The
+duels of a pair enter only through W and N, so a fit costs O(P r^2), whatever their number.
 
 A tie is half a win for both: it adds (log sigmoid(theta . z) + log sigmoid(-theta . z)) / 2. That keeps the
 gradient's mean at 0 whenever the mean outcome, ties counted as 1/2, is sigmoid(theta . z).
@@ -17,13 +17,13 @@ from scipy.stats import norm
 from winnow.algorithms.low_rank.logistic import sigmoid
 from winnow.algorithms.state.arrays import BoolArray, FloatArray, IntArray
 
-SMALL_DECREMENT = 1e-10  # nats; what is left after the last step is of the order of its square
+SMALL_DECREMENT = 1e-10  # nats; the error after the last step is of the order of its square
 MOST_STEPS = 100
-MOST_CELLS = 1_000_000  # of a table of products
+MOST_CELLS = 1_000_000  # largest table of products that is computed at once
 
 
 class Tally(NamedTuple):
-    """The duels of P pairs of arms, each pair in one row."""
+    """Sums of the duels of P pairs of arms, one pair per row."""
 
     z: FloatArray
     """Shape (P, r), differences of the features, first arm less second."""
@@ -32,15 +32,15 @@ class Tally(NamedTuple):
     counts: FloatArray
     """Shape (P,), N, scored duels, or the sum of their weights; non-negative."""
     unscored: IntArray
-    """Shape (P,), duels told without a score, non-negative."""
+    """Shape (P,), unscored duels, non-negative."""
 
     def rows(self, chosen: BoolArray) -> "Tally":
-        """Some of the pairs, chosen by a mask of shape (P,)."""
+        """Select pairs by a mask of shape (P,)."""
         return Tally(self.z[chosen], self.wins[chosen], self.counts[chosen], self.unscored[chosen])
 
 
 class Fit(NamedTuple):
-    """A fitted theta and how sharply it is determined."""
+    """A fitted theta with its Hessian."""
 
     theta: FloatArray
     """Shape (r,)."""
@@ -49,7 +49,7 @@ class Fit(NamedTuple):
 
 
 def log_likelihood(tally: Tally, theta: FloatArray) -> FloatArray:
-    """l(theta) of the scored duels, in nats.
+    """Log-likelihood l(theta) of the scored duels, in nats.
 
     Args:
         tally: P pairs.
@@ -64,26 +64,26 @@ def log_likelihood(tally: Tally, theta: FloatArray) -> FloatArray:
 
 
 def softplus(x: FloatArray) -> FloatArray:
-    """log(1 + exp(x)), without overflow; several times faster than `np.logaddexp`."""
+    """Compute log(1 + exp(x)) without overflow, several times faster than `np.logaddexp`."""
     found: FloatArray = np.maximum(x, 0.0) + np.log1p(np.exp(-np.abs(x)))
     return found
 
 
 def information(weights: FloatArray, z: FloatArray) -> FloatArray:
-    """The sums of w z z^T, shape (..., r, r), for weights w of shape (..., P)."""
+    """Compute the sums of w z z^T, shape (..., r, r), for weights w of shape (..., P)."""
     n_pairs, r = z.shape
     if weights.ndim == 1 or z.size * r > MOST_CELLS:
         found: FloatArray = (weights[..., np.newaxis, :] * z.T) @ z
         return found
-    # One large product is several times faster than many small ones, while the table fits in the cache.
+    # One large product is several times faster than many small ones if the table fits in the cache.
     outer = (z[:, :, np.newaxis] * z[:, np.newaxis]).reshape(n_pairs, r * r)
     return (weights @ outer).reshape(*weights.shape[:-1], r, r)
 
 
 def shorten(steps: FloatArray, z: FloatArray) -> FloatArray:
-    """Newton steps, each shortened so that the log-likelihood increases always.
+    """Shorten Newton steps so that each increases the log-likelihood.
 
-    With s the largest |z . step|, a step is taken to log(1 + s) / s of its length.
+    With s the largest |z . step|, a step is scaled by log(1 + s) / s.
 
     Args:
         steps: Shape (..., r).
@@ -106,11 +106,11 @@ def fit_bradley_terry(
         wins: Shape (P,), in [0, N]; ties count 1/2.
         counts: Shape (P,), N, non-negative.
         ridge: lambda, positive.
-        start: Shape (r,), where to start; the last fit makes one or two steps enough.
+        start: Shape (r,), the starting point; from the previous fit, one or two steps are enough.
 
     Source: Hu et al. (2026), "Adaptive Simulation Experiment for Large Language Model Policy Optimization",
-    equation (3). Their projection onto a ball, equation (4), is left out: no radius is known in practice, and
-    nothing that is proven here needs one.
+    equation (3). Their projection onto a ball, equation (4), is omitted: no radius is known in practice, and
+    no proof here needs one.
     """
     theta, identity = start, np.eye(z.shape[1])
     for _ in range(MOST_STEPS):
@@ -124,12 +124,12 @@ def fit_bradley_terry(
     return Fit(theta, hessian)
 
 
-RIDGE = 0.01  # hardly felt, but keeps an arm that never lost from being infinitely strong
+RIDGE = 0.01  # negligible, but keeps the strength of an arm that never lost finite
 LEVEL = 0.95
 
 
 class Strengths(NamedTuple):
-    """Log-odds of beating the average arm, and their intervals, each of shape (K,)."""
+    """Log-odds of beating the average arm, with intervals, each of shape (K,)."""
 
     values: FloatArray
     lower: FloatArray
@@ -137,17 +137,17 @@ class Strengths(NamedTuple):
 
 
 def bradley_terry_strengths(wins: FloatArray, counts: IntArray) -> Strengths:
-    """The strengths s that fit P(i is preferred to j) = sigmoid(s_i - s_j) best; their sum is 0.
+    """Fit strengths s with P(i is preferred to j) = sigmoid(s_i - s_j) and sum 0.
 
-    The intervals are Wald's at 95%, each for itself: a description for one look at duels that were chosen
-    without regard to their outcomes, and no guarantee for a campaign's adaptive choices.
+    The intervals are Wald's at 95%, pointwise: a description for one look at duels that were chosen
+    independently of their outcomes, not a guarantee under a campaign's adaptive choices.
 
     Args:
         wins: Shape (K, K), outcomes in favour of the row; a tie is 1/2 for both.
         counts: Shape (K, K), scored duels, symmetric.
 
     Returns:
-        All of it; NaN for arms without a scored duel.
+        The strengths with intervals; NaN for arms without a scored duel.
 
     Source: Bradley & Terry (1952), "Rank analysis of incomplete block designs: I", Biometrika 39.
     """
@@ -156,7 +156,7 @@ def bradley_terry_strengths(wins: FloatArray, counts: IntArray) -> Strengths:
     n_met = int(met.sum())
     if n_met < 2:
         return strengths
-    basis = null_space(np.ones((1, n_met)))  # (M, M - 1), strengths that add up to 0
+    basis = null_space(np.ones((1, n_met)))  # (M, M - 1), basis of strengths that sum to 0
     wins, counts = wins[np.ix_(met, met)], counts[np.ix_(met, met)]
     first, second = np.nonzero(np.triu(counts, 1))
     z = basis[first] - basis[second]  # (P, M - 1)

@@ -1,4 +1,4 @@
-"""The settings that every best-duel selector is given, checked once."""
+"""Settings common to all best-duel selectors, validated on creation."""
 
 from dataclasses import dataclass, field, fields
 
@@ -7,12 +7,12 @@ import numpy as np
 from winnow.algorithms.errors import InvalidParameter
 from winnow.algorithms.state.arrays import BoolArray, FloatArray
 
-INTERVAL_DELTA = 0.05  # for the intervals of a campaign that does not stop by them
+INTERVAL_DELTA = 0.05  # for the intervals of a campaign without delta
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class BestDuelConfig:
-    """The size of the problem and the parameters that all methods share; equal when all values are.
+    """Problem size and parameters that all best-duel methods share; equal if all values are.
 
     Raises:
         InvalidParameter: If a value is out of range.
@@ -23,23 +23,24 @@ class BestDuelConfig:
     n_examples: int
     """n, at least 1."""
     batch_size: int = 32
-    """Duels in a batch, at least 1; the last batch may be shorter."""
+    """Duels in a batch, at least 1; the last batch can be shorter."""
     budget: int | None = None
-    """Most duels that may be told, unscored ones included; None for no limit."""
+    """Largest number of duels to observe, unscored ones included; None for no limit."""
     delta: float | None = None
-    """Stop once the best arm is known with error probability delta, in (0, 1); None to go on."""
+    """Error probability in (0, 1) at which to stop once the best arm is known; None for no such stop."""
     epsilon: float = 0.0
-    """An arm that no other beats by more than this is good enough, in [0, 1/2), as a preference above 1/2."""
+    """Tolerance in [0, 1/2): a good enough arm loses to no other with a preference above 1/2 + epsilon."""
     assume_winner: bool = False
-    """Whether some arm is taken to beat or tie every other: then fewer duels are needed, and in a cycle an
-    arm is named that does not beat every other."""
+    """Whether to assume that some arm beats or ties every other. Fewer duels are then needed; but if
+    preferences are cyclic, the arm that is named does not beat every other."""
     deterministic: BoolArray | None = None
-    """Shape (K,), arms that answer an example the same whenever asked, under a judge that then rules the
-    same: two such arms meet an example once, drawn without replacement. None where there is no such arm."""
+    """Shape (K,), arms whose output on an example is always the same, under a judge whose verdict then is
+    too. Two such arms are compared at most once on an example, drawn without replacement. None if there is no
+    such arm."""
     features: FloatArray | None = field(default=None, repr=False)
-    """Shape (K, d), what is known of each arm, for the Bradley-Terry model; None for no model."""
+    """Shape (K, d), features of the arms for the Bradley-Terry model; None for no model."""
     max_unscored: float = 0.5
-    """Share of unscored duels, in [0, 1], beyond which an arm is dropped."""
+    """Share of unscored duels, in [0, 1], above which an arm is dropped."""
 
     def __post_init__(self) -> None:
         for name, value, holds, requirement in (
@@ -71,7 +72,7 @@ class BestDuelConfig:
 
 
 def _checked_features(features: FloatArray, n_arms: int) -> FloatArray:
-    """A read-only copy of the features; raises `InvalidParameter` where they cannot be used."""
+    """Copy the features as a read-only array; raise `InvalidParameter` if they are unusable."""
     if features.ndim != 2 or features.shape[0] != n_arms or features.shape[1] == 0:
         raise InvalidParameter("features", features.shape, f"of shape ({n_arms}, d), a row for each arm")
     if features.dtype.kind not in "fiub":
@@ -84,7 +85,7 @@ def _checked_features(features: FloatArray, n_arms: int) -> FloatArray:
 
 
 def _checked_arms(deterministic: BoolArray, n_arms: int) -> BoolArray:
-    """A read-only copy of the mask; raises `InvalidParameter` where it cannot be used."""
+    """Copy the mask as a read-only array; raise `InvalidParameter` if it is unusable."""
     if deterministic.shape != (n_arms,) or deterministic.dtype != np.bool_:
         raise InvalidParameter("deterministic", deterministic, f"of shape ({n_arms},), true or false each")
     copied = deterministic.copy()
@@ -93,5 +94,5 @@ def _checked_arms(deterministic: BoolArray, n_arms: int) -> BoolArray:
 
 
 def evidence_delta(config: BestDuelConfig) -> float:
-    """The error probability of a campaign's tests and intervals."""
+    """Error probability of a campaign's tests and intervals: `delta`, or 0.05 without one."""
     return INTERVAL_DELTA if config.delta is None else config.delta

@@ -1,7 +1,8 @@
-"""The duels that were asked and told, and their sums per pair of arms.
+"""Duels proposed and observed, with their sums per pair of arms.
 
-Memory is O(K^2) and a round of B duels costs O(B), however many examples there are; O(K^2 + B) once some
-duels are unscored. Pairs of deterministic arms, which meet an example once, keep which ones they met.
+Memory is O(K^2) and a round of B duels costs O(B), whatever the number of examples; O(K^2 + B) once some
+duels are unscored. Pairs of deterministic arms, which are compared at most once on an example, also store
+which examples they used.
 """
 
 import math
@@ -27,71 +28,72 @@ from winnow.algorithms.state.in_flight import InFlight
 
 
 class ExampleDraws:
-    """The examples that a pair may still meet, drawn uniformly and without replacement.
+    """Draw a pair's unused examples uniformly and without replacement.
 
-    Which example a draw gives depends on the generator and on which were taken, not in which order: so a
-    resumed campaign draws as the original. Memory grows with the examples taken and not with n.
+    A draw depends on the generator and on the set of used examples, not on their order, so a resumed campaign
+    makes the same draws as the original. Memory grows with the used examples, not with n.
     """
 
     def __init__(self, n_examples: int) -> None:
         self._n_examples = n_examples
-        self._taken: list[int] = []  # ascending; asked or told
+        self._taken: list[int] = []  # ascending; proposed or observed
         self._told: set[int] = set()
 
     def draw(self, rng: np.random.Generator) -> int:
-        """Take one of the examples never taken; there must be one."""
+        """Draw and mark one unused example; there must be one."""
         rank = int(rng.integers(self._n_examples - len(self._taken)))
-        # Before the i-th taken example there are as many free ones as its number exceeds i by.
+        # Before the i-th used example there are (its number - i) unused ones.
         before = bisect_right(range(len(self._taken)), rank, key=lambda place: self._taken[place] - place)
         insort(self._taken, rank + before)
         return rank + before
 
     def is_told(self, example: int) -> bool:
-        """Whether the pair's duel on an example was told."""
+        """Whether the pair's duel on an example was observed."""
         return example in self._told
 
     def tell(self, example: int) -> None:
-        """Take an example, drawn here or not, for good."""
+        """Mark an example, drawn here or not, as observed."""
         self._told.add(example)
         place = bisect_left(self._taken, example)
         if place == len(self._taken) or self._taken[place] != example:
             self._taken.insert(place, example)
 
 
-NONE_LEFT = 2**62  # more duels than any campaign has: no pair is chosen for having had so few
+NONE_LEFT = 2**62  # more duels than in any campaign: marks a pair without duels left
 
 
 class DuelRecord:
-    """The duels so far, as symmetric tables over pairs of arms.
+    """Duels so far, as symmetric tables over pairs of arms.
 
-    An arm is dropped for good as soon as at least 8 of its duels were told and more than `max_unscored` of
-    those are unscored. Duels against a dropped arm, or against one with a larger share of unscored duels,
-    do not count there, so a broken arm does not drag its opponents along. The arms with the largest share go
-    first; equals go together, as which of two arms is broken cannot be told from their duels alone.
+    An arm is dropped permanently once at least 8 of its duels were observed and more than `max_unscored` of
+    them are unscored. This count excludes duels against dropped arms and against arms with a larger share of
+    unscored duels, so a broken arm does not cause its opponents to be dropped. The arms with the largest
+    share are dropped first. Arms with equal shares are dropped together, because their duels alone do not
+    show which of the two is broken.
 
-    Two deterministic arms meet an example once, drawn uniformly from those that they have not met, and all
-    others meet examples drawn with replacement.
+    Two deterministic arms are compared at most once on an example, drawn uniformly from the examples that
+    they have not used. All other pairs use examples drawn with replacement.
     """
 
     def __init__(self, config: BestDuelConfig) -> None:
         self.n_arms = config.n_arms
         self.n_examples = config.n_examples
         self._max_unscored = config.max_unscored
-        self._asked: Counter[tuple[int, int, int]] = Counter()  # duels asked and not told
+        self._asked: Counter[tuple[int, int, int]] = Counter()  # duels proposed, not yet observed
         self._in_flight = InFlight()
         shape = (config.n_arms, config.n_arms)
         self.wins = np.zeros(shape)  # (K, K) outcomes in favour of the row; a tie adds 1/2 to both
-        self.counts = np.zeros(shape, dtype=np.int64)  # (K, K) duels told with a score
-        self.told = np.zeros(shape, dtype=np.int64)  # (K, K) duels told, unscored ones included
-        self.pending = np.zeros(shape, dtype=np.int64)  # (K, K) duels asked and not told
+        self.counts = np.zeros(shape, dtype=np.int64)  # (K, K) scored duels
+        self.told = np.zeros(shape, dtype=np.int64)  # (K, K) duels observed, unscored ones included
+        self.pending = np.zeros(shape, dtype=np.int64)  # (K, K) duels proposed, not yet observed
         self.latest: list[tuple[int, int, float]] = []  # arms and outcome of each duel of the last tell
-        self.scored: list[tuple[int, int]] = []  # the arms of those that are scored
+        self.scored: list[tuple[int, int]] = []  # arms of the scored ones among these
         self.n_scored = 0
         self.n_told = 0
         self.n_pending = 0
         self.active = np.ones(config.n_arms, dtype=np.bool_)  # (K,) not dropped
         self.n_active = config.n_arms
-        self.is_once = _meet_once(config)  # (K, K) pairs that meet an example once
+        self.is_once = _meet_once(config)  # (K, K) pairs compared at most once on an example
         self._draws = {
             (int(first), int(second)): ExampleDraws(config.n_examples)
             for first, second in np.argwhere(np.triu(self.is_once))
@@ -100,7 +102,7 @@ class DuelRecord:
 
     @property
     def preferences(self) -> FloatArray:
-        """Share of a pair's scored duels that the row won, shape (K, K), NaN where there is none.
+        """Share of a pair's scored duels that the row won, shape (K, K), NaN without a scored duel.
 
         It is 1/2 on the diagonal.
         """
@@ -111,41 +113,42 @@ class DuelRecord:
 
     @property
     def n_dropped(self) -> int:
-        """The number of arms that were dropped, m."""
+        """Number m of dropped arms."""
         return self.n_arms - self.n_active
 
     def asked(self) -> IntArray:
-        """Duels asked of each pair, those told included, or `NONE_LEFT`: shape (K * K,), as `cells`."""
+        """Proposed duels of each pair, observed ones included, or `NONE_LEFT`: shape (K * K,), as `cells`."""
         asked = self.told + self.pending
         if self._draws:
             asked[self.is_once & (asked == self.n_examples)] = NONE_LEFT
         return asked.ravel()
 
     def count(self, asked: IntArray, cell: int) -> None:
-        """Count one more duel of a pair that has one left, in a table as `asked` makes it."""
+        """Count one more duel of a pair, which must have one left, in a table that `asked` returned."""
         asked[cell] += 1
         if self._draws and self.is_once.item(cell) and asked[cell] == self.n_examples:
             asked[cell] = NONE_LEFT
 
     def n_left(self) -> int:
-        """The number of duels that may still be asked of active arms; `NONE_LEFT` stands for no end."""
+        """Number of duels that can still be proposed for active arms; `NONE_LEFT` if unlimited."""
         if not (self._draws and self.is_once.ravel()[self.cells].all()):
             return NONE_LEFT
         met = (self.told + self.pending).ravel()[self.cells]
         return self.n_examples * len(met) - int(met.sum())
 
     def is_exhausted(self) -> bool:
-        """Whether all duels that active arms may have were told."""
+        """Whether all possible duels of active arms were observed."""
         if not self._draws:
             return False
         told = self.told.ravel()[self.cells]
         return bool((self.is_once.ravel()[self.cells] & (told == self.n_examples)).all())
 
     def ask(self, pairs: IntArray, rng: np.random.Generator) -> Batch:
-        """Make a batch of duels, and remember them as pending.
+        """Draw a batch of duels and record them as pending.
 
-        Which arm comes first is a fair coin, so a judge that favours the first answer favours no arm. Where
-        a pair has met every example, the pair of active arms asked least takes its place.
+        A fair coin decides which arm comes first, so a judge that favours the first answer favours no arm. A
+        pair that has used every example is replaced by the pair of active arms with the fewest proposed
+        duels.
 
         Args:
             pairs: Shape (B, 2), two different arms each; at most `n_left` of them.
@@ -166,21 +169,23 @@ class DuelRecord:
         return batch
 
     def tell(self, batch: Batch, outcomes: ArrayLike) -> None:
-        """Absorb the outcomes of a batch, asked here or not; a duel may be told again where it may be asked.
+        """Absorb the outcomes of a batch, proposed here or not.
+
+        Pairs that can be proposed repeatedly on an example can also be observed repeatedly.
 
         Args:
             batch: B duels.
-            outcomes: Shape (B,), in [0, 1] in favour of the first arm, NaN where unscored.
+            outcomes: Shape (B,), in [0, 1] in favour of the first arm, NaN if unscored.
 
         Raises:
-            RefusedTell: If the batch or an outcome cannot be right; nothing was changed.
+            RefusedTell: If the batch or an outcome is invalid; the record is then unchanged.
         """
         duels = self._checked(batch, outcomes)
         self._in_flight.check(batch)
         self._in_flight.told(batch)
         if self.n_pending > 0:
             self._settle(batch)
-        # Plain loops: for the few duels of a round they are several times faster than arrays.
+        # Plain loops: several times faster than arrays for the few duels of a round.
         for first, second, outcome in duels:
             _add(self.told, first, second, 1)
             if not math.isnan(outcome):
@@ -198,7 +203,7 @@ class DuelRecord:
             self._drop()
 
     def _drawn(self, pairs: IntArray, rng: np.random.Generator) -> tuple[IntArray, list[int]]:
-        """The pairs, others in the place of those that have met every example, and an example for each."""
+        """Draw an example for each pair, replacing pairs that have used every example."""
         asked, drawn, examples = self.asked(), [], []
         for first, second in np.sort(pairs, axis=1).tolist():
             cell = first * self.n_arms + second
@@ -212,7 +217,7 @@ class DuelRecord:
         return np.array(drawn), examples
 
     def _settle(self, batch: Batch) -> None:
-        """Take the duels of a batch that were asked here off the pending ones."""
+        """Remove the duels of a batch from the pending ones."""
         for key in _keys(batch):
             if (left := self._asked[key]) == 0:
                 continue
@@ -241,10 +246,10 @@ class DuelRecord:
 
     def _list_pairs(self) -> None:
         self.pairs = np.argwhere(np.triu(np.outer(self.active, self.active), 1))  # (P, 2) active, i < j
-        self.cells = self.pairs @ np.array([self.n_arms, 1])  # (P,) their places in a table laid out flat
+        self.cells = self.pairs @ np.array([self.n_arms, 1])  # (P,) their indices in a flattened table
 
     def _checked(self, batch: Batch, outcomes: ArrayLike) -> list[tuple[int, int, float]]:
-        """First arm, second arm and outcome of each duel, if nothing speaks against them."""
+        """Validate a batch; return first arm, second arm and outcome of each duel."""
         if batch.arms.ndim != 2 and len(batch) > 0:
             raise MalformedBatch("arms", "of shape (B, 2)", f"shape {batch.arms.shape}")
         scores = np.array(outcomes, dtype=np.float64)
@@ -265,7 +270,7 @@ class DuelRecord:
         return duels
 
     def _refuse_repeated(self, batch: Batch) -> None:
-        """Raise where a pair that meets an example once meets it again."""
+        """Raise if a pair that is compared at most once on an example repeats one."""
         met: set[tuple[int, int, int]] = set()
         for first, second, example in _keys(batch):
             pair = min(first, second), max(first, second)
@@ -285,7 +290,7 @@ def _meet_once(config: BestDuelConfig) -> BoolArray:
 
 
 def integers(rng: np.random.Generator, high: int, size: int) -> list[int]:
-    """As `rng.integers(high, size=size)`, from the same draws; one of them takes a third of the time."""
+    """Same as `rng.integers(high, size=size)`, with the same draws; a single one is three times faster."""
     return [int(rng.integers(high))] if size == 1 else rng.integers(high, size=size).tolist()
 
 

@@ -1,4 +1,4 @@
-"""The evidence in the duels so far: the common interface of counting and of the Bradley-Terry model."""
+"""Common interface of the evidence from counts and from the Bradley-Terry model."""
 
 from typing import Protocol
 
@@ -7,21 +7,21 @@ from winnow.algorithms.state.arrays import BoolArray, FloatArray
 
 
 class Evidence(Protocol):
-    """The preferences that a record of duels shows, and how sure they are.
+    """Preferences that a record of duels shows, with their uncertainty.
 
-    All that is read here is a function of what was told, in order, and of nothing else: `update` follows
-    every tell at once, and looking at a value changes nothing. So a resumed campaign believes the same, bit
-    for bit. The arrays must not be written to.
+    All values are functions of the observations in their order and of nothing else: `update` follows every
+    tell at once, and reading a value changes nothing. So a resumed campaign has the same values, bit for bit.
+    The arrays must not be modified.
     """
 
     @property
     def preferences(self) -> FloatArray:
-        """P(row is preferred to column), shape (K, K), 1/2 on the diagonal, NaN where nothing is known."""
+        """P(row is preferred to column), shape (K, K), 1/2 on the diagonal, NaN if unknown."""
         ...
 
     @property
     def estimates(self) -> FloatArray:
-        """The values that the arms are ranked by, shape (K,): see `worst_preferences`."""
+        """Values by which the arms are ranked, shape (K,): see `worst_preferences`."""
         ...
 
     @property
@@ -41,17 +41,17 @@ class Evidence(Protocol):
 
     @property
     def statistic(self) -> float:
-        """Z, the least evidence against any active arm but the best; 0 when there is none."""
+        """Z, the least evidence against any active arm except the best; 0 if there is none."""
         ...
 
     @property
     def is_separated(self) -> bool:
-        """Whether the best arm is known at the error probability of the config."""
+        """Whether the best arm is known with the error probability of the config."""
         ...
 
     @property
     def is_settled(self) -> bool:
-        """Whether it is certain which active arm is best, which are tied for it, or that none is."""
+        """Whether it is certain which active arm is best, which are tied, or that there is no best arm."""
         ...
 
     @property
@@ -61,24 +61,24 @@ class Evidence(Protocol):
 
     @property
     def losers(self) -> BoolArray:
-        """Active arms that lose to another active arm for certain, shape (K,)."""
+        """Active arms that certainly lose to another active arm, shape (K,)."""
         ...
 
     @property
     def tied(self) -> BoolArray:
-        """Active arms that share the first place for certain, shape (K,)."""
+        """Active arms certainly tied for first place, shape (K,)."""
         ...
 
     @property
     def claim(self) -> Claim:
-        """The claim to be made of the best arm once it is separated, or of all arms once they are settled."""
+        """Claim about the best arm once it is separated, or about all arms once they are settled."""
         ...
 
     @property
     def in_force(self) -> "Evidence":
-        """This evidence, or that by counts once the duels refute its model."""
+        """This evidence, or the evidence by counts once the duels refute its model."""
         ...
 
     def update(self) -> None:
-        """Follow the record, which has just been told a batch."""
+        """Update from the record after a batch was observed."""
         ...

@@ -1,4 +1,4 @@
-"""LLM-PO: duels in the proportions that rule out every arm but the best equally fast."""
+"""LLM-PO: duels in the proportions that rule out all arms but the best equally fast."""
 
 import math
 
@@ -22,27 +22,28 @@ from winnow.algorithms.state.arrays import IntArray
 
 
 class LlmPo:
-    """Follow the optimal shares of the preferences seen so far, with a floor under every pair's duels.
+    """Follow the optimal shares for the preferences observed so far, with a minimum for every pair.
 
-    A pair with fewer duels than `n0` or than `exploration` times the root of all duels so far comes first,
-    the least asked one; else the pair that is furthest behind its share. Equals are drawn from at random.
-    Within a batch, and while others are in flight, the duels asked count as if they were told and the
-    preferences stay, so a batch of B spreads over pairs as B single duels in flight would. A tie is half a
-    win for each arm, and unscored duels count as asked. With features the Bradley-Terry model gives the
-    preferences and the statistic, while the shares still take each pair for itself.
+    The next pair is the one with the fewest duels, if these are fewer than `n0` or than `exploration` times
+    the root of all duels so far; else the pair that is furthest behind its share. Ties are broken at random.
+    Within a batch, and while others are in flight, proposed duels count as observed and the preferences stay.
+    So a batch of B is spread over pairs like B single duels in flight. A tie is half a win for each arm, and
+    unscored duels count as proposed. With features, the Bradley-Terry model gives the preferences and the
+    statistic; the shares still treat each pair by itself.
 
-    A batch of 1 is the published method with three departures. A pair's share is of the duels of the pairs
-    that have one, not of all t duels: the duels of others, of the floor and of earlier beliefs, would leave
-    every share behind by the same number, and so the small ones without duels for long. While no arm beats
-    every other, shares are those of `likeliest_best`, with the open pairs in them. And where no winner is
-    assumed, once every arm but the best is ruled out as a winner, that arm fights those that it is not shown
-    to beat, as it is separated only then; where each arm loses most clearly to the best one, this takes few
-    duels. Pairs that have met every example, and arms that lose for certain, have no share.
+    A batch of 1 is the published method with three departures. First, a pair's share refers to the duels of
+    the pairs that have one, not to all t duels. Other duels, from the minimum and from earlier estimates,
+    would put every share behind by the same number, and so leave the small ones without duels for long.
+    Second, while no arm beats every other, shares are those of `likeliest_best`, including the open pairs.
+    Third, if no winner is assumed, and every arm except the best is ruled out as a winner, the best arm is
+    compared with those that it is not shown to beat, because it is separated only then. If each arm loses
+    most clearly to the best one, this takes few duels. Pairs that have used every example, and arms that
+    certainly lose, have no share.
 
     Args:
         config: The problem and the common parameters.
-        exploration: c' of the paper, which names no value, positive.
-        n0: Duels of every pair before anything is believed, at least 1.
+        exploration: c' of the paper, which gives no value; positive.
+        n0: Duels of every pair before shares are followed, at least 1.
 
     Source: Hu et al. (2026), "Adaptive Simulation Experiment for Large Language Model Policy Optimization",
     Section 4.2, equations (6) and (7), unstructured policy space.
@@ -58,14 +59,14 @@ class LlmPo:
         self._stopping = Stopping(config)
 
     def ask(self, rng: np.random.Generator) -> Batch:
-        """Propose a batch over the pairs that are furthest behind."""
+        """Propose duels of the pairs that are furthest behind their shares."""
         room = self._stopping.room()
         if room == 0:
             return EMPTY_BATCH
         return self._stopping.record.ask(self._track(self._shares(), room, rng), rng)
 
     def tell(self, batch: Batch, outcomes: ArrayLike) -> None:
-        """Absorb outcomes in [0, 1] in favour of the first arm, NaN where unscored."""
+        """Absorb outcomes in [0, 1] in favour of the first arm, NaN if unscored."""
         self._stopping.tell(batch, outcomes)
 
     def decision(self) -> Decision:
@@ -73,7 +74,7 @@ class LlmPo:
         return self._stopping.decision()
 
     def _shares(self) -> dict[tuple[int, int], float]:
-        """The positive shares by pair, in ascending order; none before anything is known."""
+        """Positive shares by pair, in ascending order; empty before the first scored duel."""
         record, evidence = self._stopping.record, self._stopping.evidence
         if evidence.best is None:
             return {}
@@ -89,7 +90,7 @@ class LlmPo:
         return optimal_shares(standings, leader, rivals) if len(rivals) else {}
 
     def _track(self, shares: dict[tuple[int, int], float], size: int, rng: np.random.Generator) -> IntArray:
-        """Choose pairs one after the other, by their shares and the duels asked of each.
+        """Choose pairs one after another, by their shares and the duels proposed for each.
 
         Returns:
             Shape (size, 2), the lower arm first.
@@ -116,7 +117,7 @@ class LlmPo:
 
 
 def _furthest_behind(shares: dict[int, float], asked: list[int]) -> list[int]:
-    """The pairs that lack most duels for their shares of all duels that these pairs had."""
+    """Pairs furthest below their shares of the duels of all these pairs."""
     total = sum(asked)
     behind = [total * share - count for share, count in zip(shares.values(), asked, strict=True)]
     most = max(behind)

@@ -1,4 +1,4 @@
-"""The rule by which a best-duel selector stops, its decision, and how many duels it may ask until then."""
+"""Stopping rule and decision of best-duel selectors, and the number of duels they can still propose."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -17,17 +17,17 @@ from winnow.algorithms.state.arrays import BoolArray
 from winnow.algorithms.state.plugin_registry import object_at
 
 EVIDENCE_BY_FEATURES = "winnow.algorithms.papers.bradley_terry.evidence:BradleyTerryEvidence"
-"""Address of the class of evidence that reads features of the arms; imported when arms have them."""
+"""Import path of the class of evidence for arms with features; imported only if arms have them."""
 
 
 class Stopping:
-    """The record of the duels, the evidence in it, and the rule that all methods stop by.
+    """Record of the duels, its evidence, and the stopping rule of all best-duel methods.
 
-    With `delta`, it stops as confident once the evidence separates the best arm from every other active one;
-    what that guarantees, the evidence says. It stops as exhausted when nothing that may be asked could change
-    the answer: one arm is left, active arms have had all their duels, or, with `delta`, it is certain which
-    arms are tied for the first place, or that no arm beats or ties every other. Dropped arms are neither best
-    nor waited for, and nothing is claimed of them.
+    With `delta`, the rule stops as confident once the evidence separates the best arm from every other active
+    one; the guarantee is that of the evidence. It stops as exhausted when no further duel can change the
+    answer: one arm is left; or active arms have had all their duels; or, with `delta`, it is certain which
+    arms are tied for first place, or that no arm beats or ties every other. A dropped arm is never the best,
+    is not waited for, and no claim covers it.
     """
 
     def __init__(self, config: BestDuelConfig) -> None:
@@ -36,13 +36,13 @@ class Stopping:
         self.evidence = self._asked_for = evidence_of(config, self.record)
 
     def tell(self, batch: Batch, outcomes: ArrayLike) -> None:
-        """Absorb outcomes in [0, 1], NaN where unscored; raises like `DuelRecord.tell`."""
+        """Absorb outcomes in [0, 1], NaN if unscored; raises like `DuelRecord.tell`."""
         self.record.tell(batch, outcomes)
         self.evidence.update()
         self.evidence = self.evidence.in_force
 
     def room(self) -> int:
-        """The number of duels that the next batch may have; 0 when stopped."""
+        """Number of duels that the next batch can have; 0 when stopped."""
         if self._reason() != "running":
             return 0
         room = min(self._config.batch_size, self.record.n_left())
@@ -52,7 +52,7 @@ class Stopping:
         return min(room, max(0, self._config.budget - spent))
 
     def decision(self) -> Decision:
-        """The present decision. All intervals hold at every look with probability at least 1 - delta."""
+        """The current decision; all intervals hold at every look with probability at least 1 - delta."""
         reason = self._reason()
         return Decision(
             best=self.evidence.best,
@@ -67,16 +67,16 @@ class Stopping:
 
     @property
     def _refuted(self) -> tuple[Assumption, ...]:
-        """The assumption of the model, where the evidence by it is no more in force."""
+        """The Bradley-Terry assumption, once its evidence was replaced; else empty."""
         return () if self.evidence is self._asked_for else ("bradley-terry",)
 
     def _groups(self, reason: Reason) -> list[tuple[ArmStatus, BoolArray]]:
-        """Pairs of a status and the arms that have it; an arm has the last status that it is given."""
+        """Statuses with the arms that have them; the last status of an arm counts."""
         evidence, dropped = self.evidence, ~self.record.active
         if not self._has_winner(reason):
             return [("eliminated", evidence.beaten), ("tied", evidence.tied), ("dropped", dropped)]
         best = np.arange(self.record.n_arms) == evidence.best
-        # Within epsilon of the best is all that was shown of the others, but for certain losers.
+        # With epsilon, the other arms are only shown to be no better than that, except certain losers.
         others: ArmStatus = "not-better" if self._config.epsilon else "eliminated"
         return [
             (others, self.record.active),
@@ -118,7 +118,7 @@ class Stopping:
 
 
 def evidence_of(config: BestDuelConfig, record: DuelRecord) -> Evidence:
-    """The evidence of a record: by the Bradley-Terry model where the arms have features, else by counts."""
+    """Choose the evidence of a record: Bradley-Terry model if the arms have features, else counts."""
     if config.features is None:
         return CountEvidence(config, record)
     by_model: Callable[[BestDuelConfig, DuelRecord], Evidence] = object_at(EVIDENCE_BY_FEATURES)

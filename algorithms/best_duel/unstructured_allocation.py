@@ -1,20 +1,20 @@
-"""The shares of the duels that each pair should have when nothing is assumed of how pairs are related."""
+"""Optimal shares of the duels per pair when no relation between pairs is assumed."""
 
 import numpy as np
 
 from winnow.algorithms.best_duel.win_tables import Standings
 from winnow.algorithms.state.arrays import BoolArray, IntArray
 
-LEAST_DIVERGENCE = 1e-3  # d(0.522, 1/2): a nearer preference is a tie for the allocation
+LEAST_DIVERGENCE = 1e-3  # d(0.522, 1/2): a closer preference counts as a tie for the allocation
 
 
 def optimal_shares(standings: Standings, best: int, rivals: IntArray) -> dict[tuple[int, int], float]:
-    """The shares that make the evidence against every arm but the best grow equally fast.
+    """Shares that make the evidence against every arm except the best grow equally fast.
 
-    Each such arm i fights only the arm that beats it most clearly, in proportion to 1 / d_i, where d_i =
-    max over j that beat i of d(preference of j over i, 1/2). The published corollary is silent where the
-    best arm does not beat every other. Here an arm that it does not beat fights it, with a small positive
-    d_i: nothing is separated before that is settled.
+    Each such arm i is compared only with the arm that beats it most clearly, in proportion to 1 / d_i, with
+    d_i = max over j that beat i of d(preference of j over i, 1/2). The published corollary does not cover a
+    best arm that does not beat every other. Here an arm that it does not beat is compared with it, with a
+    small positive d_i: the best arm is not separated before these pairs are.
 
     Args:
         standings: Standings of the active arms.
@@ -42,15 +42,15 @@ def optimal_shares(standings: Standings, best: int, rivals: IntArray) -> dict[tu
 
 
 def settling_shares(standings: Standings, best: int, opponents: IntArray) -> dict[tuple[int, int], float]:
-    """The shares that settle equally fast whether the best arm beats each of these opponents.
+    """Shares that settle equally fast whether the best arm beats each of these opponents.
 
     Args:
         standings: Standings of the active arms.
         best: The best arm.
-        opponents: Active arms in ascending order, at least one, all of them behind it so far.
+        opponents: Active arms in ascending order, at least one, each behind the best arm so far.
 
     Returns:
-        As `optimal_shares`.
+        Same format as `optimal_shares`.
     """
     weights = 1.0 / np.maximum(standings.divergences[opponents, best], LEAST_DIVERGENCE)
     weights /= weights.sum()
@@ -61,14 +61,15 @@ def settling_shares(standings: Standings, best: int, opponents: IntArray) -> dic
 
 
 def likeliest_best(standings: Standings, best: int, active: BoolArray) -> int:
-    """The arm for which it is least hard to believe that it beats every other.
+    """The arm with the least evidence against its beating every other.
 
-    That is `best` where it beats every other. Elsewhere the highest worst preference misleads: the true best
-    arm may have a low one for want of duels, and few come while the shares are those of another best arm.
+    That is `best` if it beats every other. Otherwise the highest worst preference can mislead: the true best
+    arm can have a low one because it has few duels, and it gets few while the shares are those of another
+    best arm.
 
     Args:
         standings: Standings of the active arms.
-        best: The arm with the highest worst preference, taken among equals.
+        best: The arm with the highest worst preference, returned if several arms have the least evidence.
         active: Shape (K,), arms not dropped.
     """
     if standings.estimates[best] > 0.5:

@@ -1,4 +1,4 @@
-"""Tables of which arm beats which, and how clearly: kept up to date one duel at a time."""
+"""Tables of which arm beats which, updated one duel at a time."""
 
 import numpy as np
 
@@ -7,14 +7,13 @@ from winnow.algorithms.state.arrays import BoolArray, FloatArray, IntArray
 
 
 class Standings:
-    """Tables over pairs of arms, and what they come to per arm, against active opponents only.
+    """Tables over pairs of arms and their summaries per arm, against active opponents only.
 
-    A pair that has a new preference costs O(K) to `refresh`, all of them O(K^2) to build. Both ways lead to
-    the same values, bit for bit.
+    One `refresh` costs O(K), building the tables O(K^2). Both give the same values, bit for bit.
 
     Args:
-        preferences: Share of duels that the row wins against the column, shape (K, K), NaN where nothing is
-            known, 1/2 on the diagonal. It is kept and changed by `refresh`.
+        preferences: Share of duels that the row wins against the column, shape (K, K), NaN if unknown, 1/2 on
+            the diagonal. The array is not copied; `refresh` changes it.
         counts: Scored duels of each pair, shape (K, K).
         active: Shape (K,), not dropped.
     """
@@ -27,19 +26,19 @@ class Standings:
         self.divergences = bernoulli_kl(np.where(is_behind, preferences, 0.5), 0.5)
         self.against: FloatArray = counts * self.divergences  # (K, K) the evidence that the column leads
         self.doubts: FloatArray = self.against.sum(axis=1)  # (K,) Z_i, against i being the best
-        # (K, K) what a row's opponents are compared by: unknown counts as even, some are no opponents
+        # (K, K) by which a row's opponents are compared: unknown is 1/2, excluded opponents are infinite
         self._contested = np.where(np.isnan(preferences), 0.5, preferences)
         self._contested[:, ~active] = np.inf
         np.fill_diagonal(self._contested, np.inf)
-        self.opponents: IntArray = self._contested.argmin(axis=1)  # (K,) who does best against each arm
-        self.estimates = worst_preferences(preferences, active)  # (K,) the preference over that opponent
+        self.opponents: IntArray = self._contested.argmin(axis=1)  # (K,) the strongest opponent of each arm
+        self.estimates = worst_preferences(preferences, active)  # (K,) preference over that opponent
         self._ranked = np.where(active & ~np.isnan(self.estimates), self.estimates, -np.inf)  # (K,)
 
     @property
     def best(self) -> int | None:
-        """The active arm with the highest estimate, or the only active one; None where nothing is known.
+        """The active arm with the highest estimate, or the only active one; None if no estimate is known.
 
-        Of arms with the same estimate, as few duels often give, the one that is preferred most on average
+        Few duels often give equal estimates. Among such arms, the one with the highest average preference
         over the active arms is taken, then the first.
         """
         best = int(self._ranked.argmax())
@@ -53,7 +52,7 @@ class Standings:
         return int(np.where(is_best, averages, -np.inf).argmax())
 
     def refresh(self, row: int, column: int, preference: float, count: int) -> None:
-        """Take over one arm's preference over another; the reverse preference is to be told as well.
+        """Set one arm's preference over another; the reverse preference must be set as well.
 
         Args:
             row: The arm.
@@ -79,15 +78,15 @@ class Standings:
 
 
 def worst_preferences(preferences: FloatArray, active: BoolArray) -> FloatArray:
-    """Each arm's preference over the active arm that does best against it.
+    """Each arm's preference over its strongest active opponent.
 
     Args:
-        preferences: Shape (K, K), NaN where nothing is known, which counts as 1/2.
+        preferences: Shape (K, K), NaN if unknown, which counts as 1/2.
         active: Shape (K,), not dropped.
 
     Returns:
-        Shape (K,), min over active j other than i of the preference of i over j; NaN where nothing is known
-        of an arm against active ones.
+        Shape (K,), min over active j other than i of the preference of i over j; NaN if no preference of an
+        arm over active ones is known.
     """
     others = active & ~np.eye(len(active), dtype=np.bool_)  # (K, K)
     known = others & ~np.isnan(preferences)

@@ -1,4 +1,4 @@
-"""The standing of arms by bounds of their means: which may be named best, which are tied, which are out."""
+"""Status of arms by bounds of their means: which can be named best, are tied, or are eliminated."""
 
 from dataclasses import dataclass
 
@@ -8,24 +8,24 @@ from winnow.algorithms.claims import ArmStatus
 from winnow.algorithms.decision import statuses
 from winnow.algorithms.state.arrays import BoolArray, FloatArray
 
-ROUNDING = 1e-9  # means this close are equal: sums of the same scores in another order differ by less
+# means this close are equal: sums of the same scores in another order can differ by this much
+ROUNDING = 1e-9
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Standing:
-    """The arms' standing if every mean lies within its bounds; each mask of shape (K,).
+    """Status of the arms if every mean lies within its bounds; each mask has shape (K,).
 
-    A dropped arm is in `dropped` alone: it is neither compared nor compared with.
+    A dropped arm is in `dropped` only: it is not compared with any other arm.
     """
 
     good_enough: BoolArray
     """Not eliminated, with a score, and no other arm can be better by more than epsilon."""
     tied: BoolArray
-    """Fully scored, with a mean that is the highest or within epsilon of it, as another arm's in here is."""
+    """Fully scored, with a mean within epsilon of the highest, and not the only such arm."""
     eliminated: BoolArray
-    """Another arm is better; with a positive epsilon an arm can be tied all the same."""
+    """Another arm is better; with a positive epsilon, an eliminated arm can still be tied."""
     dropped: BoolArray
-    """Arms that were dropped."""
 
     @classmethod
     def of(
@@ -38,14 +38,14 @@ class Standing:
         active: BoolArray,
         epsilon: float,
     ) -> "Standing":
-        """Read off the bounds.
+        """Derive the masks from the bounds.
 
         Args:
-            lower: Shape (K,), what each mean is at least.
-            upper: Shape (K,), what each mean is at most.
+            lower: Shape (K,), lower bound of each mean.
+            upper: Shape (K,), upper bound of each mean.
             scored: Shape (K,), arms with a score.
-            fully_scored: Shape (K,), arms whose every example is scored, so that their bounds meet.
-            active: Shape (K,), arms that were not dropped.
+            fully_scored: Shape (K,), arms with a score on every example, so that their bounds are equal.
+            active: Shape (K,), arms not dropped.
             epsilon: In [0, 1).
         """
         highest = upper.max(initial=-np.inf, where=active)
@@ -60,10 +60,10 @@ class Standing:
         )
 
     def best(self, ranking: FloatArray) -> int | None:
-        """The arm to recommend; None where no arm can be.
+        """Choose the arm to recommend; None if there is no candidate.
 
-        Of those not eliminated it is the highest ranked of those tied, or if there are none, of those good
-        enough, or if there are none, of all.
+        Among the arms not eliminated, it is the highest ranked of the tied ones; if there are none, of those
+        good enough; if there are none, of all.
 
         Args:
             ranking: Shape (K,), NaN where unknown.
@@ -75,7 +75,7 @@ class Standing:
         return int(ranked.argmax()) if ranked.max() > -np.inf else None
 
     def statuses(self, best: int | None, *, settled: bool) -> tuple[ArmStatus, ...]:
-        """The status of each arm, given the arm recommended and whether it is named the best."""
+        """Status of each arm, given the recommended arm and whether it is named the best."""
         groups: list[tuple[ArmStatus, BoolArray]] = []
         if settled and best is not None:
             is_best = np.arange(len(self.dropped)) == best
@@ -88,7 +88,7 @@ class Standing:
 
 
 def _highest_other(upper: FloatArray, active: BoolArray) -> FloatArray:
-    """The highest upper bound of an active arm other than each, shape (K,); -inf where there is no other."""
+    """Highest upper bound of any other active arm, shape (K,); -inf if there is none."""
     among = np.where(active, upper, -np.inf)
     first = int(among.argmax())
     others = np.full(len(among), among[first])

@@ -1,4 +1,4 @@
-"""The settings that every best-mean selector is given, checked once."""
+"""Settings common to all best-mean selectors, validated on creation."""
 
 from dataclasses import dataclass
 
@@ -7,7 +7,7 @@ from winnow.algorithms.errors import InvalidParameter
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BestMeanConfig:
-    """The size of the problem and the parameters that all methods share.
+    """Problem size and parameters that all best-mean methods share.
 
     Raises:
         InvalidParameter: If a value is out of range.
@@ -18,17 +18,17 @@ class BestMeanConfig:
     n_examples: int
     """n, at least 1."""
     batch_size: int = 32
-    """Pairs in a batch, at least 1; the last batches may be shorter."""
+    """Pairs in a batch, at least 1; the last batches can be shorter."""
     budget: int | None = None
-    """Most pairs that may be told, unscored ones included; None for no limit."""
+    """Largest number of pairs to observe, unscored ones included; None for no limit."""
     delta: float | None = None
-    """Stop once the best arm is known with error probability delta, in (0, 1); None to go on."""
+    """Error probability in (0, 1) at which to stop once the best arm is known; None for no such stop."""
     epsilon: float = 0.0
-    """The most by which the mean of the best arm may be below the highest for it to be known, in [0, 1)."""
+    """Tolerance in [0, 1): the arm that is named can be this far below the highest mean."""
     max_unscored: float = 0.5
-    """Share of unscored pairs, in [0, 1], beyond which an arm is dropped."""
+    """Share of unscored pairs, in [0, 1], above which an arm is dropped."""
     intervals: bool = True
-    """Whether decisions have intervals; where only estimates are looked at, False saves half of the time."""
+    """Whether decisions have intervals; False saves half of the time if only estimates are needed."""
 
     def __post_init__(self) -> None:
         for name, value, holds, requirement in (

@@ -1,4 +1,4 @@
-"""A check that a best-mean decision does not contradict itself or the scores it stands on."""
+"""Consistency check of a best-mean decision against itself and the scores."""
 
 from collections.abc import Callable
 
@@ -11,7 +11,7 @@ from winnow.algorithms.errors import ImpossibleState
 from winnow.algorithms.state.arrays import BoolArray, FloatArray
 
 SETTLED: tuple[ArmStatus, ...] = ("best", "top", "tied", "chosen", "not-better")
-"""Statuses that an arm can have only where something is claimed."""
+"""Statuses that an arm can have only if something is claimed."""
 
 
 def check_possible(
@@ -22,20 +22,20 @@ def check_possible(
     *,
     by_intervals: bool = True,
 ) -> None:
-    """Make sure that a decision is possible; it costs O(K).
+    """Raise if a decision contradicts itself or the scores, in O(K).
 
     Args:
         decision: A decision on K arms.
-        least: Shape (K,), means if everything without a score were worth 0.
-        most: Shape (K,), means if everything without a score were worth 1.
+        least: Shape (K,), means if every missing score were 0.
+        most: Shape (K,), means if every missing score were 1.
         fully_scored: Shape (K,), arms whose every example is scored.
-        by_intervals: Whether arms are eliminated by their intervals, and not by tests of their own.
+        by_intervals: Whether arms are eliminated by their intervals rather than by separate tests.
 
     Raises:
         ImpossibleState: If known scores lie outside [0, 1] on average, an interval is empty or reaches beyond
             what the known scores allow, an estimate lies outside its interval, or a status contradicts them.
     """
-    lower, upper = np.fmax(decision.lower, least), np.fmin(decision.upper, most)  # of a NaN, the other
+    lower, upper = np.fmax(decision.lower, least), np.fmin(decision.upper, most)  # if one is NaN, the other
     estimates = decision.estimates
     _refuse(
         (least < -ROUNDING) | (most > 1.0 + ROUNDING) | (least > most + ROUNDING),
@@ -83,7 +83,7 @@ def _check_statuses(
 
 
 def _refuse(is_wrong: BoolArray, difference: Callable[[int], str]) -> None:
-    """Raise for the first arm of which something is wrong."""
+    """Raise `ImpossibleState` for the first arm of the mask, if any."""
     if is_wrong.any():
         arm = int(is_wrong.argmax())
         raise ImpossibleState(arm, difference(arm))

@@ -1,10 +1,9 @@
-"""Groups of examples, and the value of an arm by its means on them: one number that arms are compared by.
+"""Groups of examples, and the value by which arms are compared: from an arm's mean on each group.
 
-Letters: N examples, N_g of them in group g; mu_g an arm's mean over those. The arm's value is either
-sum w_g mu_g, with shares w_g that sum to 1, or the least mu_g. A part is a set of examples that a test is
-about by itself: for a weighted mean all examples are one part, in which an example of group g has the weight
-N w_g / N_g; for the least mean each group is a part, and all weights are 1. Weights of a part sum to its
-total, which is N or N_g.
+Letters: N examples, N_g of them in group g; mu_g an arm's mean over those. The arm's value is either sum w_g
+mu_g, with shares w_g that sum to 1, or the least mu_g. A part is a set of examples that one test covers: for
+a weighted mean all examples are one part, in which an example of group g has the weight N w_g / N_g; for the
+least mean each group is a part, and all weights are 1. Weights of a part sum to its total, which is N or N_g.
 """
 
 from dataclasses import dataclass
@@ -16,19 +15,19 @@ from winnow.algorithms.errors import InvalidParameter
 from winnow.algorithms.state.arrays import FloatArray, IntArray
 
 MOST_RATIO = 1_000_000
-"""The largest ratio of two groups' weights; beyond it a lighter one would be lost in the rounding of sums."""
+"""Largest ratio of two groups' weights; above it, the lighter group would vanish in the rounding of sums."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Groups:
-    """The group of each example, and how much each group counts."""
+    """Assignment of examples to groups, with the groups' weights."""
 
     of_example: IntArray
     """Shape (N,), from 0 to G - 1."""
     sizes: IntArray
-    """Shape (G,), N_g, at least 1 each."""
+    """Shape (G,), N_g, each at least 1."""
     shares: FloatArray | None
-    """Shape (G,), w_g, above 0 and with a sum of 1; None where the least mean counts."""
+    """Shape (G,), w_g, positive with sum 1; None for the least mean."""
     weights: FloatArray
     """Shape (N,), the weight of each example."""
     part_of: IntArray
@@ -38,12 +37,12 @@ class Groups:
 
     @classmethod
     def none(cls, n_examples: int) -> Self:
-        """All examples are one group: the value is the mean."""
+        """Put all examples into one group: the value is the mean."""
         return cls.of(np.zeros(n_examples, dtype=np.int64), np.ones(1))
 
     @classmethod
     def of(cls, of_example: IntArray, weights: FloatArray | None) -> Self:
-        """Groups whose means are weighted by `weights`, or whose least mean counts.
+        """Create groups with means weighted by `weights`, or with the least mean.
 
         Args:
             of_example: Shape (N,), from 0 to G - 1, each of them at least once.
@@ -55,19 +54,19 @@ class Groups:
             each = np.ones(n)
             return cls(of_example, sizes, None, each, of_example, sizes.astype(np.float64))
         _, exponent = np.frexp(weights.max())
-        scaled = np.ldexp(weights, -exponent)  # by a power of two, so that sums are finite and bits the same
+        scaled = np.ldexp(weights, -exponent)  # by a power of two: sums stay finite and bits the same
         shares = scaled / scaled.sum()
         each = (n * shares / sizes)[of_example]
         return cls(of_example, sizes, shares, each, np.zeros_like(of_example), np.array([float(n)]))
 
     @property
     def n_groups(self) -> int:
-        """G."""
+        """Number G of groups."""
         return len(self.sizes)
 
     @property
     def n_parts(self) -> int:
-        """P."""
+        """Number P of parts."""
         return len(self.totals)
 
     @property
@@ -77,26 +76,26 @@ class Groups:
 
     @property
     def are_alike(self) -> bool:
-        """Whether all examples count alike within their part."""
+        """Whether all examples have the same weight within their part."""
         return self.shares is None or self.n_groups == 1
 
     def rows_of(self, arms: IntArray) -> IntArray:
-        """The rows of some arms, those of an arm's P parts together, shape (A P,)."""
+        """Row indices of some arms, the P parts of an arm together, shape (A P,)."""
         parts = np.arange(self.n_parts)
         return np.asarray((arms[:, np.newaxis] * self.n_parts + parts).ravel())
 
     def row_of(self, arms: IntArray, examples: IntArray) -> IntArray:
-        """The rows that pairs are of, shape (B,)."""
+        """Row index of each pair, shape (B,)."""
         return np.asarray(arms * self.n_parts + self.part_of[examples])
 
     def least(self, of_rows: FloatArray) -> FloatArray:
-        """The least of each arm's parts, shape (A,); a single part's own value where there is one part."""
+        """Least value over each arm's parts, shape (A,)."""
         return np.asarray(of_rows.reshape(-1, self.n_parts).min(axis=1))
 
     def value(self, means: FloatArray) -> FloatArray:
-        """The value of each arm by its means of groups, shape (A, G): shape (A,); NaN where no mean is known.
+        """Value of each arm from its group means of shape (A, G): shape (A,); NaN if no mean is known.
 
-        A mean that is not known is taken to be the value of the arm's other means.
+        An unknown mean counts as the value of the arm's other means.
         """
         is_known = ~np.isnan(means)
         known = np.where(is_known, means, 0.0)
@@ -111,10 +110,10 @@ class Groups:
 
 
 def groups_of(groups: IntArray | None, weights: FloatArray | None, n_examples: int) -> Groups:
-    """The groups that a selector is given, checked; one of all examples where it is given none.
+    """Validate groups and weights; one group of all examples if `groups` is None.
 
     Raises:
-        InvalidParameter: If they are not of these examples, or the weights not of these groups.
+        InvalidParameter: If the groups do not match the examples, or the weights do not match the groups.
     """
     if groups is None:
         if weights is not None:
@@ -138,15 +137,15 @@ def groups_of(groups: IntArray | None, weights: FloatArray | None, n_examples: i
 
 
 def draw_weighted(free: IntArray, weights: FloatArray, size: int, rng: np.random.Generator) -> IntArray:
-    """Draw without replacement, each time with probabilities that go as the weights of what is left.
+    """Draw without replacement, each time with probabilities proportional to the remaining weights.
 
     Args:
-        free: The examples that are drawn from.
-        weights: Their weights, above 0.
-        size: At most as many as there are.
+        free: Examples to draw from.
+        weights: Their weights, positive.
+        size: Number of draws, at most the number of examples.
         rng: See `round_rng`.
     """
-    # The first of independent exponential clocks to ring is i with a probability that goes as its rate, and
-    # the others, which forget how long they ran, go on alike.
+    # Of independent exponential clocks, i rings first with a probability proportional to its rate; the others
+    # are memoryless.
     rings = rng.standard_exponential(len(free)) / weights
     return np.asarray(free[np.argsort(rings, kind="stable")[:size]])

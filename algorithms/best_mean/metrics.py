@@ -1,8 +1,8 @@
-"""Metrics of how well a best-mean selector did, given the whole score matrix that it saw only in part.
+"""Quality metrics of a best-mean selector, given the whole score matrix that it saw only in part.
 
 K arms, n examples, R runs, T budgets in increasing order. Scores lie in [0, 1], higher is better; a missing
-score is NaN and left out. The metrics of the top arm all ask how often it is in a set of arms that count as
-right: `best_arms`, `arms_within_gap` or `arms_not_worse`.
+score is NaN and left out. The metrics of the recommended arm all measure how often it is in a set of arms
+that count as right: `best_arms`, `arms_within_gap` or `arms_not_worse`.
 
 Sources: Zhou et al. (2024), "On Speeding Up Language Model Evaluation", Section 4.2 (precision, NDCG) and
 Corollary 1 (hardness); Tolochinsky et al., "Valid Best-Model Identification in LLM Evaluation via Low-Rank
@@ -18,11 +18,11 @@ from winnow.algorithms.errors import InvalidParameter
 from winnow.algorithms.state.arrays import BoolArray, FloatArray
 
 NOBODY = -1
-"""Stands for the recommended arm of a run that recommends none; it is never right."""
+"""Stands for the recommended arm of a run without one; never counts as right."""
 
 
 def true_means(scores: ArrayLike) -> FloatArray:
-    """The mean of every arm over all its scores.
+    """Compute the mean of every arm over its present scores.
 
     Args:
         scores: Shape (K, n), NaN where missing.
@@ -31,7 +31,7 @@ def true_means(scores: ArrayLike) -> FloatArray:
         Shape (K,).
 
     Raises:
-        InvalidParameter: If it is not a matrix, or an arm has no score at all.
+        InvalidParameter: If the scores are not a matrix, or an arm has no score.
     """
     matrix = np.asarray(scores)
     if matrix.ndim != 2:
@@ -45,10 +45,10 @@ def true_means(scores: ArrayLike) -> FloatArray:
 
 
 def true_values(scores: ArrayLike, groups: Groups | None) -> FloatArray:
-    """The value of every arm by its means on groups of examples, shape (K,); without groups its mean.
+    """Compute the value of every arm from its group means, shape (K,); its mean without groups.
 
     Raises:
-        InvalidParameter: As `true_means`.
+        InvalidParameter: Like `true_means`.
     """
     means, matrix = true_means(scores), np.asarray(scores)
     if groups is None:
@@ -64,16 +64,16 @@ def true_values(scores: ArrayLike, groups: Groups | None) -> FloatArray:
 
 
 def best_arms(means: ArrayLike) -> BoolArray:
-    """The mask of the arms with the highest mean, shape (K,); several where they tie exactly."""
+    """Mask of the arms with the highest mean, shape (K,); several if they tie exactly."""
     return arms_within_gap(means, 0.0)
 
 
 def arms_within_gap(means: ArrayLike, gap: float) -> BoolArray:
-    """The mask of the arms with a mean at most `gap` below the highest.
+    """Mask of the arms with a mean at most `gap` below the highest.
 
     Args:
         means: Shape (K,), without NaN.
-        gap: Non-negative, in score units; the paper takes 0.001 and 0.01.
+        gap: Non-negative, in score units; the paper uses 0.001 and 0.01.
 
     Returns:
         Shape (K,).
@@ -91,21 +91,21 @@ def arms_within_gap(means: ArrayLike, gap: float) -> BoolArray:
 
 
 def arms_not_worse(scores: ArrayLike, level: float) -> BoolArray:
-    """The mask of the arms that are not significantly worse than the best one, by McNemar's exact test.
+    """Mask of the arms that are not significantly worse than the best one, by McNemar's exact test.
 
-    An arm is compared with the one of the highest mean (the first of several) on the examples where both
-    have a score and the scores differ. It is worse if it has the lower score on most of these, and if so
-    uneven a division has a two-sided probability of at most `level` under fair coin flips. For scores of 0
-    and 1 this is McNemar's test; for others it is the sign test, of which McNemar's is a case, and speaks of
-    how often one arm beats the other rather than by how much. Each arm is tested at `level` by itself, as
-    in the paper: there is no correction for the number of arms.
+    An arm is compared with the arm of the highest mean (the first of several) on the examples on which both
+    have a score and the scores differ. It is worse if it has the lower score on most of these, and if the
+    two-sided probability of a split at least this uneven under fair coin flips is at most `level`. For scores
+    of 0 and 1 this is McNemar's test; for others it is the sign test, of which McNemar's is a special case;
+    it measures how often one arm beats the other, not by how much. Each arm is tested at `level` by itself,
+    as in the paper: there is no correction for the number of arms.
 
     Args:
         scores: Shape (K, n), NaN where missing.
-        level: In (0, 1); the paper takes 0.01 and 0.1.
+        level: In (0, 1); the paper uses 0.01 and 0.1.
 
     Returns:
-        Shape (K,); the best arm is always among them.
+        Shape (K,); always includes the best arm.
 
     Raises:
         InvalidParameter: If the level is out of range, or an arm has no score.
@@ -118,17 +118,17 @@ def arms_not_worse(scores: ArrayLike, level: float) -> BoolArray:
     matrix = np.asarray(scores)
     wins = (matrix > matrix[best]).sum(axis=1)  # (K,); a comparison with NaN is false
     losses = (matrix < matrix[best]).sum(axis=1)
-    # Twice the lower tail only: an arm with more wins than losses gets at least 1.
+    # Twice the lower tail: an arm with more wins than losses gets at least 1.
     p_values = np.minimum(1.0, 2.0 * bdtr(wins, wins + losses, 0.5))
     not_worse: BoolArray = p_values > level
     return not_worse
 
 
 def hits(recommended: ArrayLike, right: BoolArray) -> BoolArray:
-    """Whether each recommended arm is one of those that count as right.
+    """Test whether each recommended arm is one of those that count as right.
 
     Args:
-        recommended: Arms, any shape; `NOBODY` where a run recommends none.
+        recommended: Arms, any shape; `NOBODY` if a run recommends none.
         right: Shape (K,), from `best_arms`, `arms_within_gap` or `arms_not_worse`.
 
     Returns:
@@ -140,10 +140,10 @@ def hits(recommended: ArrayLike, right: BoolArray) -> BoolArray:
 
 
 def ndcg(estimates: ArrayLike, means: ArrayLike, top: int = 10) -> float:
-    """Normalised discounted cumulative gain of the first arms of a ranking.
+    """Normalised discounted cumulative gain of the first places of a ranking.
 
-    The arm in place p = 1, 2, ... gains mean / log2(p + 1), summed over the first `top` places and divided
-    by what the best ranking gains. Arms of equal estimates share the gains of their places equally, as if
+    The arm in place p = 1, 2, ... gains mean / log2(p + 1), summed over the first `top` places and divided by
+    what the best ranking gains. Arms of equal estimates share the gains of their places equally, as if
     averaged over all orders; arms without an estimate come last, as equals.
 
     Args:
@@ -152,7 +152,7 @@ def ndcg(estimates: ArrayLike, means: ArrayLike, top: int = 10) -> float:
         top: Places that count, at least 1.
 
     Returns:
-        In [0, 1]; 1 where all means are 0, as no ranking is then better than another.
+        In [0, 1]; 1 if all means are 0, because then all rankings are equally good.
 
     Raises:
         InvalidParameter: If `top` is less than 1, a mean is negative or missing, or the shapes differ.
@@ -178,18 +178,18 @@ def ndcg(estimates: ArrayLike, means: ArrayLike, top: int = 10) -> float:
     )
     ends = sizes.cumsum()
     earned = np.concatenate(([0.0], discounts.cumsum()))  # (K + 1,)
-    shared = (earned[ends] - earned[ends - sizes]) / sizes  # discount that each member of a group gets
+    shared = (earned[ends] - earned[ends - sizes]) / sizes  # discount of each member of a group of equals
     return float(truth @ shared[group]) / ideal
 
 
 def hardness(means: ArrayLike) -> float:
-    """The hardness of finding the best arm: H1, the sum of 1 / gap^2 over the arms below the best.
+    """Hardness H1 of finding the best arm: the sum of 1 / gap^2 over the arms below the best.
 
     Args:
         means: Shape (K,), without NaN.
 
     Returns:
-        In score units to the power of -2; 0 where all arms tie. Arms that tie with the best are left out.
+        In score units to the power of -2; 0 if all arms tie. Arms that tie with the best are left out.
 
     Source: Audibert & Bubeck (2010), "Best Arm Identification in Multi-Armed Bandits", Section 2.
     """
@@ -201,8 +201,9 @@ def hardness(means: ArrayLike) -> float:
 def budget_to_reach(budgets: ArrayLike, accuracy: ArrayLike, level: float = 0.95) -> float:
     """The smallest budget at which an accuracy curve reaches a level.
 
-    The first time counts, even if the curve falls below the level again later. Few runs make that early:
-    at a true accuracy of 0.9, the share of 20 runs is 0.95 or more with probability 0.39, of 500 with 3e-5.
+    The first time counts, even if the curve falls below the level again later. With few runs, this is too
+    early: at a true accuracy of 0.9, the share among 20 runs is 0.95 or more with probability 0.39, among 500
+    runs with 3e-5.
 
     Args:
         budgets: Shape (T,), increasing.
@@ -210,7 +211,7 @@ def budget_to_reach(budgets: ArrayLike, accuracy: ArrayLike, level: float = 0.95
         level: In [0, 1].
 
     Returns:
-        One of the budgets; infinity where the curve never reaches the level.
+        One of the budgets; infinity if the curve never reaches the level.
 
     Raises:
         InvalidParameter: If the shapes differ or the budgets do not increase.

@@ -1,6 +1,6 @@
-"""The pairs of the K x n score matrix that were asked and told, and their sums per arm.
+"""Proposed and observed pairs of the K x n score matrix, with their sums per arm.
 
-A round costs O(K + B), plus O(n) for each arm that is drawn from.
+A round costs O(K + B), plus O(n) for each arm whose examples are drawn.
 """
 
 from collections.abc import Iterator
@@ -18,14 +18,14 @@ from winnow.algorithms.state.in_flight import InFlight, first_of, require_untold
 
 
 class ScoreMatrix:
-    """The revealed part of the score matrix.
+    """Revealed part of the score matrix.
 
-    A pair is free until it is asked or told. An arm is dropped for good as soon as `too_many_unscored` says
-    so; it then has no free pairs.
+    A pair is free until it is proposed or observed. An arm is dropped permanently as soon as
+    `too_many_unscored` is true; it then has no free pairs.
 
     Args:
-        config: The problem, whose size the matrix has.
-        groups: Groups of the examples, where means of groups count; None where all examples count alike.
+        config: The problem; gives the size of the matrix.
+        groups: Groups of the examples, for values by group means; None if all examples count alike.
     """
 
     def __init__(self, config: BestMeanConfig, groups: Groups | None = None) -> None:
@@ -35,16 +35,16 @@ class ScoreMatrix:
         self._max_unscored = config.max_unscored
         shape = (config.n_arms, config.n_examples)
         self._told = np.zeros(shape, dtype=np.bool_)  # (K, n)
-        self._taken = np.zeros(shape, dtype=np.bool_)  # (K, n), asked or told
-        self.told = np.zeros(config.n_arms, dtype=np.int64)  # (K,) pairs told, unscored ones included
-        self.scored = np.zeros(config.n_arms, dtype=np.int64)  # (K,) pairs told with a score
+        self._taken = np.zeros(shape, dtype=np.bool_)  # (K, n), proposed or observed
+        self.told = np.zeros(config.n_arms, dtype=np.int64)  # (K,) pairs observed, unscored ones included
+        self.scored = np.zeros(config.n_arms, dtype=np.int64)  # (K,) scored pairs
         self.sums = np.zeros(config.n_arms)  # (K,) sums of the scores
         by_group = (config.n_arms, self.groups.n_groups)
-        self._scored_in = np.zeros(by_group, dtype=np.int64)  # (K, G) pairs of each group with a score
+        self._scored_in = np.zeros(by_group, dtype=np.int64)  # (K, G) scored pairs of each group
         self._sums_in = np.zeros(by_group)  # (K, G) sums of their scores
-        # (K, P) pairs of each part asked or told
+        # (K, P) pairs of each part proposed or observed
         self.asked = np.zeros((config.n_arms, self.groups.n_parts), dtype=np.int64)
-        self.pending = np.zeros(config.n_arms, dtype=np.int64)  # (K,) pairs asked and not told
+        self.pending = np.zeros(config.n_arms, dtype=np.int64)  # (K,) pairs proposed, not yet observed
         self.active = np.ones(config.n_arms, dtype=np.bool_)  # (K,) not dropped
         self.free_of_arm = np.full(config.n_arms, config.n_examples)  # (K,)
         self._in_flight = InFlight()
@@ -62,21 +62,21 @@ class ScoreMatrix:
 
     @property
     def means(self) -> FloatArray:
-        """Mean of each arm's scores, or its value by means of groups, shape (K,); NaN where it has none."""
+        """Mean score of each arm, or its value by group means, shape (K,); NaN without a score."""
         means = np.full(self._sums_in.shape, np.nan)
         np.divide(self._sums_in, self._scored_in, out=means, where=self._scored_in > 0)
         return self.groups.value(means)
 
     @property
     def fully_scored(self) -> BoolArray:
-        """Arms whose every example has a score, shape (K,): their means are known."""
+        """Arms with a score on every example, shape (K,): their means are known."""
         return np.asarray(self.scored == self.n_examples, dtype=np.bool_)
 
     @property
     def possible_means(self) -> tuple[FloatArray, FloatArray]:
-        """The least and the highest mean that the scores allow, shapes (K,) and (K,).
+        """Lowest and highest mean that the scores allow, shapes (K,) and (K,).
 
-        An example without a score, told or not, is worth 0 in the one and 1 in the other.
+        An example without a score, observed or not, counts as 0 in the one and as 1 in the other.
         """
         sizes, value = self.groups.sizes, self.groups.value
         unknown = sizes - self._scored_in
@@ -84,34 +84,34 @@ class ScoreMatrix:
 
     @property
     def in_flight(self) -> Iterator[Batch]:
-        """Batches asked and not told yet, the one asked first in front."""
+        """Pending batches, oldest first."""
         return iter(self._in_flight)
 
     def is_free(self, arms: IntArray, examples: IntArray) -> BoolArray:
-        """Whether pairs may be asked; the arguments are broadcast against each other."""
+        """Whether pairs can be proposed; the arguments are broadcast against each other."""
         return self.active[arms] & ~self._taken[arms, examples]
 
     def open_examples(self, arms: IntArray) -> IntArray:
-        """Examples on which a pair with one of these active arms is free, ascending; it costs O(A n)."""
+        """Examples on which one of these active arms has a free pair, ascending; costs O(A n)."""
         return np.flatnonzero(~self._taken[arms].all(axis=0))
 
     def untold(self, arms: IntArray) -> BoolArray:
-        """The mask of the examples that each of A arms was not told, shape (A, n)."""
+        """Mask of the examples not yet observed for each of A arms, shape (A, n)."""
         return ~self._told[arms]
 
     def draw(self, arm: int, size: int, rng: np.random.Generator, part: int | None = None) -> IntArray:
-        """Draw examples without replacement and in random order from an arm's free ones.
+        """Draw from an arm's free examples without replacement, in random order.
 
-        Each is drawn with a probability that goes as its weight: uniformly, where all count alike.
+        The probability of an example is proportional to its weight: uniform if all count alike.
 
         Args:
             arm: The arm.
             size: Number of examples wanted.
             rng: See `round_rng`.
-            part: The part that the examples are to be of; None for all parts.
+            part: The part to draw from; None for all parts.
 
         Returns:
-            Shape (min(size, F),), F the arm's free ones, of that part.
+            Shape (min(size, F),), F the number of the arm's free examples in that part.
         """
         groups = self.groups
         is_free = ~self._taken[arm] if part is None else ~self._taken[arm] & (groups.part_of == part)
@@ -121,7 +121,7 @@ class ScoreMatrix:
         return rng.choice(free, size=min(size, free.size), replace=False)
 
     def ask(self, arms: ArrayLike, examples: IntArray) -> Batch:
-        """Make a batch of free pairs and remember them as pending; `arms` is one arm or shape (B,)."""
+        """Create a batch of free pairs and mark them as pending; `arms` is one arm or shape (B,)."""
         batch = Batch(np.broadcast_to(np.asarray(arms, dtype=np.int64), examples.shape), examples)
         self._take(batch.arms, batch.examples)
         self.pending += np.bincount(batch.arms, minlength=self.n_arms)
@@ -129,35 +129,35 @@ class ScoreMatrix:
         return batch
 
     def ask_uniformly(self, size: int, rng: np.random.Generator, among: BoolArray | None = None) -> Batch:
-        """Make a batch of at most `size` pairs drawn uniformly from all free ones, grouped by arm.
+        """Draw a batch of at most `size` pairs uniformly from all free ones, grouped by arm.
 
         Args:
             size: Number of pairs wanted.
             rng: See `round_rng`.
-            among: Shape (K,), the arms they may be of; None for all.
+            among: Shape (K,), arms to choose from; None for all.
         """
         free = self.free_of_arm if among is None else np.where(among, self.free_of_arm, 0)
         size = min(size, int(free.sum()))
         if size == 0:
             return EMPTY_BATCH
-        # Uniform pairs in two steps: how many of each row, then which of the row.
+        # Uniform pairs in two steps: the number from each row, then the examples of each row.
         counts = rng.multivariate_hypergeometric(free, size, method="marginals")
         arms = np.flatnonzero(counts)
         examples = [self.draw(int(arm), int(counts[arm]), rng) for arm in arms]
         return self.ask(np.repeat(arms, counts[arms]), np.concatenate(examples))
 
     def tell(self, batch: Batch, outcomes: ArrayLike) -> FloatArray:
-        """Reveal the scores of a batch, asked here or not.
+        """Reveal the scores of a batch, proposed here or not.
 
         Args:
-            batch: B pairs that were never told.
-            outcomes: Shape (B,), scores in [0, 1], NaN where unscored.
+            batch: B pairs not observed before.
+            outcomes: Shape (B,), scores in [0, 1], NaN if unscored.
 
         Returns:
             The outcomes as an array of shape (B,).
 
         Raises:
-            RefusedTell: If the batch or an outcome cannot be right; nothing was changed.
+            RefusedTell: If the batch or an outcome is invalid; the matrix is then unchanged.
         """
         arms, examples = batch.arms, batch.examples
         scores = self._checked(batch, outcomes)
@@ -190,7 +190,7 @@ class ScoreMatrix:
             self.free_of_arm[arm] = 0
 
     def _checked(self, batch: Batch, outcomes: ArrayLike) -> FloatArray:
-        """The outcomes as floats, if nothing speaks against them."""
+        """Validate a batch; return its outcomes as floats."""
         arms, examples = batch.arms, batch.examples
         if arms.ndim != 1:
             raise MalformedBatch("arms", "of shape (B,)", f"shape {arms.shape}")
@@ -206,14 +206,14 @@ class ScoreMatrix:
 
 
 def highest(bounds: FloatArray, free: IntArray, pending: IntArray, rng: np.random.Generator) -> int:
-    """The arm with free pairs whose bound is highest; there has to be one.
+    """Choose the arm with free pairs whose bound is highest; at least one arm must have a free pair.
 
     Ties go to the arms with the fewest pending pairs, and among those are broken uniformly at random.
 
     Args:
         bounds: Shape (K,).
-        free: Shape (K,), free pairs of each.
-        pending: Shape (K,), pending pairs of each.
+        free: Shape (K,), number of free pairs.
+        pending: Shape (K,), number of pending pairs.
         rng: See `round_rng`.
     """
     arms = np.flatnonzero(free)

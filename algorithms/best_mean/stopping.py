@@ -1,4 +1,4 @@
-"""The rule by which a best-mean selector stops, its decision, and which arms and how much it may ask."""
+"""Stopping rule and decision of best-mean selectors, and the arms and pairs they can still propose."""
 
 from typing import Literal
 
@@ -15,25 +15,26 @@ from winnow.algorithms.protocols import Batch
 from winnow.algorithms.state.arrays import BoolArray, FloatArray
 
 Variant = Literal["mended", "paper"]
-"""The way in which a selector asks and stops:
+"""How a selector proposes and stops:
 
-* mended: by single ends without a needless union, arms that these rule out are asked no more, and a round
-  holds several small pulls. docs/how-the-intervals-stop.md has the proof.
-* paper: as published, one pull a round, and stops by the intervals that are shown, all of which hold at once.
+* mended: stops by single ends without a needless union bound; arms that these rule out are not proposed
+  again; and a round holds several small pulls. docs/how-the-intervals-stop.md has the proof.
+* paper: as published, with one pull a round; stops by the reported intervals, which hold simultaneously.
 """
 
-INTERVAL_DELTA = 0.05  # for the intervals of a campaign that does not stop by them
+INTERVAL_DELTA = 0.05  # for the intervals of a campaign without delta
 
 
 def interval_alpha(config: BestMeanConfig) -> float:
-    """The error probability of a campaign's intervals."""
+    """Error probability of a campaign's intervals: `delta`, or 0.05 without one."""
     return INTERVAL_DELTA if config.delta is None else config.delta
 
 
 def single_levels(config: BestMeanConfig, variant: Variant) -> EndLevels | None:
-    """The levels of the ends that a campaign stops by; None where those are the intervals' own.
+    """Levels of the ends used for stopping; None to stop by the ends of the intervals.
 
-    A wrong answer takes the lower end of one of K - 1 wrong arms or the upper end of the one best arm.
+    A wrong answer requires that the lower end of one of K - 1 wrong arms fails, or the upper end of the one
+    best arm.
     """
     if variant == "paper":
         return None
@@ -42,7 +43,7 @@ def single_levels(config: BestMeanConfig, variant: Variant) -> EndLevels | None:
 
 
 def intervals_of(config: BestMeanConfig, single: EndLevels | None = None) -> FinitePopulationIntervals | None:
-    """Intervals of all arms and single ends at these levels, told nothing; None where none are wanted."""
+    """Create intervals of all arms, with single ends at these levels; None if the config wants none."""
     if not config.intervals:
         return None
     alpha = interval_alpha(config)
@@ -50,7 +51,7 @@ def intervals_of(config: BestMeanConfig, single: EndLevels | None = None) -> Fin
 
 
 def standing_of(matrix: ScoreMatrix, lower: FloatArray, upper: FloatArray, epsilon: float) -> Standing:
-    """The standing of the arms of a score matrix by bounds of their means, shape (K,) each."""
+    """Status of the arms of a score matrix by bounds of their means, shape (K,) each."""
     return Standing.of(
         lower,
         upper,
@@ -62,35 +63,35 @@ def standing_of(matrix: ScoreMatrix, lower: FloatArray, upper: FloatArray, epsil
 
 
 class Stopping:
-    """The stopping rule over a score matrix, and the decision that follows.
+    """Stopping rule over a score matrix, with the decision that follows.
 
     With `delta` it stops as soon as an arm is good enough: its lower end reaches every other upper end less
-    `epsilon`, of the arms that were not dropped. Ends are those of the intervals, or those of the known
-    scores alone, an example without a score counting 0 below and 1 above. Only the latter can make a claim
-    exact, so one unscored example that could change the answer is enough for it not to be.
+    `epsilon`, among the arms that were not dropped. The ends are those of the intervals, or those of the
+    known scores alone, with a missing score counted as 0 below and 1 above. Only the latter can make a claim
+    exact, so one unscored example that could change the answer prevents an exact claim.
 
-    What is claimed is that no arm, of those that were not dropped, has a mean more than `epsilon` above that
-    of the best one, and what the statuses say:
+    The claim is that no arm, among those not dropped, has a mean more than `epsilon` above that of the best
+    one, and that the statuses hold:
 
-    * exact: it follows from the known scores, whatever is not known. The statuses then follow from them too.
-    * proven: it follows from the ends, but for the probability that the claim names. alpha stands for
+    * exact: the claim follows from the known scores, for any values of the others; so do the statuses.
+    * proven: the claim follows from the ends, except with the probability that the claim states. Let alpha be
       `delta`, or 0.05 without one.
 
-    Mended, the ends are single ones: upper ends at alpha / 2 each, as only that of the one best arm matters,
-    and lower ends at alpha / (2 (K - 1)). With m arms dropped, which arm is the best of the rest is up to the
-    data, and one of m + 1 upper ends matters: the claim names (1 + m / 2) alpha, and nothing is proven where
-    that is 1 or more. The intervals that are shown are others: they hold all at once, and decide nothing.
+    For "mended", the ends are single ones: upper ends at alpha / 2 each, because only that of the one best
+    arm matters, and lower ends at alpha / (2 (K - 1)). With m arms dropped, the best of the rest depends on
+    the data, and one of m + 1 upper ends matters: the claim states (1 + m / 2) alpha, and nothing is proven
+    if that is 1 or more. The reported intervals are others: they hold simultaneously, and no decision uses
+    them.
 
-    As published, the ends are those of the intervals that are shown, and alpha is what the claim names,
-    whoever is dropped: on the event that all of them hold, with i the arm named and j any other that is left,
-    mean_i >= lower_i >= upper_j - epsilon >= mean_j - epsilon.
+    For "paper", the ends are those of the reported intervals, and the claim states alpha, whichever arms are
+    dropped: if all intervals hold, with i the arm named and j any other remaining arm, mean_i >= lower_i >=
+    upper_j - epsilon >= mean_j - epsilon.
 
     docs/how-the-intervals-stop.md has both proofs. Dropped arms are neither named nor compared with, and the
-    claim says nothing of them.
+    claim does not cover them.
 
-    Which arm is named is free among those that are good enough, so it may be the highest ranked one by
-    whatever ranking, a biased one too: no claim rests on a ranking. Means that differ by less than 1e-9 count
-    as equal.
+    Any arm that is good enough can be named, so the highest ranked one by any ranking, even a biased one, is
+    valid: no claim depends on a ranking. Means that differ by less than 1e-9 count as equal.
     """
 
     def __init__(
@@ -107,29 +108,32 @@ class Stopping:
         self._intervals = intervals_of(config, single) if intervals is None else intervals
 
     def tell(self, batch: Batch, scores: FloatArray, is_draw: BoolArray | None = None) -> None:
-        """Follow the matrix, which has accepted these scores.
+        """Update the intervals with scores that the matrix has accepted.
 
         Args:
             batch: The pairs, B of them.
-            scores: Shape (B,), in [0, 1], NaN where unscored.
-            is_draw: Shape (B,), which examples were drawn uniformly from their arm's untold ones and not
-                chosen; None when all were.
+            scores: Shape (B,), in [0, 1], NaN if unscored.
+            is_draw: Shape (B,), which examples were drawn uniformly from the unobserved ones of their arm
+                rather than chosen; None if all were.
         """
         if self._intervals is not None:
             self._intervals.update(batch.arms, scores, is_draw)
 
     @property
     def in_question(self) -> BoolArray:
-        """Arms that may still be asked, shape (K,): not dropped, and mended with `delta`, not eliminated."""
+        """Arms that can still be proposed, shape (K,).
+
+        These are the arms not dropped and, for "mended" with `delta`, not eliminated.
+        """
         active = self._matrix.active
         return active & ~self._by_ends().eliminated if self._is_followed else active
 
     @property
     def worth_asking(self) -> BoolArray:
-        """Arms to ask next, shape (K,): those in question that keep it from stopping.
+        """Arms to propose next, shape (K,): the candidates that prevent stopping.
 
-        That is the arm with the highest lower end, and those whose upper ends it does not reach, as long as
-        any of these has free pairs.
+        These are the arm with the highest lower end and the arms whose upper ends it does not reach, if any
+        of them has free pairs; otherwise all arms in question.
         """
         in_question = self.in_question
         if not self._is_followed:
@@ -142,11 +146,11 @@ class Stopping:
 
     @property
     def _is_followed(self) -> bool:
-        """Whether the stopping rule decides which arms are asked."""
+        """Whether the stopping rule decides which arms are proposed."""
         return self._is_mended and self._config.delta is not None
 
     def room(self, wanted: int) -> int:
-        """The number of the pairs wanted that may be asked; 0 when stopped."""
+        """Number of the wanted pairs that can be proposed; 0 when stopped."""
         if self._reason() != "running":
             return 0
         if self._config.budget is None:
@@ -155,13 +159,13 @@ class Stopping:
         return min(wanted, max(0, self._config.budget - spent))
 
     def decision(self, ranking: FloatArray | None = None) -> Decision:
-        """The decision; the arm recommended is the highest ranked one that `Standing.best` allows.
+        """The decision; recommends the highest ranked arm that `Standing.best` allows.
 
         Args:
-            ranking: Shape (K,), what arms are ranked by, NaN where unknown; None for the estimates.
+            ranking: Shape (K,), values to rank the arms by, NaN if unknown; None for the estimates.
 
         Raises:
-            ImpossibleState: If what is believed contradicts itself.
+            ImpossibleState: If the decision contradicts itself or the scores.
         """
         reason, intervals, matrix = self._reason(), self._intervals, self._matrix
         certain = self._by_scores()
@@ -202,7 +206,7 @@ class Stopping:
 
     @property
     def _stated(self) -> float:
-        """The probability that what the ends say is wrong, at most; it may be above 1."""
+        """Upper bound of the probability that a conclusion from the ends is wrong; can exceed 1."""
         n_dropped = int(np.count_nonzero(~self._matrix.active)) if self._is_mended else 0
         return (1.0 + n_dropped / 2.0) * interval_alpha(self._config)
 
@@ -217,7 +221,7 @@ class Stopping:
 
     @property
     def _ends(self) -> tuple[FloatArray, FloatArray]:
-        """The lower and the upper ends to stop by, shapes (K,) and (K,)."""
+        """Lower and upper ends used for stopping, shapes (K,) and (K,)."""
         if self._intervals is None or self._stated >= 1.0:
             return self._matrix.possible_means
         return self._intervals.single_lower, self._intervals.single_upper

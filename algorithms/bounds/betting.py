@@ -1,13 +1,13 @@
-"""Bets that a bounded mean lies below a level, and the capital that they make: three rules.
+"""Three betting rules against a bounded mean being at least a level, and their capital.
 
 Letters as in Park et al.: q_i the i-th observation, in [., M], M its largest value; alpha the level; lambda_i
 the bet on q_i, a function of q_1..q_{i-1} only; E_n = prod_{i <= n} (1 - lambda_i (q_i - alpha)) the capital.
-With lambda_i in [0, 1 / (M - alpha)) the capital stays positive, and if every q_i has a mean of at least
-alpha given the past, it is a supermartingale that starts at 1: by Ville's inequality it ever reaches 1 /
-delta with probability at most delta. Capital is kept as its logarithm.
+With lambda_i in [0, 1 / (M - alpha)) the capital stays positive. If every q_i has a mean of at least alpha
+given the past, it is a supermartingale that starts at 1: by Ville's inequality it ever reaches 1 / delta with
+probability at most delta. Capital is stored as its logarithm.
 
-R rows are bet on at once, each on S observations per step; B steps at once. The average of the S capitals of
-a row is what is used of them; it is a supermartingale like them, whatever the bets share.
+R rows are processed at once, each with S observations per step, and B steps at once. Only the average of a
+row's S capitals is used; it is a supermartingale like them, even if the bets depend on one another.
 """
 
 import math
@@ -21,24 +21,23 @@ from winnow.algorithms.state.arrays import FloatArray, IntArray
 Rows = IntArray | slice
 
 PORTFOLIO_ERROR = 1e-6
-"""Most that a portfolio's capital is off, as a share of it, with as many nodes as `nodes_for` says."""
-MOST_STAKED = 0.75  # c: the share of the capital that one observation may cost with the WSR rule
+"""Largest relative error of a portfolio's capital with the number of nodes that `nodes_for` returns."""
+MOST_STAKED = 0.75  # c: largest share of the capital that one observation can cost with the WSR rule
 MOST_STAKED_STAR = 0.9  # the same with the STaR rule
-BLOCK = 16  # steps between two logarithms: as many factors, none below 1e-6, cannot underflow
-WORKING_SET = 2**18  # numbers in a block of steps and rows: more of them would leave the cache
+BLOCK = 16  # steps between two logarithms: 16 factors, none below 1e-6, cannot underflow
+WORKING_SET = 2**18  # numbers in a block of steps and rows; a larger block would exceed the cache
 
 
 class WealthProcess(Protocol):
-    """The capital of a betting rule, in R rows of S strategies."""
+    """Capital of a betting rule, in R rows of S strategies."""
 
     def bet(self, rows: Rows, observations: FloatArray, bets: FloatArray | None = None) -> FloatArray:
         """Bet on the next observations of some rows, in their order.
 
         Args:
-            rows: The R' rows that are bet on, none twice.
+            rows: The R' rows to bet on, none twice.
             observations: Shape (R', B, S).
-            bets: Shape (R', B, S), to be filled with the bets lambda that are made; None where nobody wants
-                them.
+            bets: Shape (R', B, S), receives the bets lambda; None if they are not needed.
 
         Returns:
             Shape (R', B, S), the logarithm of the capital after each step.
@@ -47,20 +46,20 @@ class WealthProcess(Protocol):
 
 
 def log_average(logs: FloatArray) -> FloatArray:
-    """The logarithm of the average over the last axis of numbers given by their logarithms."""
+    """Logarithm of the average over the last axis of numbers given by their logarithms."""
     highest = logs.max(axis=-1, keepdims=True)
     average: FloatArray = np.log(np.exp(logs - highest).mean(axis=-1)) + highest[..., 0]
     return average
 
 
 def nodes_for(horizon: int) -> int:
-    """J, the nodes of a universal portfolio that is as good as an exact one for n = `horizon` observations.
+    """Number of nodes J of a universal portfolio that is as good as an exact one for n = `horizon`.
 
-    With x = (q - alpha) / (M - alpha) <= 1 and b = lambda (M - alpha), a factor 1 - b x is (1 - b) + (1 - x)
-    b, so E_n is a sum of terms b^m (1 - b)^(n - m), none of them negative: the average over nodes is off by
-    no larger share than for the worst of these. That one has m near n / 2, is sin(angle)^n, and is off by 2
-    exp(-2 J^2 / n), the share of the frequencies that J nodes take for constants. From J > n / 2 on there are
-    none.
+    Let x = (q - alpha) / (M - alpha) <= 1 and b = lambda (M - alpha). A factor 1 - b x is (1 - b) + (1 - x)
+    b, so E_n is a sum of terms b^m (1 - b)^(n - m), none of them negative. The relative error of the average
+    over nodes is at most that of the worst of these terms. That one has m near n / 2 and is sin(angle)^n; its
+    error is 2 exp(-2 J^2 / n), the share of the frequencies that J nodes take for constants. From J > n / 2
+    on there are none.
 
     Args:
         horizon: n, at least 1.
@@ -70,13 +69,13 @@ def nodes_for(horizon: int) -> int:
 
 
 class UniversalPortfolio:
-    """The capital of the bets of a universal portfolio with the prior Beta(1/2, 1/2) on lambda (M - alpha).
+    """Capital of a universal portfolio with the prior Beta(1/2, 1/2) on lambda (M - alpha).
 
-    A bet is the mean of lambda under the prior times the capital that betting lambda all the time has made.
-    So the capital is the average of those capitals over the prior, and the bets need not be computed. As the
-    prior is the weight of Gauss-Chebyshev quadrature, it is the plain average over J nodes: how good, says
-    `nodes_for`. Whatever the number of observations, the nodes are themselves a prior, so that the capital
-    is that of an exact portfolio which bets on J values of lambda, and as valid.
+    A bet is the mean of lambda, weighted by the prior times the capital that a constant bet of lambda would
+    have made. So the capital is the average of those capitals over the prior, and the bets need not be
+    computed. The prior is the weight of Gauss-Chebyshev quadrature, so this is the plain average over J
+    nodes; `nodes_for` gives the accuracy. For any number of observations, the nodes are themselves a prior:
+    the capital is that of an exact portfolio over J values of lambda, and equally valid.
 
     Args:
         n_rows: R.
@@ -96,7 +95,7 @@ class UniversalPortfolio:
         self._logs = np.zeros((n_rows, most.size, nodes))  # (R, S, J)
 
     def bet(self, rows: Rows, observations: FloatArray, bets: FloatArray | None = None) -> FloatArray:
-        """Bet on the next observations of some rows; see `WealthProcess.bet`."""
+        """Implement `WealthProcess.bet`."""
         stakes = (observations - self._alpha) / self._widths  # (R', B, S), at most 1
         path = np.empty_like(stakes)
         indices = np.arange(len(self._logs))[rows]
@@ -108,7 +107,7 @@ class UniversalPortfolio:
         return path
 
     def _bet_together(self, rows: IntArray, stakes: FloatArray, bets: FloatArray | None) -> FloatArray:
-        """The logarithm of the capital of rows that fit in the cache; stakes, bets, result of (B, R', S)."""
+        """Log capital of rows that fit in the cache; stakes, bets and result have shape (B, R', S)."""
         logs = self._logs[rows]  # (R', S, J)
         path = np.empty_like(stakes)
         room = np.empty((min(BLOCK, len(stakes)), *logs.shape))
@@ -129,7 +128,7 @@ class UniversalPortfolio:
         return path
 
     def _bets(self, shares: FloatArray, gains: FloatArray) -> FloatArray:
-        """The means of lambda by the capitals before each step of a block, shape (b, R', S)."""
+        """Means of lambda weighted by the capitals before each step of a block, shape (b, R', S)."""
         before = np.concatenate([np.ones_like(gains[:1]), gains[:-1]])  # (b, R', S, J)
         staked = np.einsum("rsj,brsj->brs", shares * self._nodes, before)
         bets: FloatArray = staked / np.einsum("rsj,brsj->brs", shares, before) / self._widths
@@ -137,7 +136,7 @@ class UniversalPortfolio:
 
 
 class RunningVariances:
-    """v_{i-1}, the variance of the observations before i, with 1/4 in place of one more.
+    """Running variances v_{i-1} of the observations before i, with 1/4 as one more observation.
 
     Args:
         n_rows: R.
@@ -153,7 +152,7 @@ class RunningVariances:
         self._squares = np.zeros((n_rows, n_columns))  # (R, S) squared deviations from the running means
 
     def before(self, rows: Rows, observations: FloatArray) -> FloatArray:
-        """Absorb observations, and say the variance before each of them; (R', B, S) both."""
+        """Absorb observations and return the variance before each of them; shape (R', B, S) both."""
         told = self.counts[rows][:, np.newaxis] + np.arange(observations.shape[1])  # (R', B) i - 1
         told = told[:, :, np.newaxis]
         means = (0.5 + self._sums[rows][:, np.newaxis] + observations.cumsum(axis=1)) / (told + 2)
@@ -167,10 +166,10 @@ class RunningVariances:
 
 
 class WsrWealth:
-    """The capital of the bets of Waudby-Smith and Ramdas, best for a number of observations that is known.
+    """Capital of the bets of Waudby-Smith and Ramdas, best for a known number of observations.
 
     lambda_i = min(c / (M - alpha), sqrt(2 log(1 / level) / (n v_{i-1}))), c = 3/4, v by `RunningVariances`.
-    The bets are valid at any time, and gain most near n.
+    The bets are valid at any time and gain most near n observations.
 
     Args:
         n_rows: R.
@@ -191,7 +190,7 @@ class WsrWealth:
         self._logs = np.zeros((n_rows, most.size))  # (R, S)
 
     def bet(self, rows: Rows, observations: FloatArray, bets: FloatArray | None = None) -> FloatArray:
-        """Bet on the next observations of some rows; see `WealthProcess.bet`."""
+        """Implement `WealthProcess.bet`."""
         variances = self._variances.before(rows, observations)
         made = np.minimum(self._caps, np.sqrt(self._scale / variances))
         if bets is not None:
@@ -203,16 +202,16 @@ class WsrWealth:
 
 
 class StarWealth:
-    """The capital of bets of what is still needed over what is left ("STaR").
+    """Capital of bets sized by the evidence still needed per remaining observation ("STaR").
 
     lambda_i = min(c / (M - alpha), sqrt(2 max(0, log(1 / level) - log E_{i-1}) / ((n - i + 1) v_{i-1}))) with
-    c = 9/10, E the average of the row's S capitals, n the number of observations that there will be, and v by
-    `RunningVariances`. The first bet is that of `WsrWealth` but for c; then a row that is ahead of its
-    schedule bets less than there, one that is behind more, and one whose E has reached 1 / level nothing. As
-    E and v are those before observation i, the bets are predictable, which is all that validity takes: the S
-    capitals of a row share E, and each is a supermartingale given what was observed of all.
+    c = 9/10, E the average of the row's S capitals, n the final number of observations, and v by
+    `RunningVariances`. The first bet is that of `WsrWealth` except for c. Then a row ahead of its schedule
+    bets less than `WsrWealth`, a row behind it bets more, and a row whose E has reached 1 / level bets
+    nothing. E and v are those before observation i, so the bets are predictable, which is all that validity
+    requires: the S capitals of a row share E, and each is a supermartingale given all past observations.
 
-    Beyond n observations each is bet on as if it were the last one.
+    After n observations, each further one is bet on as if it were the last.
 
     Args:
         n_rows: R.
@@ -222,7 +221,7 @@ class StarWealth:
         horizon: n, at least 1.
 
     Source: Voráček & Orabona (2025), "STaR-Bets: Sequential Target-Recalculating Bets for Tighter Confidence
-    Intervals", arXiv:2505.22422, whose idea it is; the cap and v are chosen here.
+    Intervals", arXiv:2505.22422, for the idea; the cap and v are chosen here.
     """
 
     def __init__(self, n_rows: int, most: FloatArray, alpha: float, level: float, horizon: int) -> None:
@@ -234,7 +233,7 @@ class StarWealth:
         self._logs = np.zeros((n_rows, most.size))  # (R, S)
 
     def bet(self, rows: Rows, observations: FloatArray, bets: FloatArray | None = None) -> FloatArray:
-        """Bet on the next observations of some rows; see `WealthProcess.bet`."""
+        """Implement `WealthProcess.bet`."""
         left = self._horizon - self._variances.counts[rows]  # (R',) n - i + 1 at the first step
         variances = self._variances.before(rows, observations)
         excess = observations - self._alpha

@@ -1,4 +1,4 @@
-"""Exact methods for counts of successes: an interval for a probability, and a sign test of two candidates."""
+"""Exact methods for counts of successes: a confidence interval and a sign test."""
 
 import math
 
@@ -9,18 +9,18 @@ from winnow.algorithms.errors import InvalidParameter
 
 
 def proportion_interval(count: int, trials: int, alpha: float) -> tuple[float, float]:
-    """Ends that hold together with probability at least 1 - alpha, half of it for either end.
+    """Clopper-Pearson interval for a probability, at confidence 1 - alpha, alpha / 2 for each end.
 
     Source: Clopper & Pearson (1934), "The use of confidence or fiducial limits illustrated in the case of the
     binomial", Biometrika 26(4).
 
     Args:
         count: Number of successes, in 0..trials.
-        trials: Number of trials, which are independent and have one probability.
+        trials: Number of trials, independent and with the same probability.
         alpha: In (0, 1).
 
     Raises:
-        InvalidParameter: If a count is not in its range, or alpha is not.
+        InvalidParameter: If the count or alpha is out of range.
     """
     if not 0 <= count <= trials:
         raise InvalidParameter("count", count, f"in [0, {trials}]")
@@ -32,11 +32,12 @@ def proportion_interval(count: int, trials: int, alpha: float) -> tuple[float, f
 
 
 def difference_for_new_examples(n_examples: int, level: float, disagreement: float) -> float | None:
-    """The smallest difference of two means of 0 and 1 scores that a sign test takes for more than chance.
+    """Smallest difference of two means of 0/1 scores that an exact sign test finds significant.
 
-    It is exact: on n examples, of which two candidates disagree on a given share, the two-sided binomial
-    probability of a split as uneven by chance is at most `level` from this difference on. It speaks of new
-    examples if those scored are a random sample of them, and of two candidates that were fixed beforehand.
+    On n examples, of which two candidates disagree on a given share, the two-sided binomial probability of a
+    split at least this uneven by chance is at most `level` from this difference on. The result generalises to
+    new examples if the scored ones are a random sample of them, and is valid for two candidates that were
+    fixed beforehand.
 
     Args:
         n_examples: n.
@@ -44,7 +45,7 @@ def difference_for_new_examples(n_examples: int, level: float, disagreement: flo
         disagreement: Share of the examples on which exactly one of the two is right, in [0, 1].
 
     Returns:
-        None where no split of so few examples is uneven enough.
+        None if no split of the examples is uneven enough.
     """
     count = round(disagreement * n_examples)
     for wins in range(math.ceil(count / 2), count + 1):

@@ -1,16 +1,17 @@
 """Time-uniform confidence intervals for the means of finite populations sampled without replacement.
 
-Letters as in Waudby-Smith & Ramdas: N examples per arm, t of them told so far, x_t the score told t-th,
-S_t = x_1 + ... + x_t, m a candidate for the arm's mean; K arms, G grid points, J bet sizes, B scores at once.
+Letters as in Waudby-Smith & Ramdas: N examples per arm, t of them observed so far, x_t the t-th observed
+score, S_t = x_1 + ... + x_t, m a candidate for the arm's mean; K arms, G grid points, J bet sizes, B scores
+at once.
 
-If the mean is m, the examples not told before the t-th have mean mu_t(m) = (N m - S_{t-1}) / (N - t + 1). So
-the capital prod_{s <= t} (1 + lambda_s (x_s - mu_s(m))) is a non-negative martingale that starts at 1
+If the mean is m, the examples not observed before the t-th have mean mu_t(m) = (N m - S_{t-1}) / (N - t + 1).
+So the capital prod_{s <= t} (1 + lambda_s (x_s - mu_s(m))) is a non-negative martingale that starts at 1
 whenever lambda_s depends on the past only and lies in [0, 1 / mu_s(m)]; by Ville's inequality it ever reaches
-1 / alpha with probability at most alpha. A mean under which it does is refuted as too low.
+1 / alpha with probability at most alpha. A mean m for which it does is refuted as too low.
 
-That needs x_t to be a uniform draw from what was untold. A score that was chosen in any other way, by the
-scores before it or by predictions, is a bet of 0: it only becomes known, which moves t and S. The draws after
-it are uniform on what it left, and mu_t(m) is the mean of that.
+This requires x_t to be a uniform draw from the unobserved examples. For an example chosen in any other way,
+by earlier scores or by predictions, the bet is 0: its score only changes t and S. Later draws are uniform on
+the remaining examples, whose mean is mu_t(m).
 
 Sources: Waudby-Smith & Ramdas (2020), "Confidence sequences for sampling without replacement", NeurIPS;
 Waudby-Smith & Ramdas (2024), "Estimating means of bounded random variables by betting", JRSS B 86(1).
@@ -27,67 +28,67 @@ from winnow.algorithms.errors import InvalidParameter
 from winnow.algorithms.state.arrays import BoolArray, FloatArray, IntArray
 
 GRID_POINTS = 1025
-MOST_AT_ONCE = 16  # arms whose bets are worked out together; more of them would not stay in a cache
+MOST_AT_ONCE = 16  # arms whose bets are computed together; more would not stay in the cache
 
 
 @dataclass(frozen=True, slots=True)
 class EndLevels:
-    """The probability with which a single end may ever fail to hold, for each kind of end, in (0, 1)."""
+    """Error probabilities at which a single lower or upper end can ever fail, in (0, 1)."""
 
     lower: float
     upper: float
 
 
 class Bets(Protocol):
-    """The interface of a capital that intervals use."""
+    """Interface of the betting capital that intervals use."""
 
     def bet(
         self, arms: IntArray, scores: FloatArray, window: slice, is_draw: BoolArray | None = None
     ) -> None:
-        """Absorb as many scores of each of A arms, and bet on the draws at the grid points of a window.
+        """Absorb the same number of scores for each of A arms, and bet on the draws at some grid points.
 
         Args:
             arms: Shape (A,), different ones.
             scores: Shape (A, B).
-            window: Slice of the grid points that are bet at.
-            is_draw: Shape (B,), of all arms alike; None when all are.
+            window: Slice of the grid points to bet at.
+            is_draw: Shape (B,), which scores are draws, the same for all arms; None if all are.
         """
         ...
 
     def capital(self, arms: IntArray, window: slice) -> FloatArray:
-        """The capital of A arms at the grid points of a window, shape (A, G)."""
+        """Capital of A arms at the grid points of a window, shape (A, G)."""
         ...
 
 
 class FinitePopulationIntervals:
-    """Intervals that hold for all arms, at all times, with probability at least 1 - alpha.
+    """Intervals that hold for all arms and at all times with probability at least 1 - alpha.
 
-    P(lower_i <= mean_i <= upper_i for every arm i after every update) >= 1 - alpha: at every round at once,
-    hence at any stopping time, whatever the scores in [0, 1]. It is assumed that every example that counts as
-    a draw is drawn uniformly from those of its arm not told before; that scores come in the order of the
-    draws, or, if all are draws, in an order chosen without looking at them; and that no score depends on
-    when it is asked for. Which arm is drawn from next, and which examples are chosen instead of drawn, may
-    depend on all that was told.
+    P(lower_i <= mean_i <= upper_i for every arm i after every update) >= 1 - alpha: simultaneously over all
+    rounds, so at any stopping time, for any scores in [0, 1]. This assumes that every example that counts as
+    a draw is drawn uniformly from the unobserved ones of its arm; that scores arrive in the order of the
+    draws, or, if all are draws, in an order chosen without looking at them; and that no score depends on when
+    it is requested. The next arm, and the examples that are chosen instead of drawn, can depend on all past
+    observations.
 
-    Every arm has alpha / K, half of it for either end (union bounds). An unscored pair may be worth anything
-    in [0, 1]: the lower end counts it as 0 and the upper end as 1, so that the interval holds for every
-    completion, and has width 0 only once every example of the arm is scored.
+    Every arm has alpha / K, half of it for each end (union bounds). An unscored pair can have any value in
+    [0, 1]: the lower end counts it as 0 and the upper end as 1. So the interval holds for every completion,
+    and has width 0 only once every example of the arm is scored.
 
-    The estimates are made of what the intervals are made of: the sum of the scores, and for each example not
-    told the mean of what was bet on, divided by the number of examples but for the unscored ones, and clipped
-    into the intervals. Where all scores are draws that is their plain mean. Where some were chosen, draws and
-    not the chosen scores speak for what is left, as well as it is still like what they were drawn from.
-    Unscored pairs are left out, as if they were missing at random: the intervals do not rely on that.
+    The estimates use the same quantities as the intervals: the sum of the scores, plus the mean of the values
+    that were bet on for each unobserved example, divided by the number of examples without the unscored ones,
+    and clipped to the intervals. If all scores are draws, this is their plain mean. If some were chosen, only
+    the draws represent the remaining examples, as far as these still resemble the population that they were
+    drawn from. Unscored pairs are left out as if missing at random; the intervals do not rely on this.
 
-    Single ends are read off the same capital beside those: each holds at all times with the probability that
-    its level leaves, and no two of them together with more than a union bound gives.
+    Single ends come from the same capital: each holds at all times with probability 1 minus its level, and
+    several of them together only by a union bound.
 
     Args:
         n_arms: K.
         n_examples: N.
         alpha: In (0, 1).
-        single: The levels of the single ends, at which bets are then the best ones; None for ends that are
-            those of the intervals.
+        single: Levels of the single ends, for which the bets are then optimised; None to use the ends of the
+            intervals.
     """
 
     def __init__(
@@ -96,7 +97,7 @@ class FinitePopulationIntervals:
         if not 0.0 < alpha < 1.0:
             raise InvalidParameter("alpha", alpha, "in (0, 1)")
         self._n_examples = n_examples
-        # Equidistant in arcsin(sqrt(m)): cells are narrow where scores of that mean vary little.
+        # Equidistant in arcsin(sqrt(m)): cells are narrow at means with small variance of the scores.
         self._grid = (1.0 - np.cos(np.linspace(0.0, np.pi, GRID_POINTS))) / 2.0  # (G,)
         level = alpha / (2.0 * n_arms)
         self._simultaneous = _Ends(EndLevels(level, level), n_arms)
@@ -108,25 +109,25 @@ class FinitePopulationIntervals:
         )
         self._too_low: Bets = low
         self._too_high: Bets = high
-        self._shared = (low, high)  # in which arms that were told the same take over one another's state
+        self._shared = (low, high)  # in which arms with equal observations copy one another's state
         self._told = np.zeros(n_arms, dtype=np.int64)  # (K,)
         self._low_sums = np.zeros(n_arms)  # (K,) sums of the scores, unscored as 0
         self._high_sums = np.zeros(n_arms)  # (K,) sums of the scores, unscored as 1
         self._scored = np.zeros(n_arms, dtype=np.int64)  # (K,)
-        self._draws = np.zeros(n_arms, dtype=np.int64)  # (K,) scored ones
-        self._draw_sums = np.zeros(n_arms)  # (K,) of their scores, less the controls
-        # (K,), equal where the same was told, all of it draws.
+        self._draws = np.zeros(n_arms, dtype=np.int64)  # (K,) scored draws
+        self._draw_sums = np.zeros(n_arms)  # (K,) sums of their scores, less the controls
+        # (K,), equal for arms with the same observations, all of them draws
         self._history = np.zeros(n_arms, dtype=np.int64)
         self._n_histories = 1
         self._unsettled: list[tuple[IntArray, FloatArray, BoolArray]] = []
 
     def update(self, arms: IntArray, scores: FloatArray, is_draw: BoolArray | None = None) -> None:
-        """Absorb scores in the order of their draws; the work is done when the ends are next read.
+        """Queue scores in the order of their draws; they are processed when the ends are next read.
 
         Args:
             arms: Shape (B,).
-            scores: Shape (B,), in [0, 1], NaN where unscored.
-            is_draw: Shape (B,), which scores are uniform draws and may be bet on; None when all are.
+            scores: Shape (B,), in [0, 1], NaN if unscored.
+            is_draw: Shape (B,), which scores are uniform draws, on which bets are valid; None if all are.
         """
         self._unsettled.append((arms, scores, np.ones(len(arms), np.bool_) if is_draw is None else is_draw))
 
@@ -144,13 +145,13 @@ class FinitePopulationIntervals:
 
     @property
     def single_lower(self) -> FloatArray:
-        """Lower ends that hold one by one, shape (K,)."""
+        """Lower ends that hold individually, shape (K,)."""
         self._settle_all()
         return self._means_at(self._single.first, self._low_sums)
 
     @property
     def single_upper(self) -> FloatArray:
-        """Upper ends that hold one by one, shape (K,), never below the lower one of the same arm."""
+        """Upper ends that hold individually, shape (K,), never below the lower end of the same arm."""
         self._settle_all()
         return self._means_at(self._single.last, self._high_sums)
 
@@ -163,7 +164,7 @@ class FinitePopulationIntervals:
         np.divide(self._draw_sums, self._draws, out=drawn, where=self._draws > 0)
         untold = self._n_examples - self._told
         share = untold / np.maximum(self._scored + untold, 1)
-        # Written so that draws without controls give the very bits of their mean.
+        # Written so that draws without controls give exactly the bits of their mean.
         means += np.where(self._draws > 0, share * (drawn - means), 0.0)
         return np.clip(means, self.lower, self.upper)
 
@@ -178,10 +179,10 @@ class FinitePopulationIntervals:
         self._unsettled.clear()
 
     def _settle_draws(self, arms: IntArray, scores: FloatArray) -> None:
-        """Absorb as many draws of each of A arms, shape (A, B).
+        """Absorb the same number of draws for each of A arms, shape (A, B).
 
-        Arms that were told the same scores in the same order are all settled by one of them: where scores are
-        0 or 1 and the arms are many, few of them were told little that no other one was.
+        Arms with the same scores in the same order are computed once: if scores are 0 or 1 and the arms are
+        many, few arms have a short history that no other arm has.
         """
         told = np.column_stack([self._history[arms], np.ascontiguousarray(scores).view(np.int64)])
         _, firsts, which = np.unique(told, axis=0, return_index=True, return_inverse=True)
@@ -193,7 +194,7 @@ class FinitePopulationIntervals:
             self._take_over(arms[arms != models], models[arms != models])
 
     def _take_over(self, arms: IntArray, models: IntArray) -> None:
-        """Put each of some arms into the state of another one, which was told the same; shapes (A,)."""
+        """Copy the state of the arms `models` with the same observations to `arms`; shapes (A,)."""
         ends = [each for of in self._all_ends for each in (of.first, of.last)]
         sums = (self._low_sums, self._high_sums, self._draw_sums)
         for each in (self._history, self._told, self._scored, self._draws, *sums, *ends):
@@ -202,12 +203,12 @@ class FinitePopulationIntervals:
             wealth.take_over(arms, models)
 
     def _means_at(self, points: IntArray, sums: FloatArray) -> FloatArray:
-        # What is left to tell is worth at least 0 and at most 1 each: certain, so it has the last word.
+        # Unobserved examples are worth between 0 and 1 each: this is certain, so it is applied last.
         untold = self._n_examples - self._told
         return np.clip(self._grid[points], sums / self._n_examples, (sums + untold) / self._n_examples)
 
     def _settle(self, arms: IntArray, scores: FloatArray, is_draw: BoolArray) -> None:
-        """Absorb as many scores of each of A arms, shape (A, B), of which the same places are draws, (B,)."""
+        """Absorb the same number of scores for each of A arms, shape (A, B); `is_draw` has shape (B,)."""
         low, high = np.nan_to_num(scores, nan=0.0), np.nan_to_num(scores, nan=1.0)
         is_scored = ~np.isnan(scores)
         counted = is_draw & is_scored
@@ -219,13 +220,13 @@ class FinitePopulationIntervals:
         self._scored[arms] += np.count_nonzero(is_scored, axis=1)
         self._draws[arms] += np.count_nonzero(counted, axis=1)
         self._draw_sums[arms] += np.where(counted, low, 0.0).cumsum(axis=1)[:, -1]
-        # What the intervals refute the single ends refute too: no capital is needed there any more.
+        # A mean refuted by the intervals is refuted by the single ends too: its capital is not needed.
         window = _span(*self._simultaneous.inside(arms))
         self._too_low.bet(arms, low, window, is_draw)
         capital = self._too_low.capital(arms, window)
         for ends in self._all_ends:
             ends.first[arms] += _refuted(capital, window, *ends.inside(arms), ends.levels.lower)
-        # A mean is too high where one minus it is too low, and the grid is its own mirror image.
+        # A mean is too high if one minus it is too low, and the grid is symmetric.
         window = _span(*self._simultaneous.mirrored(arms))
         self._too_high.bet(arms, 1.0 - high, window, is_draw)
         capital = self._too_high.capital(arms, window)
@@ -234,7 +235,7 @@ class FinitePopulationIntervals:
 
 
 class _Ends:
-    """The grid points at which the ends of all arms are, each end at a level."""
+    """Grid points of the ends of all arms, each kind of end at its level."""
 
     def __init__(self, levels: EndLevels, n_arms: int) -> None:
         self.levels = levels
@@ -242,17 +243,17 @@ class _Ends:
         self.last = np.full(n_arms, GRID_POINTS - 1)  # (K,) at the upper end
 
     def inside(self, arms: IntArray) -> tuple[IntArray, IntArray]:
-        """The first grid point between the ends of each of A arms, and the one after the last, (A,) each."""
+        """First grid point between the ends of each of A arms, and the one after the last, (A,) each."""
         return self.first[arms] + 1, self.last[arms]
 
     def mirrored(self, arms: IntArray) -> tuple[IntArray, IntArray]:
-        """The same on the mirrored grid."""
+        """Mirror `inside` on the reversed grid."""
         end = GRID_POINTS - 1
         return end - self.last[arms] + 1, end - self.first[arms]
 
 
 def _by_count(arms: IntArray) -> Iterator[tuple[IntArray, IntArray]]:
-    """Arms of a batch that have as many scores, shape (A,), and where these are, in their order, (A, B)."""
+    """Arms with the same number of scores, shape (A,), and the scores' indices in order, (A, B)."""
     order = np.argsort(arms, kind="stable")
     members, starts, counts = np.unique(arms[order], return_index=True, return_counts=True)
     for count in np.unique(counts):
@@ -261,21 +262,21 @@ def _by_count(arms: IntArray) -> Iterator[tuple[IntArray, IntArray]]:
 
 
 def _span(starts: IntArray, ends: IntArray) -> slice:
-    """The grid points that are in any of some windows."""
+    """Smallest slice of grid points that contains all windows."""
     return slice(int(starts.min()), max(int(starts.min()), int(ends.max())))
 
 
 def _refuted(capital: FloatArray, window: slice, starts: IntArray, ends: IntArray, level: float) -> IntArray:
-    """The number of grid points of its own window that each of A arms refutes, shape (A,).
+    """Number of grid points in its own window that each of A arms refutes, shape (A,).
 
-    A point is refuted where the capital is at least 1 / level. The probability that this ever hits the arm's
-    mean is at most `level`.
+    A point is refuted if the capital is at least 1 / level. The probability that the arm's mean is ever
+    refuted is at most `level`.
 
     Args:
         capital: Shape (A, G), at the points of `window`.
-        window: The points that are in any of the arms' windows.
-        starts: Shape (A,), where each arm's window begins.
-        ends: Shape (A,), where it ends.
+        window: Slice that contains the windows of all arms.
+        starts: Shape (A,), start of each arm's window.
+        ends: Shape (A,), its end, exclusive.
         level: In (0, 1).
     """
     points = np.arange(window.start, window.stop)

@@ -1,16 +1,16 @@
-"""Effects on the scores of the choices that candidates are made of, and interactions of two choices.
+"""Effects of a candidate's components on the scores, and interactions of two components.
 
 Notation: N scores, y (N,); F factors, each with L_f levels, at least two; x (N, F) the level of each score's
 candidate; G examples. The model is
 
     y = m_example + sum_f b[f, x_f] + (for one pair of factors f, g) c[x_f, x_g] + noise
 
-where effects add up to 0 over the levels of a factor, and interactions over either of theirs. An example's
-own level m is taken out first, so that candidates need not be scored on the same examples; the effects are
-then the least-squares ones, with a sandwich variance whose clusters are the examples (Liang & Zeger, 1986).
+where effects sum to 0 over the levels of a factor, and interactions over the levels of either factor. The
+level m of each example is removed first, so candidates need not be scored on the same examples. The effects
+are then estimated by least squares, with a sandwich variance clustered by example (Liang & Zeger, 1986).
 
-These are descriptions: 95% intervals by the normal approximation, for one look, as if who was scored on
-what did not depend on scores. An effect that the scores do not tell apart from others is NaN.
+These are descriptions: 95% intervals by the normal approximation, for one look, assuming that the choice of
+scored pairs did not depend on scores. An effect that the scores do not identify is NaN.
 """
 
 import math
@@ -22,13 +22,13 @@ import numpy as np
 
 from winnow.algorithms.state.arrays import FloatArray, IntArray
 
-REACH = 1.959964  # standard errors on either side of 95%
-TOLERANCE = 1e-8  # relative, below which a direction is not in the data
+REACH = 1.959964  # half-width of a 95% interval in standard errors
+TOLERANCE = 1e-8  # relative, below which a direction counts as absent from the data
 
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """An estimate with its interval; all NaN where the scores do not tell."""
+    """An estimate with its interval; all NaN if it is not identified."""
 
     estimate: float
     lower: float
@@ -38,7 +38,7 @@ class Effect:
 def main_effects(
     scores: FloatArray, levels: IntArray, examples: IntArray, n_levels: Sequence[int]
 ) -> list[list[Effect]]:
-    """The effect of each level: how far its scores are above the average of the factor's levels.
+    """Effect of each level: its mean score relative to the average over the factor's levels.
 
     Args:
         scores: y, shape (N,).
@@ -61,7 +61,7 @@ def main_effects(
 def interactions(
     scores: FloatArray, levels: IntArray, examples: IntArray, n_levels: Sequence[int], pair: tuple[int, int]
 ) -> list[list[Effect]]:
-    """The interactions of levels: how much more two of them add together than each adds by itself.
+    """Interactions of levels: the effect of a combination beyond the sum of its two main effects.
 
     Args:
         scores: y, shape (N,).
@@ -111,7 +111,7 @@ class _Fit:
         self._covariance = widened * inverse @ (pulls.T @ pulls) @ inverse
 
     def effect(self, begin: int, weights: FloatArray) -> Effect:
-        """The effect that is these weights of the columns from `begin` on."""
+        """Effect given by these weights of the columns from `begin` on."""
         whole = np.zeros(len(self._effects))
         whole[begin : begin + len(weights)] = weights
         if np.linalg.norm(whole - self._seen @ whole) > 1e-6 * np.linalg.norm(whole):
@@ -122,7 +122,7 @@ class _Fit:
 
 
 def _sum_to_zero(n: int) -> FloatArray:
-    """Each level as weights of n - 1 columns, shape (n, n - 1); the last one is minus all others."""
+    """Weights of each level on n - 1 columns, shape (n, n - 1); the last level is minus all others."""
     return np.vstack([np.eye(n - 1), -np.ones((1, n - 1))])
 
 

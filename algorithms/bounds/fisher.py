@@ -1,4 +1,4 @@
-"""Fisher's exact test for two counts out of the same number: is the second share the larger one?"""
+"""Fisher's exact test for two counts out of the same number of trials."""
 
 from math import comb
 
@@ -6,11 +6,11 @@ from winnow.algorithms.errors import InvalidParameter
 
 
 def larger_share_p_value(first: int, second: int, n: int) -> float:
-    """The probability that chance alone makes the second count this large, given the sum of both.
+    """One-sided p-value for the second share being larger, given the sum of both counts.
 
-    If both counts have the same chance, then each way to divide their sum among the 2n trials is equally
-    likely, and the second count is hypergeometric: P(X = k) = C(n, k) C(n, s - k) / C(2n, s), s = first +
-    second. The sum is over k from `second` on, in exact integers.
+    If both counts have the same success probability, then each way to divide their sum among the 2n trials is
+    equally likely, and the second count is hypergeometric: P(X = k) = C(n, k) C(n, s - k) / C(2n, s), s =
+    first + second. The sum is over k from `second` on, in exact integers.
 
     Source: Fisher (1935), "The logic of inductive inference", Journal of the Royal Statistical Society 98.
 

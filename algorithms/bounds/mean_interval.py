@@ -1,8 +1,8 @@
 """A confidence interval for the mean of independent bounded values, exact for every sample size.
 
 If m is the mean, each factor 1 + lambda_t (x_t - m) has mean 1 given the past whenever lambda_t depends on
-the past only: the product, which starts at 1, is at least 1 / level with probability at most level by
-Markov's inequality. The means under which it is are refuted as too low; mirrored values refute from above.
+the past only: by Markov's inequality the product, which starts at 1, is at least 1 / level with probability
+at most level. The means for which it is are refuted as too low; mirrored values refute from above.
 
 Source: Waudby-Smith & Ramdas (2024), "Estimating means of bounded random variables by betting", JRSS B 86(1),
 the hedged capital for a fixed sample size.
@@ -14,16 +14,16 @@ import numpy as np
 
 from winnow.algorithms.state.arrays import FloatArray
 
-MOST_STAKED = 0.75  # of the capital that one value may cost; below 1, so that capital stays positive
-HALVINGS = 40  # of the unit interval: ends are exact to 1e-12, and rounded outward by that
+MOST_STAKED = 0.75  # largest share of the capital that one value can cost; below 1, so capital stays positive
+HALVINGS = 40  # halvings of the unit interval: ends are exact to 1e-12, and rounded outward by that
 
 
 def mean_interval(values: FloatArray, alpha: float) -> tuple[float, float]:
-    """Ends that hold together with probability at least 1 - alpha, for values in [0, 1].
+    """Confidence interval for the mean of values in [0, 1], at confidence 1 - alpha.
 
     Args:
-        values: Shape (n,), independent with one mean, in an order that does not depend on them.
-        alpha: Error probability, in (0, 1), half of it for either end.
+        values: Shape (n,), independent with the same mean, in an order that does not depend on them.
+        alpha: Error probability, in (0, 1), half of it for each end.
     """
     lower = _lower_end(values, alpha / 2.0)
     upper = 1.0 - _lower_end(1.0 - values, alpha / 2.0)
@@ -35,7 +35,7 @@ def _lower_end(values: FloatArray, level: float) -> float:
     if n == 0:
         return 0.0
     bets = np.sqrt(2.0 * math.log(1.0 / level) / (n * _variances(values)))  # (n,)
-    low, high = 0.0, 1.0  # the end is in between: capital does not increase in m
+    low, high = 0.0, 1.0  # the end is between them: capital does not increase in m
     for _ in range(HALVINGS):
         middle = (low + high) / 2.0
         factors = 1.0 + np.minimum(bets, MOST_STAKED / middle) * (values - middle)
@@ -45,7 +45,7 @@ def _lower_end(values: FloatArray, level: float) -> float:
 
 
 def _variances(values: FloatArray) -> FloatArray:
-    """The variance of the values before each one, shape (n,), half a value of 1/2 added to them."""
+    """Variance of the values before each one, shape (n,), with half a value of 1/2 added."""
     counts = np.arange(len(values))
     before = np.concatenate(([0.0], values[:-1].cumsum()))
     means = (0.5 + before + values) / (counts + 2)

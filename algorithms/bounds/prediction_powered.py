@@ -1,17 +1,17 @@
-"""Time-uniform intervals that predicted scores make narrower, and that hold whatever the predictions are.
+"""Time-uniform intervals that predicted scores make narrower, valid for any predictions.
 
 Letters as in `confidence_sequences`, and: s the predicted scores, sbar_t the mean of s over the examples
-untold before the t-th, w_t a weight in [0, 1], c_t = w_t (s_t - sbar_t) the control of a draw.
+unobserved before the t-th, w_t a weight in [0, 1], c_t = w_t (s_t - sbar_t) the control of a draw.
 
 The draw is uniform, so c_t has mean 0 given the past, and y_t = x_t - c_t the same mean mu_t(m) as x_t: the
 capital of bets on y in place of x is a martingale too, as long as weights and predictions are fixed by the
-past. y is never below -a_t, a_t the largest control among the untold examples, so a bet in
-[0, 1 / (mu_t(m) + a_t)] keeps the capital non-negative. If the predictions are good, y varies less than x,
-and the capital against a wrong mean grows faster.
+past. y is never below -a_t, a_t the largest control among the unobserved examples, so a
+bet in [0, 1 / (mu_t(m) + a_t)] keeps the capital non-negative. If the predictions are good, y varies less
+than x, and the capital against a wrong mean grows faster.
 
-Half of the capital is bet on y and half on x. An average of martingales is one, and never less than half of
-either: useless predictions cost a factor of 2 in capital, which a few more draws make up for. Splitting alpha
-between two intervals and intersecting them would cost as much, and gain less where both do well.
+Half of the capital is bet on y and half on x. An average of martingales is a martingale, and never less than
+half of either: useless predictions cost a factor of 2 in capital, which a few more draws recover. Splitting
+alpha between two intervals and intersecting them would cost as much, and gain less where both do well.
 
 Sources: Waudby-Smith & Ramdas (2020), "Confidence sequences for sampling without replacement", NeurIPS, for
 the betting; Tolochinsky et al. (2026), "Valid Best-Model Identification for LLM Evaluation via Low-Rank
@@ -27,40 +27,38 @@ from winnow.algorithms.bounds.confidence_sequences import EndLevels, FinitePopul
 from winnow.algorithms.bounds.wealth import Control, Wealth
 from winnow.algorithms.state.arrays import BoolArray, FloatArray, IntArray
 
-ROUNDING = (
-    1e-9  # of sbar, which comes from sums kept over many draws: it may not let the capital turn negative
-)
-PRIOR_SQUARES, PRIOR_WEIGHT = 0.25, 0.5  # a few draws' worth of predictions that deserve half their weight
+ROUNDING = 1e-9  # tolerance of sbar, from sums kept over many draws; it keeps the capital non-negative
+PRIOR_SQUARES, PRIOR_WEIGHT = 0.25, 0.5  # like a few draws with predictions that deserve half their weight
 
 
 @dataclass(frozen=True, slots=True)
 class PredictedDraws:
-    """The predictions for the next draws of an arm, made before their scores were known."""
+    """Predictions for the next draws of an arm, made before their scores were known."""
 
     values: FloatArray
     """s, shape (B,), in [0, 1], in the order of the draws."""
     means: FloatArray
-    """sbar, shape (B,): mean of the predictions over the examples untold before each draw."""
+    """sbar, shape (B,): mean prediction over the examples unobserved before each draw."""
     least: float
-    """A lower bound of the predictions over all untold examples."""
+    """Lower bound of the predictions over all unobserved examples."""
     most: float
-    """An upper bound of the predictions over all untold examples."""
+    """Upper bound of the predictions over all unobserved examples."""
 
     def mirrored(self) -> "PredictedDraws":
-        """The same for one minus the scores."""
+        """Transform the predictions for one minus the scores."""
         return PredictedDraws(1.0 - self.values, 1.0 - self.means, 1.0 - self.most, 1.0 - self.least)
 
 
 class PredictionPoweredIntervals(FinitePopulationIntervals):
-    """Intervals that hold for all arms, at all times, with probability at least 1 - alpha.
+    """Intervals that use predicted scores, valid for all arms and times as their base class.
 
-    The promise and what it assumes are those of `FinitePopulationIntervals`; besides, that predictions are
-    announced before the scores they are for, and depend on nothing but what was told before. An unscored
-    pair counts as 0 below and as 1 above, as there.
+    They hold with probability at least 1 - alpha, under the assumptions of `FinitePopulationIntervals` and
+    one more: predictions are announced before their scores and depend only on earlier observations. An
+    unscored pair counts as 0 below and as 1 above.
 
-    The estimates are difference estimates with the same controls: as c_t has mean 0 given the past, a score
-    less its control has the mean of the score, so whatever the predictions are, they add no bias. The weights
-    are those of the lower ends.
+    The estimates are difference estimates with the same controls: c_t has mean 0 given the past, so a score
+    less its control has the mean of the score, and no predictions can add bias. The weights are those of the
+    lower ends.
     """
 
     def __init__(
@@ -75,16 +73,16 @@ class PredictionPoweredIntervals(FinitePopulationIntervals):
         self._predicted: list[deque[PredictedDraws | None]] = [deque() for _ in range(n_arms)]
 
     def announce(self, arm: int, predicted: PredictedDraws) -> None:
-        """Give the predictions for an arm's draws in the next update, which else bets on scores alone."""
+        """Announce predictions for an arm's draws in the next update; the default is bets on scores."""
         self._announced[arm] = predicted
 
     def update(self, arms: IntArray, scores: FloatArray, is_draw: BoolArray | None = None) -> None:
-        """Absorb scores in the order of their draws; the work is done when the ends are next read.
+        """Queue scores in the order of their draws; they are processed when the ends are next read.
 
         Args:
             arms: Shape (B,).
-            scores: Shape (B,), in [0, 1], NaN where unscored.
-            is_draw: Shape (B,), which scores are uniform draws and may be bet on; None when all are.
+            scores: Shape (B,), in [0, 1], NaN if unscored.
+            is_draw: Shape (B,), which scores are uniform draws, on which bets are valid; None if all are.
         """
         for arm in np.unique(arms):
             self._predicted[arm].append(self._announced.pop(int(arm), None))
@@ -94,7 +92,7 @@ class PredictionPoweredIntervals(FinitePopulationIntervals):
         self._settle(arms, scores, np.ones(scores.shape[1], dtype=np.bool_))
 
     def _settle(self, arms: IntArray, scores: FloatArray, is_draw: BoolArray) -> None:
-        for row, arm in enumerate(arms.tolist()):  # what was predicted is announced to one at a time
+        for row, arm in enumerate(arms.tolist()):  # predictions are announced for one arm at a time
             predicted = self._predicted[arm].popleft()
             if predicted is not None:
                 controls = self._powered_low.weight(arm) * (predicted.values - predicted.means)
@@ -105,10 +103,10 @@ class PredictionPoweredIntervals(FinitePopulationIntervals):
 
 
 class PoweredWealth:
-    """The capital of bets that an arm's mean is higher than m, half of them on scores less a control.
+    """Capital of bets that an arm's mean exceeds m, half of them on scores less a control.
 
-    As in `Wealth`, capital does not increase in m: y_t + a_t is never negative, so neither
-    1 + lambda (y - mu) nor, where the cap binds, 1 - c + c (y + a) / (mu + a) increases in mu.
+    As in `Wealth`, capital does not increase in m: y_t + a_t is never negative, so neither 1 + lambda (y -
+    mu) nor, if the cap binds, 1 - c + c (y + a) / (mu + a) increases in mu.
     """
 
     def __init__(self, n_arms: int, n_examples: int, level: float, grid: FloatArray) -> None:
@@ -121,12 +119,12 @@ class PoweredWealth:
         self.announced: PredictedDraws | None = None
 
     def capital(self, arms: int | IntArray, window: slice = slice(None)) -> FloatArray:
-        """The capital of an arm, shape (G,), or of A arms, shape (A, G), at the grid points of a window."""
+        """Capital of an arm, shape (G,), or of A arms, shape (A, G), at the grid points of a window."""
         with np.errstate(over="ignore"):
             return 0.5 * self._plain.capital(arms, window) + 0.5 * self._powered.capital(arms, window)
 
     def weight(self, arm: int) -> float:
-        """The weight of the next controls of an arm, in [0, 1]: Cov(x, s) / Var(s) in what was told."""
+        """Weight of an arm's next controls, in [0, 1]: Cov(x, s) / Var(s) of the observations."""
         return float(min(1.0, max(0.0, self._products[arm] / self._squares[arm])))
 
     def bet(
@@ -134,13 +132,13 @@ class PoweredWealth:
     ) -> None:
         """Absorb the next scores of one arm, and bet on the draws at the grid points of a window.
 
-        What was announced is used up.
+        The announced predictions are consumed.
 
         Args:
             arms: The arm, or shape (1,).
             scores: Shape (B,) or (1, B).
-            window: Slice of the grid points that are bet at.
-            is_draw: Shape (B,); None when all are.
+            window: Slice of the grid points to bet at.
+            is_draw: Shape (B,), which scores are draws; None if all are.
         """
         arm, scores = np.asarray(arms).item(), scores.ravel()
         predicted, self.announced = self.announced, None

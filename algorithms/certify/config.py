@@ -1,4 +1,4 @@
-"""The settings that every certify selector is given, checked once."""
+"""Settings common to all certify selectors, validated on creation."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -6,29 +6,29 @@ from typing import Literal
 from winnow.algorithms.errors import InvalidParameter
 
 Rule = Literal["star", "up", "wsr"]
-"""The rule that makes the bets of the tests:
+"""Betting rule of the tests:
 
-* star: what is still needed over the labels that are left; it certifies most where labels are few.
-* up: the universal portfolio, whose bets need no horizon; it takes fewest labels where there are many.
+* star: bets by the evidence still needed per remaining label; certifies most with few labels.
+* up: universal portfolio, without a horizon; needs the fewest labels if there are many.
 * wsr: the published alternative to it, which takes less time.
 """
 Betting = Literal["auto", "star", "up", "wsr"]
 Procedure = Literal["fixed-sequence", "bonferroni"]
 
 MOST_LABELS_FOR_STAR = 300
-"""Up to so many labels "star" certifies more than "up" (measured on the published tables); with more, both
-certify nearly all that can be, and "up" is done sooner."""
+"""With up to this number of labels, "star" certifies more than "up" (measured on the published tables). With
+more, both certify nearly all that is possible, and "up" finishes earlier."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CertifyConfig:
-    """The size of the problem and the parameters that all methods share.
+    """Problem size and parameters that all certify methods share.
 
-    Arms come in testing order, from the dearest to the cheapest: arm 0 is tested first, and of the certified
-    arms the last one is recommended.
+    Arms are in testing order, from the most expensive to the cheapest: arm 0 is tested first, and of the
+    certified arms the last one is recommended.
 
-    A label is the human answer to one example. It is bought once and serves every arm, so the budget counts
-    the examples that are labelled, and not the pairs of an arm and an example that are scored with them.
+    A label is an annotator's answer to one example. It is bought once and serves every arm, so the budget
+    counts labelled examples, not the pairs of arm and example scored with them.
 
     Raises:
         InvalidParameter: If a value is out of range.
@@ -39,22 +39,22 @@ class CertifyConfig:
     n_examples: int
     """n, at least 1: the examples that can be labelled."""
     batch_size: int = 32
-    """Pairs in a batch, at least 1; batches may be shorter."""
+    """Pairs in a batch, at least 1; batches can be shorter."""
     budget: int | None = None
-    """Most labels that may be bought, those of unscored pairs included; None to label every example."""
+    """Largest number of labels to buy, those of unscored pairs included; None to label every example."""
     alpha: float = 0.1
-    """The risk that a certified arm may have, in (0, 1)."""
+    """Largest risk of a certified arm, in (0, 1)."""
     delta: float = 0.1
-    """The error probability of the certificates, in (0, 1)."""
+    """Error probability of the certificates, in (0, 1)."""
     betting: Betting = "auto"
-    """The betting rule of the tests; see `Rule`. "auto" is "star" for up to 300 labels and "up" for more."""
+    """Betting rule of the tests; see `Rule`. "auto" is "star" for up to 300 labels and "up" for more."""
     procedure: Procedure = "fixed-sequence"
-    """"fixed-sequence" tests one arm after the other, each at delta, up to the first that fails; "bonferroni"
-    tests every arm at delta / K."""
+    """"fixed-sequence" tests the arms one after another, each at delta, until the first that fails;
+    "bonferroni" tests every arm at delta / K."""
     max_unscored: float = 0.5
-    """Share of unscored pairs, in [0, 1], beyond which an arm is dropped."""
+    """Share of unscored pairs, in [0, 1], above which an arm is dropped."""
     intervals: bool = True
-    """Whether decisions have intervals; where nobody looks at them, False saves their time."""
+    """Whether decisions have intervals; False saves their time if they are not needed."""
 
     def __post_init__(self) -> None:
         for name, value, holds, requirement in (
@@ -71,27 +71,27 @@ class CertifyConfig:
 
     @property
     def n_labels(self) -> int:
-        """The most labels that there can be."""
+        """Largest possible number of labels."""
         return self.n_examples if self.budget is None else min(self.budget, self.n_examples)
 
     @property
     def rule(self) -> Rule:
-        """The betting rule, "auto" resolved by the number of labels."""
+        """Betting rule, with "auto" resolved by the number of labels."""
         return rule_for(self.betting, self.n_labels)
 
     @property
     def level(self) -> float:
-        """The error probability of the test that would certify one arm."""
+        """Error probability of the test that would certify one arm."""
         return self.delta / self.n_arms if self.procedure == "bonferroni" else self.delta
 
     @property
     def refutation_level(self) -> float:
-        """The error probability of the test that would refute one arm: delta for all of them together."""
+        """Error probability of the test that would refute one arm: delta over all of them together."""
         return self.delta / self.n_arms
 
 
 def rule_for(betting: Betting, n_labels: int) -> Rule:
-    """The betting rule for so many labels."""
+    """Betting rule for a number of labels."""
     if betting != "auto":
         return betting
     return "star" if n_labels <= MOST_LABELS_FOR_STAR else "up"

@@ -1,4 +1,4 @@
-"""The base of the reliable methods: arms are certified by e-values of bets on their effective losses."""
+"""Base of the reliable methods, which certify arms by e-values of bets on their effective losses."""
 
 import math
 
@@ -23,14 +23,14 @@ from winnow.algorithms.state.arrays import BoolArray, FloatArray, IntArray
 
 
 class OneSidedTests:
-    """Tests, one per arm, of whether its mean is `bound` or more; a test passes once that is refuted.
+    """Tests, one per arm, of the hypothesis that its mean is at least `bound`; passed once refuted.
 
     Args:
         config: The problem and the common parameters.
         factors: rho, shape (S,), in [0, 1].
         bound: In (0, 1).
         level: The error probability of each test.
-        rule: The rule by which each test bets.
+        rule: Betting rule of each test.
     """
 
     def __init__(
@@ -56,31 +56,31 @@ class OneSidedTests:
 
     @property
     def passed(self) -> BoolArray:
-        """The mask of the means that are shown to be below the bound, shape (K,)."""
+        """Mask of the means shown to be below the bound, shape (K,)."""
         passed: BoolArray = self.evidence.log_peaks >= self._bar
         return passed
 
     @property
     def ends(self) -> FloatArray:
-        """Upper ends of the means, shape (K,): the bound where the test passed; NaN without intervals."""
+        """Upper ends of the means, shape (K,): the bound if the test passed; NaN without intervals."""
         if self._ends is None:
             return self._unknown
-        # The test and its ends reckon one capital in two ways, which a rounding error may tell apart.
+        # The test and its ends compute the same capital in two ways, which can differ by rounding.
         return np.where(self.passed, self._bound, self._ends.ends)
 
 
 class BettingTest:
-    """A selector that certifies an arm as soon as its e-value reaches 1 / delta, K / delta for Bonferroni.
+    """Certify an arm as soon as its e-value reaches 1 / delta, or K / delta for Bonferroni.
 
     The probability that it ever certifies an arm whose risk is above alpha is at most delta, under the
-    assumptions of `EValues`, whatever the autoevaluator is worth. Missing losses count as `effective_losses`
-    says, at their worst, so this holds for every way of losing losses; in exchange, they cost evidence.
+    assumptions of `EValues`, for an autoevaluator of any quality. Missing losses count at their worst, see
+    `effective_losses`, so this holds whatever makes them missing; in exchange, they cost evidence.
 
-    The same bets on mirrored losses refute arms, so that no more labels go to them; see `Procedure`, which
-    also says with which probability intervals hold.
+    The same bets on mirrored losses refute arms, so that they get no further labels; see `Procedure`, which
+    also states with which probability intervals hold.
 
-    Estimates are the plain means of the human losses, those that are missing left out, or the nearest end of
-    the interval, which with a capable autoevaluator knows more.
+    Estimates are the plain means of the human losses, without the missing ones, moved to the nearest end of
+    the interval if they lie outside. With a good autoevaluator, the interval is more precise than the mean.
 
     Args:
         config: The problem and the common parameters.
@@ -94,21 +94,21 @@ class BettingTest:
         self._procedure = Procedure(config, self._record, claim)
         self._alpha = config.alpha
         self._low = OneSidedTests(config, factors, config.alpha, level=config.level, rule=config.rule)
-        mirrored = min(1.0 - config.alpha, math.nextafter(1.0, 0.0))  # rounded, it may be 1
-        # Bets without a horizon: a hopeless arm is to be found out early, not just in time.
+        mirrored = min(1.0 - config.alpha, math.nextafter(1.0, 0.0))  # rounding can give 1
+        # Bets without a horizon: a hopeless arm should be found early, not just in time.
         self._high = OneSidedTests(config, factors, mirrored, level=config.refutation_level, rule="up")
         self.factors = factors
         """rho, shape (S,)."""
 
     def ask(self, rng: np.random.Generator) -> Batch:
-        """Propose labelled examples that the arms under test have not seen, old labels before new ones.
+        """Propose labelled examples that the arms under test have not used, old labels before new ones.
 
-        With a fixed sequence, a batch is empty as long as all pairs of the arm under test are in flight.
+        With a fixed sequence, a batch is empty while all pairs of the arm under test are in flight.
         """
         return self._procedure.ask(self._findings, rng)
 
     def tell(self, batch: Batch, outcomes: ArrayLike) -> None:
-        """Absorb losses in [0, 1], shape (B, 3) or (B, 4), as in `label_record`, NaN where unscored."""
+        """Absorb losses in [0, 1], shape (B, 3) or (B, 4), as in `label_record`, NaN if unscored."""
         for arms, losses in by_arms(batch, self._record.tell(batch, outcomes)):
             self._low.update(arms, effective_losses(losses, self.factors))
             self._high.update(arms, 1.0 - effective_losses(losses, self.factors, "best"))

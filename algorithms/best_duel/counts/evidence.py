@@ -1,4 +1,4 @@
-"""The evidence in the duels when each pair of arms is counted for itself."""
+"""Evidence from counts of duels, each pair of arms taken by itself."""
 
 import math
 
@@ -23,28 +23,30 @@ NOBODY: IntArray = np.empty(0, dtype=np.int64)
 
 
 class CountEvidence:
-    """Preferences by the share of duels won, nothing assumed of how pairs hang together.
+    """Preferences by the share of duels won, without a model that relates pairs.
 
-    The best arm is separated by one of the two rules of `winner_tests`, which has the proofs: it is shown by
-    its own duels to beat every other active arm; or, where the config assumes a winner, every other active
-    arm is ruled out by its e-value and the best one is not. With `epsilon`, it is shown to be good enough.
+    The best arm is separated by one of the two rules of `winner_tests`, which has the proofs: its own duels
+    show that it beats every other active arm; or, if the config assumes a winner, every other active arm is
+    ruled out by its e-value and the best one is not. With `epsilon`, the arm is shown to be good enough
+    instead.
 
-    Unscored duels count for whoever they would help least, in the rules and in the intervals; estimates and
-    the statistic leave them out.
+    In the rules and in the intervals, an unscored duel takes its worst case; estimates and the statistic
+    leave it out.
 
     The interval of an estimate goes from the least lower to the least upper end of the arm's pairs against
-    active arms. With probability at least 1 - delta all intervals of all arms hold at every look, whatever
-    the rule that stops.
+    active arms. With probability at least 1 - delta all intervals of all arms hold at every look, under any
+    stopping rule.
 
-    Where two arms meet an example once, the preference is that over all n examples, and may become certain:
-    an arm loses for certain when some active arm has gained more than n / 2 against it. Once every active arm
-    loses for certain, or is certain to beat or tie every other, all is settled: one of the latter is the best
-    arm, several are tied, and where there is none no arm is the winner.
+    If two arms are compared at most once on an example, their preference is that over all n examples, and can
+    become certain: an arm certainly loses once some active arm has gained more than n / 2 against it. The
+    answer is settled once every active arm either certainly loses or certainly beats or ties every other. If
+    one arm is of the latter kind, it is the best; if several are, they are tied; if none is, there is no
+    winner.
 
     Args:
         config: The problem, without features.
-        record: The record of the duels, none told yet where some pairs meet an example once; `update` is to
-            be called after each tell.
+        record: The record of the duels, empty if it has pairs that are compared at most once on an example.
+            Call `update` after each tell.
 
     Source: Hu et al. (2026), "Adaptive Simulation Experiment for Large Language Model Policy Optimization",
     equation (7) and the proof of Corollary 3.3, for the statistic.
@@ -60,7 +62,7 @@ class CountEvidence:
         self._rebuild()
 
     def update(self) -> None:
-        """Follow the record: O(K) for each of a few duels, O(K^2) for many or when an arm was dropped."""
+        """Update from the record: O(K) per duel for a few duels, O(K^2) for many or after a drop."""
         record = self._record
         self._wealths.update()
         if self._good_enough is not self._wealths:
@@ -77,17 +79,17 @@ class CountEvidence:
 
     @property
     def in_force(self) -> "CountEvidence":
-        """This evidence: counts assume no model that could be refuted."""
+        """Return this evidence: counts assume no model that could be refuted."""
         return self
 
     @property
     def preferences(self) -> FloatArray:
-        """Share of a pair's scored duels that the row won, shape (K, K), NaN where there is none."""
+        """Share of each pair's scored duels that the row won, shape (K, K), NaN without a scored duel."""
         return self.standings.preferences
 
     @property
     def estimates(self) -> FloatArray:
-        """The values that the arms are ranked by, shape (K,)."""
+        """Values by which the arms are ranked, shape (K,)."""
         return self.standings.estimates
 
     @property
@@ -102,7 +104,7 @@ class CountEvidence:
 
     @property
     def statistic(self) -> float:
-        """Z of equation (7), by the scored duels, in nats; 0 where there is none."""
+        """Statistic Z of equation (7) from the scored duels, in nats; 0 without a best arm or opponents."""
         if self.best is None or self._record.n_active < 2:
             return 0.0
         rivals = self._record.active.copy()
@@ -113,14 +115,15 @@ class CountEvidence:
     def beaten(self) -> BoolArray:
         """Active arms shown not to beat every other, shape (K,).
 
-        As long as none is dropped, one that does is ever among them with probability at most delta.
+        If no arm is dropped, an arm that does beat every other is ever included with probability at most
+        delta.
         """
         is_out = self._e_values() >= product_level(self._delta, self._record.n_arms, 0.0)
         return self._record.active & (self.losers | (is_out & (self._config.delta is not None)))
 
     @property
     def losers(self) -> BoolArray:
-        """Active arms that lose to another active one for certain, shape (K,)."""
+        """Active arms that certainly lose to another active arm, shape (K,)."""
         active = self._record.active
         if not self._record.is_once.any():
             return np.zeros(len(active), dtype=np.bool_)
@@ -130,13 +133,13 @@ class CountEvidence:
 
     @property
     def tied(self) -> BoolArray:
-        """The arms that share the first place for certain, shape (K,); none where all is not settled."""
+        """Arms certainly tied for first place, shape (K,); none unless all is settled."""
         is_first = self._unbeaten()
         return is_first & (self.is_settled and np.count_nonzero(is_first) > 1)
 
     @property
     def is_settled(self) -> bool:
-        """Whether it is certain of every active arm that it loses, or that it beats or ties every other."""
+        """Whether each active arm certainly loses, or certainly beats or ties every other."""
         active = self._record.active
         if not self._record.is_once.any() or self._record.n_active < 2:
             return False
@@ -144,7 +147,7 @@ class CountEvidence:
 
     @property
     def claim(self) -> Claim:
-        """The claim to be made once the best arm is separated, or all is settled."""
+        """Claim about the best arm once it is separated, or about all arms once all is settled."""
         if self.is_settled:
             return EXACT
         assumptions: tuple[Assumption, ...] = ("winner-exists",) if self._config.assume_winner else ()
@@ -164,7 +167,7 @@ class CountEvidence:
     def _follow(self) -> None:
         self._intervals: tuple[FloatArray, FloatArray] | None = None
         self.best = self.standings.best
-        # Arms that are ruled out as winners, though not shown to lose to the best arm itself.
+        # Arms ruled out as winners, but not shown to lose to the best arm itself.
         self.unsettled = NOBODY
         self.is_separated = self.is_settled and np.count_nonzero(self._unbeaten()) == 1
         if self.is_separated or not self._may_be_ruled_out():
@@ -174,7 +177,7 @@ class CountEvidence:
         if not (e_values[others] >= level).all():
             return
         if self._config.assume_winner:
-            # Where the best arm is ruled out as well, there is no winner to be assumed.
+            # If the best arm is ruled out as well, the assumed winner does not exist.
             self.is_separated = bool(self._e_values()[self.best] < -math.log(self._delta))
         else:
             shown = self._good_enough.log_wealths[others, self.best]
@@ -183,10 +186,10 @@ class CountEvidence:
         self.is_separated &= self._error_bound() < 1.0
 
     def _may_be_ruled_out(self) -> bool:
-        """Whether the e-values may rule out all arms but the best.
+        """Check cheaply whether the e-values can rule out all arms except the best.
 
-        They cannot while Z is below their level, which is faster to follow: log E(i) is at most Z_i. Z is not
-        looked at with epsilon, or where some pairs meet an example once.
+        They cannot while Z is below their level, because log E(i) is at most Z_i; Z is faster to update. Z is
+        not used with epsilon, or if some pairs are compared at most once on an example.
         """
         if self.best is None or self._record.n_active < 2:
             return False
@@ -195,13 +198,13 @@ class CountEvidence:
         return self.statistic >= -math.log(self._delta)
 
     def _others(self) -> IntArray:
-        """The active arms but the best, in ascending order."""
+        """Active arms except the best, in ascending order."""
         is_other = self._record.active.copy()
         is_other[self.best] = False
         return np.flatnonzero(is_other)
 
     def _e_values(self, named: int | None = None) -> FloatArray:
-        """Each arm's log E, shape (K,), for naming an arm: its factors are those of being good enough."""
+        """Log E of each arm, shape (K,); the factors of the arm `named` test whether it is good enough."""
         shifted = None
         if named is not None and self._config.epsilon:
             shifted = np.full_like(self._wealths.log_wealths, np.nan)
@@ -212,7 +215,7 @@ class CountEvidence:
         return error_bound(self._delta, self._record.n_dropped, assume_winner=self._config.assume_winner)
 
     def _unbeaten(self) -> BoolArray:
-        """Active arms that are certain to beat or tie every other active one, shape (K,)."""
+        """Active arms that certainly beat or tie every other active arm, shape (K,)."""
         record = self._record
         is_safe = record.is_once & (record.wins >= record.n_examples / 2.0 - ROUNDING)
         others = record.active & ~np.eye(record.n_arms, dtype=np.bool_)
@@ -224,6 +227,6 @@ class CountEvidence:
             lower = self._pair_intervals.lower()
             others = self._record.active & ~np.eye(self._record.n_arms, dtype=np.bool_)
             least, most = (np.where(others, ends, 1.0).min(axis=1) for ends in (lower, 1.0 - lower.T))
-            # Rounding aside the estimates are inside.
+            # Up to rounding the estimates are inside.
             self._intervals = np.fmin(least, self.estimates), np.fmax(most, self.estimates)
         return self._intervals

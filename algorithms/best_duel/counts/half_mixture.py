@@ -9,22 +9,21 @@ from scipy.special import betainc, betaln
 from winnow.algorithms.state.arrays import FloatArray
 
 SCALES = (0.5, 4.0, 32.0, 256.0)
-"""Half the sizes a + b of the Beta distributions in the mixture, so that one is right for a clear preference
-and another for a slight one; at m = 1/2 they are Beta(a, a) with these a."""
+"""Half the sizes a + b of the Beta distributions in the mixture: large ones suit slight preferences, small
+ones clear preferences. At m = 1/2 the distributions are Beta(a, a) with these a."""
 
 
 class HalfMixture:
-    """The mean over a in `SCALES` of the average of (q / m)^G ((1 - q) / (1 - m))^L over q > m.
+    """Mean over a in `SCALES` of the average of (q / m)^G ((1 - q) / (1 - m))^L over q > m.
 
     q has the distribution Beta(2 a m, 2 a (1 - m)), restricted to q > m. If the mean of every outcome, given
-    those before, is at most m, this is a non-negative supermartingale that starts at 1: by convexity
-    (q / m)^x ((1 - q) / (1 - m))^(1 - x) is at most x q / m + (1 - x) (1 - q) / (1 - m), whose mean increases
-    with that of x and is 1 where that is m. So by Ville's inequality it ever reaches 1 / alpha with
-    probability at most alpha, however the duels are chosen from earlier outcomes. It does not decrease when
-    an outcome is raised: counting missing ones as 0 is their worst case.
+    those before, is at most m, this is a non-negative supermartingale that starts at 1: by convexity (q /
+    m)^x ((1 - q) / (1 - m))^(1 - x) is at most x q / m + (1 - x) (1 - q) / (1 - m), whose mean increases with
+    the mean of x and is 1 if that is m. By Ville's inequality the mixture ever reaches 1 / alpha with
+    probability at most alpha, under any choice of duels by earlier outcomes. It does not decrease when an
+    outcome is raised, so counting missing outcomes as 0 is the worst case.
 
-    The whole mixture would spend half of its weight on q < m, which the hypothesis allows: log 2 is given
-    away without need.
+    The whole mixture would spend half of its weight on q < m, which the hypothesis allows, and so lose log 2.
 
     Source: Robbins (1970), "Statistical Methods Related to the Law of the Iterated Logarithm", for one-sided
     mixtures with Ville's inequality; Waudby-Smith and Ramdas (2024), "Estimating means of bounded random
@@ -40,15 +39,15 @@ class HalfMixture:
         ]
 
     def log_value(self, gains: FloatArray, losses: FloatArray) -> FloatArray:
-        """The logarithm of the mixture.
+        """Logarithm of the mixture for given gains and losses.
 
         Args:
             gains: G, any shape.
             losses: L, of the same shape.
 
         Returns:
-            The logarithms, of that shape. Where L is so far above G that a part of the mixture underflows,
-            below exp(-600), that part counts as 0, which claims less.
+            The logarithms, of that shape. If L exceeds G so far that a part of the mixture underflows, below
+            exp(-600), that part counts as 0, which is conservative.
         """
         total = np.full(np.shape(gains), -np.inf)
         for up, down, log_prior in self._parts:
@@ -62,5 +61,5 @@ class HalfMixture:
 
 
 def beta_parameters(least: float) -> list[tuple[float, float]]:
-    """The parameters of each Beta distribution of the mixture, of mean `least`, in (0, 1)."""
+    """Parameters of the Beta distributions of the mixture, each with mean `least`, in (0, 1)."""
     return [(2.0 * scale * least, 2.0 * scale * (1.0 - least)) for scale in SCALES]

@@ -1,4 +1,4 @@
-"""Intervals of the preferences of all pairs, which hold all at once, by the Kullback-Leibler divergence."""
+"""Simultaneous intervals for the preferences of all pairs, by the Kullback-Leibler divergence."""
 
 import math
 from typing import cast, overload
@@ -10,7 +10,7 @@ from winnow.algorithms.best_duel.duel_record import DuelRecord
 from winnow.algorithms.bounds.confidence_sequences import FinitePopulationIntervals
 from winnow.algorithms.state.arrays import FloatArray, IntArray
 
-BISECTIONS = 40  # of an interval shorter than 1: to 1e-12
+BISECTIONS = 40  # halvings of an interval shorter than 1: accurate to 1e-12
 
 
 @overload
@@ -18,17 +18,17 @@ def bernoulli_kl(x: float, y: float) -> float: ...
 @overload
 def bernoulli_kl(x: FloatArray, y: FloatArray | float) -> FloatArray: ...
 def bernoulli_kl(x: FloatArray | float, y: FloatArray | float) -> FloatArray | float:
-    """d(x, y), of Bernoulli(x) from Bernoulli(y), in nats.
+    """Compute d(x, y), the divergence of Bernoulli(x) from Bernoulli(y), in nats.
 
     Args:
         x: In [0, 1]; 0 log 0 is 0.
-        y: In [0, 1], broadcast against x; where y is 0 or 1 and x is not, d is infinite.
+        y: In [0, 1], broadcast against x; if y is 0 or 1 and x differs from it, d is infinite.
     """
     return cast("FloatArray | float", rel_entr(x, y) + rel_entr(1.0 - x, 1.0 - y))
 
 
 def kl_lower_bounds(means: FloatArray, counts: IntArray, levels: FloatArray | float) -> FloatArray:
-    """The smallest y with counts * d(means, y) <= levels, to 1e-12 and never above it.
+    """Find the smallest y with counts * d(means, y) <= levels, to 1e-12 and never above it.
 
     Args:
         means: Shape (K, K), in [0, 1].
@@ -49,15 +49,15 @@ def kl_lower_bounds(means: FloatArray, counts: IntArray, levels: FloatArray | fl
 
 
 class PreferenceIntervals:
-    """With probability at least 1 - delta every pair's preference is in its interval, at every look.
+    """Intervals that hold for all pairs at every look with probability at least 1 - delta.
 
-    An unscored duel counts as lost at the lower end and as won at the upper one, so the intervals hold
-    whatever had come out; they hold the share of scored duels that was won. Pairs that meet an example once
-    have those of `FinitePopulationIntervals`: of the preference over all n examples, which are known in the
-    end. Each of the P = K (K - 1) / 2 pairs has delta / P.
+    An unscored duel counts as lost at the lower end and as won at the upper end, so the intervals hold for
+    any value of its missing outcome. They contain the share of scored duels that was won. Pairs that are
+    compared at most once on an example have the intervals of `FinitePopulationIntervals` for the preference
+    over all n examples, which becomes known in the end. Each of the P = K (K - 1) / 2 pairs has delta / P.
 
     Args:
-        record: The record of the duels; `update` is to be called after each tell, from the first on.
+        record: The record of the duels; call `update` after each tell, from the first on.
         delta: In (0, 1).
     """
 
@@ -65,7 +65,7 @@ class PreferenceIntervals:
         self._record = record
         n_pairs = record.n_arms * (record.n_arms - 1) // 2
         self._level = math.log(n_pairs / delta)
-        self._once = np.argwhere(np.triu(record.is_once))  # (M, 2) pairs that meet an example once
+        self._once = np.argwhere(np.triu(record.is_once))  # (M, 2) pairs compared at most once on an example
         self._places = {(first, second): place for place, (first, second) in enumerate(self._once.tolist())}
         self._finite = (
             FinitePopulationIntervals(len(self._once), record.n_examples, delta * len(self._once) / n_pairs)
@@ -74,7 +74,7 @@ class PreferenceIntervals:
         )
 
     def update(self) -> None:
-        """Follow the record, which has just been told a batch."""
+        """Update from the record after a batch was observed."""
         if self._finite is None:
             return
         places, outcomes = [], []
@@ -86,7 +86,7 @@ class PreferenceIntervals:
             self._finite.update(np.array(places), np.array(outcomes))
 
     def lower(self) -> FloatArray:
-        """Lower ends for the preference of the row, shape (K, K); upper ends are 1 minus those transposed."""
+        """Lower ends for the preference of the row, shape (K, K); upper ends are 1 minus their transpose."""
         record = self._record
         told = np.maximum(record.told, 1)
         wins = np.where(record.told > 0, record.wins, 0.0)
@@ -96,18 +96,18 @@ class PreferenceIntervals:
             first, second = self._once.T
             lower[first, second] = self._finite.lower
             lower[second, first] = 1.0 - self._finite.upper
-            lower = np.fmin(lower, record.preferences)  # a wider interval holds as well
+            lower = np.fmin(lower, record.preferences)  # a wider interval is valid as well
         return lower
 
 
 def log_prices(wins: FloatArray, counts: IntArray) -> FloatArray:
-    """The log-likelihood of W wins in N duels at q = W / N, less that under the mixture Beta(1/2, 1/2) of q.
+    """Log-likelihood of W wins in N duels at q = W / N, less that under the mixture Beta(1/2, 1/2) of q.
 
-    The preference m of a pair ever has log(1 / alpha) plus this below N d(W / N, m) with probability at most
-    alpha, d being the divergence of Bernoulli distributions: that says that the mixture, a non-negative
-    martingale in units of the likelihood of m, has reached 1 / alpha. It does not drop there when a further
-    win is counted, m being below W / N: its logarithm is convex in W and at most 0 at W = N m. So a lower
-    end that counts missing outcomes as lost is below the one that it would be with them.
+    Let m be the preference of a pair and d the divergence of Bernoulli distributions. With probability at
+    most alpha, N d(W / N, m) ever exceeds log(1 / alpha) plus this: then the mixture, a non-negative
+    martingale in units of the likelihood of m, has reached 1 / alpha. For m below W / N the mixture does not
+    decrease when a further win is counted: its logarithm is convex in W and at most 0 at W = N m. So a lower
+    end that counts missing outcomes as lost is below the one with their true values.
 
     Args:
         wins: W, any shape.
@@ -117,8 +117,8 @@ def log_prices(wins: FloatArray, counts: IntArray) -> FloatArray:
         The differences, of that shape, in nats.
 
     Source: Robbins (1970), "Statistical Methods Related to the Law of the Iterated Logarithm", for mixtures
-    with Ville's inequality; Krichevsky and Trofimov (1981), "The Performance of Universal Encoding", for
-    this mixture.
+    with Ville's inequality; Krichevsky and Trofimov (1981), "The Performance of Universal Encoding", for this
+    mixture.
     """
     shares = wins / counts
     greatest = -counts * (entr(shares) + entr(1.0 - shares))

@@ -1,49 +1,47 @@
-"""Tests by the wealths of all pairs of arms: which arms cannot be the winner, and which arm is the winner.
+"""Tests by the wealths of all pairs: which arms cannot be the winner, and which arm is the winner.
 
 An arm is the winner if it beats every other; q(i, j) is the preference of i over j, and M(i, j) the wealth
 that bets on j beating i, of `PairWealths`: if i beats or ties j it is a non-negative supermartingale that
-starts at 1, and so ever reaches 1 / alpha with probability at most alpha. Nothing is assumed of how pairs
-hang together.
+starts at 1, and so ever reaches 1 / alpha with probability at most alpha. No relation between pairs is
+assumed.
 
 Two rules name an arm a:
 
 * Its own duels: M(j, a) reaches K / delta for every other arm j.
 * The product, which assumes a winner: E(i) reaches 1 / delta for every other arm i, see `log_e_values`.
 
-**Own duels.** An arm that is not the winner has an opponent that it does not beat, and against that one its
-wealth reaches K / delta with probability at most delta / K. At most K arms are not the winner: so another
-arm than the winner is ever named with probability at most delta, whether there is a winner or not.
+**Own duels.** An arm that is not the winner has an opponent that it does not beat. Against that opponent its
+wealth reaches K / delta with probability at most delta / K. At most K arms are not the winner. So an arm
+other than the winner is ever named with probability at most delta, whether there is a winner or not.
 
-**Product.** If w beats or ties every other arm, then E(w) is a supermartingale too, as a duel changes one
-of its factors, and so ever reaches 1 / delta with probability at most delta. Naming an arm that loses to
-some other takes that, as w is not that arm. No union over arms or pairs is needed; and without such a w,
-the arm that is named may well lose to another.
+**Product.** If w beats or ties every other arm, then E(w) is a supermartingale too, because a duel changes
+only one of its factors, and so ever reaches 1 / delta with probability at most delta. An arm that loses to
+another is named only in that case, because it is not w. No union over arms or pairs is needed. Without such a
+w, the arm that is named can lose to another.
 
-**Dropped arms.** Which arms are dropped may depend on the outcomes, so that the rest is not fixed
-beforehand; m of them are dropped in the end. Then the rules speak of the arms that are left, and err with
-these bounds:
+**Dropped arms.** Which arms are dropped can depend on the outcomes, so the rest is not fixed beforehand. Let
+m be the number of arms dropped in the end. Then the rules apply to the remaining arms, and their error
+probabilities have these bounds:
 
-* Own duels: (m + 1) delta. Choose for each arm m + 1 of those that it does not beat, or all where they are
-  fewer. If a is named though it does not beat every arm that is left, one of its chosen ones is left, as
-  only m arms are not; and there the wealth of a reached K / delta. That is at most K (m + 1) events of
-  probability delta / K.
-* Product: (2 m + 1) delta, if some arm of those that are left beats all others that are left. It then fails
-  to beat dropped arms only, at most m. At most 2 m + 1 arms fail to beat at most m: r such arms have r (r -
-  1) / 2 pairs among themselves, each with one that does not beat the other, and r m such failures at most.
-  Each has a product over the arms that it does beat, which is a supermartingale, and E is never above that
-  one, since a factor of a dropped arm counts as 1 at most. The bound holds as well, and ties are then
-  allowed, if some arm beats or ties every other, some arm again every other of the rest, and so on: then m
-  + 1 arms are all that can come first.
+* Own duels: (m + 1) delta. Choose for each arm m + 1 of those that it does not beat, or all if they are
+  fewer. Suppose a is named but does not beat every remaining arm. Then one of its chosen arms remains,
+  because only m arms do not; against it the wealth of a reached K / delta. These are at most K (m + 1) events
+  of probability delta / K.
+* Product: (2 m + 1) delta, if some remaining arm beats all other remaining arms. It then fails to beat
+  dropped arms only, at most m. At most 2 m + 1 arms fail to beat at most m: r such arms have r (r - 1) / 2
+  pairs among themselves, each with one that does not beat the other, and r m such failures at most. Each has
+  a product over the arms that it does beat. That product is a supermartingale, and E is never above it,
+  because a factor of a dropped arm counts as 1 at most. The bound also holds, with ties allowed, if some arm
+  beats or ties every other, some arm does so among the rest, and so on: then only m + 1 arms can come first.
 
-**Good enough.** With epsilon > 0 an arm is good enough when no other beats it by more than epsilon, that
-is, when its preference over each is at least 1/2 - epsilon. By its own duels, the wealths of a bet on
-preferences above 1/2 - epsilon and the proof stays. With a winner assumed, a is good enough when the winner
-does not beat it by more than epsilon, which says nothing of other arms. If the winner w does, its E with
-the factor of a alone replaced by the wealth for q(a, w) > 1/2 - epsilon is a supermartingale. It depends on
-a, so each of the K - 1 answers that may be wrong has its share: the level is (K - 1) / delta.
+**Good enough.** With epsilon > 0 an arm is good enough when no other beats it by more than epsilon, that is,
+when its preference over each is at least 1/2 - epsilon. For own duels, the wealths of a bet on preferences
+above 1/2 - epsilon and the proof is the same. With a winner assumed, a is good enough when the winner does
+not beat it by more than epsilon; nothing is shown about other arms. If the winner w does, its E with the
+factor of a alone replaced by the wealth for q(a, w) > 1/2 - epsilon is a supermartingale. It depends on a, so
+each of the K - 1 possibly wrong answers has its share of delta: the level is (K - 1) / delta.
 
-Source: Ville (1939) for the inequality; Robbins (1970), as in `HalfMixture`; the combinations are Winnow's
-own.
+Source: Ville (1939) for the inequality; Robbins (1970), as in `HalfMixture`; the combinations are new here.
 """
 
 import math
@@ -57,16 +55,16 @@ from winnow.algorithms.state.arrays import BoolArray, FloatArray
 
 
 class PairWealths:
-    """The logarithms of M(i, j), a wealth that bets on arm j being preferred to i with more than `least`.
+    """Log wealths M(i, j), each betting that arm j is preferred to i with more than `least`.
 
     If it is not, M(i, j) ever reaches 1 / alpha with probability at most alpha: it is the half mixture of the
-    pair's counts, or the wealth of its `FiniteBets` where the two meet an example once. An unscored duel of i
-    and j counts as won by i in M(i, j) and as won by j in M(j, i): the worst case of either, so that it holds
-    whatever had come out, and whatever decides which duels are unscored.
+    pair's counts, or the wealth of its `FiniteBets` if the two are compared at most once on an example. An
+    unscored duel of i and j counts as won by i in M(i, j) and as won by j in M(j, i): the worst case for
+    each. So the bound holds for any missing outcome, and for any rule by which duels become unscored.
 
     Args:
-        record: The record of the duels, none told yet for pairs that meet an example once; `update` is to be
-            called after each tell.
+        record: The record of the duels, empty for pairs that are compared at most once on an example; call
+            `update` after each tell.
         least: In (0, 1).
     """
 
@@ -75,10 +73,10 @@ class PairWealths:
         self._mixture = HalfMixture(least)
         self._bets = FiniteBets(record.n_arms, record.n_examples, least) if record.is_once.any() else None
         self._table = np.zeros((record.n_arms, record.n_arms))  # (K, K)
-        self._stale = set(map(tuple, np.argwhere(record.told).tolist()))  # pairs whose entries are to be made
+        self._stale = set(map(tuple, np.argwhere(record.told).tolist()))  # pairs with outdated entries
 
     def update(self) -> None:
-        """Follow the record, which has just been told a batch; the work is done when the table is read."""
+        """Mark the pairs of the last batch as outdated; the table is recomputed when it is read."""
         for first, second, outcome in self._record.latest:
             self._stale |= {(first, second), (second, first)}
             if self._bets is not None and self._record.is_once[first, second]:
@@ -86,7 +84,7 @@ class PairWealths:
 
     @property
     def log_wealths(self) -> FloatArray:
-        """Log M(row, column), shape (K, K); infinite where the column wins for certain, 0 on the diagonal."""
+        """Log M(row, column), shape (K, K); infinite if the column certainly wins, 0 on the diagonal."""
         if self._stale:
             record = self._record
             rows, columns = np.array(sorted(self._stale)).T
@@ -101,15 +99,15 @@ class PairWealths:
 
 
 def log_e_values(log_wealths: FloatArray, active: BoolArray, shifted: FloatArray | None = None) -> FloatArray:
-    """The evidence against each arm being the winner: log E(i), the product over j of 1 - p + p M(i, j).
+    """Log E(i), evidence against each arm being the winner: the product over j of 1 - p + p M(i, j).
 
-    p = 1 / (K - 1), so that one opponent that leads costs a factor of K - 1, and those that do not lead cost
-    at most a factor of e together. A factor of a dropped arm counts where it is below 1.
+    p = 1 / (K - 1): one opponent that leads costs a factor of K - 1, and those that do not lead cost at most
+    a factor of e together. A factor of a dropped arm counts only if it is below 1.
 
     Args:
         log_wealths: log M, shape (K, K).
         active: Shape (K,), arms not dropped.
-        shifted: Shape (K, K), what takes the place of log M in columns where it is not NaN; None for nowhere.
+        shifted: Shape (K, K), replaces log M where it is not NaN; None to replace nothing.
 
     Returns:
         Shape (K,).
@@ -125,15 +123,15 @@ def log_e_values(log_wealths: FloatArray, active: BoolArray, shifted: FloatArray
 
 
 def own_duels_level(delta: float, n_arms: int) -> float:
-    """The log-wealth at which an arm is shown by its own duels to beat an opponent."""
+    """Log wealth at which an arm's own duels show that it beats an opponent."""
     return math.log(n_arms / delta)
 
 
 def product_level(delta: float, n_arms: int, epsilon: float) -> float:
-    """The level of log E at which an arm is ruled out where another one is named."""
+    """Level of log E at which an arm is ruled out when another one is named."""
     return math.log((n_arms - 1 if epsilon > 0.0 else 1) / delta)
 
 
 def error_bound(delta: float, n_dropped: int, *, assume_winner: bool) -> float:
-    """The probability that an arm is named wrongly with at most `n_dropped` arms dropped is at most this."""
+    """Upper bound of the probability of naming a wrong arm, with at most `n_dropped` arms dropped."""
     return ((2 if assume_winner else 1) * n_dropped + 1) * delta

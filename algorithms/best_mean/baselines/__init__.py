@@ -1,1 +1,1 @@
-"""Selectors of best means to compare with: those of the papers, and sequential halving."""
+"""Baseline selectors for the best mean: those of the papers, and sequential halving."""

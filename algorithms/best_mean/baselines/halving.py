@@ -1,4 +1,4 @@
-"""Sequential halving on shared examples: the better half goes on, until the budget is spent."""
+"""Sequential halving on shared examples: the better half survives, until the budget is spent."""
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -12,25 +12,25 @@ from winnow.algorithms.state.arrays import BoolArray, FloatArray
 
 
 class Halving:
-    """Ask all arms the same random examples, let the better half go on, and so on until one is left.
+    """Give all arms the same random examples, keep the better half, and repeat until one is left.
 
-    For a budget without `delta`: it finds the best arm early and guarantees nothing, so its answer is a
-    heuristic unless the scores or the intervals happen to prove more. With A arms in, the budget that is left
-    is divided by the halvings that are left, ceil(log2 A), and by A: so many common examples are asked, at
-    least one. Then the ceil(A / 2) arms with the highest means go on; of equal ones, those listed first.
-    Whoever went on longer is ranked higher, whatever their means.
+    For a budget without `delta`: it finds the best arm early without a guarantee, so its answer is a
+    heuristic unless the scores or the intervals happen to prove more. With A arms left, the remaining budget
+    is divided by the remaining halvings, ceil(log2 A), and by A: this many common examples are proposed, at
+    least one. Then the ceil(A / 2) arms with the highest means survive; of equal ones, those listed first.
+    Arms that survive longer rank higher, whatever their means.
 
-    A batch is as many whole examples as fit in `batch_size`, and at least one, as in `FilledSubset`. With
-    several batches in flight, the examples before a halving may be more than planned. What the budget leaves
-    when the halvings are over is spent on those who went on longest. Without a budget the whole matrix is
-    divided. With `delta` it stops as other selectors do; arms that are eliminated are asked no more.
+    A batch has as many whole examples as fit in `batch_size`, at least one, as in `FilledSubset`. With
+    several batches in flight, a halving can use more examples than planned. The budget that remains after the
+    last halving is spent on the arms that survived longest. Without a budget, the whole matrix is the budget.
+    With `delta`, it stops like other selectors, and eliminated arms get no further examples.
 
     Args:
         config: The problem and the common parameters.
 
     Source: Karnin, Koren & Somekh (2013), "Almost Optimal Exploration in Multi-Armed Bandits", ICML,
-    Algorithm 1 (Sequential Halving). Departures: examples are shared and drawn without replacement; means are
-    of all that was told, not of the last part alone; what a part does not spend is divided anew.
+    Algorithm 1 (Sequential Halving). Departures: examples are shared and drawn without replacement; means use
+    all observations, not only those of the last phase; what a phase does not spend is redistributed.
     """
 
     def __init__(self, config: BestMeanConfig) -> None:
@@ -38,17 +38,18 @@ class Halving:
         self._budget = config.n_arms * config.n_examples if config.budget is None else config.budget
         self._matrix = ScoreMatrix(config)
         self._stopping = Stopping(config, self._matrix, "mended")
-        self._survived = np.zeros(config.n_arms, dtype=np.int64)  # (K,) halvings
+        self._survived = np.zeros(config.n_arms, dtype=np.int64)  # (K,) halvings survived
         self._halvings = 0
-        self._target = self._next_target()  # examples of each arm before the next halving
+        self._target = self._next_target()  # examples per arm before the next halving
 
     def ask(self, rng: np.random.Generator) -> Batch:
-        """Propose common examples of all arms that are in, or what is left of those that went on longest."""
+        """Propose common examples of all remaining arms, or free pairs of the arms that survived longest."""
         matrix, room = self._matrix, self._stopping.room(self._batch_size)
         if room == 0:
             return EMPTY_BATCH
         is_in = self._is_in
-        # Whom a budget leaves out of the last example is settled before it is drawn; see `FilledSubset`.
+        # Arms that the budget excludes from the last example are chosen before it is drawn; see
+        # `FilledSubset`.
         most = self._stopping.room(max(self._batch_size, matrix.n_arms))
         arms = np.flatnonzero(is_in & (matrix.free_of_arm > 0))[:most]
         if is_in.sum() < 2 or arms.size == 0:
@@ -62,7 +63,7 @@ class Halving:
         return matrix.ask(arms[members], chosen[places])
 
     def take_up(self, batch: Batch) -> None:
-        """See `LookingAhead`."""
+        """Register a batch as proposed and pending."""
         self._matrix.ask(batch.arms, batch.examples)
 
     def tell(self, batch: Batch, outcomes: ArrayLike) -> None:
@@ -72,17 +73,17 @@ class Halving:
             self._halve(is_in)
 
     def decision(self) -> Decision:
-        """Recommend the arm that went on longest, and of several the one with the highest mean."""
+        """Recommend the arm that survived longest; of several, the one with the highest mean."""
         return self._stopping.decision(self._survived + self._matrix.means)
 
     @property
     def _is_in(self) -> BoolArray:
-        """Arms that have gone on in every halving and may still be asked, shape (K,)."""
+        """Arms that survived every halving and can still be proposed, shape (K,)."""
         return np.asarray(self._stopping.in_question & (self._survived == self._halvings))
 
     @property
     def _went_on_longest(self) -> BoolArray:
-        """Of the arms that have free pairs, those that went on longest, shape (K,)."""
+        """Of the arms with free pairs, those that survived longest, shape (K,)."""
         has_free = self._stopping.in_question & (self._matrix.free_of_arm > 0)
         longest = self._survived.max(initial=0, where=has_free)
         return np.asarray(has_free & (self._survived == longest))
@@ -96,7 +97,7 @@ class Halving:
         self._target = self._next_target()
 
     def _next_target(self) -> int:
-        """The number of examples that each arm still in has been told when the next halving is made."""
+        """Number of examples that each remaining arm has been observed on at the next halving."""
         is_in = self._is_in
         n_arms, told = int(is_in.sum()), self._matrix.told
         if n_arms < 2:

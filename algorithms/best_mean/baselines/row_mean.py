@@ -1,4 +1,4 @@
-"""Row Mean Imputation: random pairs, arms ranked by the mean of what was seen."""
+"""Row Mean Imputation: random pairs, arms ranked by the mean of their observed scores."""
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -11,13 +11,14 @@ from winnow.algorithms.protocols import Batch
 
 
 class RowMean:
-    """Ask pairs drawn uniformly from all that are free: the baseline that adapts to nothing.
+    """Propose pairs drawn uniformly from all free ones: the baseline that does not adapt.
 
-    Mended, it adapts to one thing: with `delta`, arms that are eliminated are asked no more.
+    The "mended" variant adapts in one way: with `delta`, eliminated arms are not proposed again.
 
     Args:
         config: The problem and the common parameters.
-        variant: "mended" asks and stops as docs/how-the-intervals-stop.md says; "paper" as published.
+        variant: "mended" proposes and stops as docs/how-the-intervals-stop.md describes; "paper" as
+            published.
 
     Source: Zhou et al. (2024), "On Speeding Up Language Model Evaluation", Algorithm 3 (Row Mean Imputation).
     """
@@ -33,7 +34,7 @@ class RowMean:
         return self._matrix.ask_uniformly(room, rng, self._stopping.worth_asking)
 
     def take_up(self, batch: Batch) -> None:
-        """See `LookingAhead`."""
+        """Register a batch as proposed and pending."""
         self._matrix.ask(batch.arms, batch.examples)
 
     def tell(self, batch: Batch, outcomes: ArrayLike) -> None:
