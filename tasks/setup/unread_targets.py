@@ -137,17 +137,18 @@ def _of_f1(place: str, params: Params, targets: Sequence[str]) -> dict[str, _Los
     return {**lost, **_of_squad(place, params, targets)}
 
 
-def _by_sacrebleu(metric: str) -> _Reader:
+def _by_sacrebleu(name: str) -> _Reader:
     def read(place: str, params: Params, targets: Sequence[str]) -> dict[str, _Loss]:
         suspects = [each for each in targets if not scripts.leaves([each], each)][:MOST_IN_A_PROCESS]
         build = "winnow.tasks.judges.isolated.translation:reading"
-        helps = _lost(metric.lower(), build, ("sacrebleu",), suspects, metric=metric, settings=dict(params))
-        return {target: _of_tokenizer(metric, place, json.loads(more)) for target, more in helps.items()}
+        settings = {"metric": name.upper(), "settings": dict(params)}
+        helps = _lost(name, build, ("sacrebleu",), suspects, **settings)
+        return {target: _of_tokenizer(place, json.loads(more)) for target, more in helps.items()}
 
     return read
 
 
-def _of_tokenizer(metric: str, place: str, helping: Mapping[str, object]) -> _Loss:
+def _of_tokenizer(place: str, helping: Mapping[str, object]) -> _Loss:
     settings = " and ".join(f"{place}.{name}: {_in_yaml(value)}" for name, value in helping.items())
     remedy = f"set {settings}" if helping else "choose chrf, which compares characters"
     return _Loss("next to nothing", "its tokenizer takes a sentence without blanks for one word", remedy)
@@ -221,7 +222,7 @@ def _in_yaml(value: object) -> str:
 
 
 _READERS: Mapping[str, _Reader] = {
-    "bleu": _by_sacrebleu(translation.BleuJudge.metric),
+    "bleu": _by_sacrebleu(translation.BleuJudge.name),
     "choice": _of_rule("choice", "it is none of the options", "name it in {place}.options"),
     "f1": _of_f1,
     "math": _of_math,
@@ -230,7 +231,7 @@ _READERS: Mapping[str, _Reader] = {
     "rouge": _of_rouge,
     "similarity": _of_similarity,
     "squad": _of_squad,
-    "ter": _by_sacrebleu(translation.TerJudge.metric),
+    "ter": _by_sacrebleu(translation.TerJudge.name),
 }
 
 _ONE_IS_ENOUGH = ("choice", "numeric")

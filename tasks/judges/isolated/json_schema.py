@@ -11,15 +11,14 @@ import signal
 import time
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fractions import Fraction
 from math import isfinite
 from typing import ClassVar, Protocol, cast
 
 from winnow.tasks.errors import JudgeError
-from winnow.tasks.judges.isolated.libraries import JUDGE_LIMIT, library_judge
-from winnow.tasks.judges.isolated.process import IsolatedJudge
-from winnow.tasks.judges.protocol import RIGHT_OR_WRONG, Judge, Sample, Verdict
+from winnow.tasks.judges.isolated.libraries import JUDGE_LIMIT, LibraryJudge
+from winnow.tasks.judges.protocol import RIGHT_OR_WRONG, Sample, Verdict
 
 _PATH = "judge.schema"
 _TRIALS: tuple[object, ...] = (None, True, 0, "", [], {}, [0], {"a": 0})
@@ -31,23 +30,22 @@ PATTERN_SECONDS = 1.0
 
 
 @dataclass(frozen=True, kw_only=True)
-class JsonSchemaJudge(Judge[Sample]):
+class JsonSchemaJudge(LibraryJudge):
     """The output is JSON that satisfies a schema, by jsonschema; it needs no targets."""
 
     scale: ClassVar = RIGHT_OR_WRONG
+    name: ClassVar = "json-schema"
+    build: ClassVar = "json_schema:validator"
     libraries: ClassVar = ("jsonschema", "jsonschema-specifications")
 
     schema: Mapping[str, object]
     """A JSON schema."""
-    _isolated: IsolatedJudge = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        build = "winnow.tasks.judges.isolated.json_schema:validator"
-        isolated = library_judge("json-schema", build, self.libraries, schema=self.schema)
+        super().__post_init__()
         check_schema(self.schema, _PATH)
-        object.__setattr__(self, "_isolated", isolated)
 
-    def judge(self, sample: Sample) -> Verdict:
+    def judge(self, sample: Sample, /) -> Verdict:
         """One if the output satisfies the schema, else zero, with what is wrong first as the detail."""
         return self._isolated.judge(sample)
 

@@ -1,10 +1,13 @@
 """Libraries that some judges rest on. They come with an extra of the distribution, and need not be there."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field, fields
 from importlib.metadata import PackageNotFoundError, version
+from typing import ClassVar
 
 from winnow.tasks.errors import JudgeError
 from winnow.tasks.judges.isolated.process import IsolatedJudge
+from winnow.tasks.judges.protocol import NO_TARGET, Judge, Sample, Verdict
 from winnow.tasks.plugins.entry_points import Plugin
 from winnow.tasks.plugins.extras import pip_command
 
@@ -61,3 +64,30 @@ def library_judge(name: str, build: str, distributions: Sequence[str], **params:
         exhausted=JUDGE_LIMIT,
         memory=MEMORY,
     )
+
+
+@dataclass(frozen=True, kw_only=True)
+class LibraryJudge(Judge[Sample]):
+    """A judge by libraries that compares outputs with targets; what a spec may set are its fields."""
+
+    name: ClassVar[str]
+    """Its name in a spec."""
+    libraries: ClassVar[tuple[str, ...]]
+    """The distributions that it rests on."""
+    build: ClassVar[str]
+    """"module:callable" of this folder; called with the fields."""
+    _isolated: IsolatedJudge = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        build = f"winnow.tasks.judges.isolated.{self.build}"
+        object.__setattr__(
+            self, "_isolated", library_judge(self.name, build, self.libraries, **self.settings())
+        )
+
+    def settings(self) -> dict[str, object]:
+        """The arguments of the callable."""
+        return {each.name: getattr(self, each.name) for each in fields(self) if each.init}
+
+    def judge(self, sample: Sample, /) -> Verdict:
+        """The verdict of the process."""
+        return self._isolated.judge(sample) if sample.targets else Verdict.unscored(NO_TARGET)

@@ -6,12 +6,11 @@ does: two answers that are written differently are equal if they mean the same, 
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from winnow.tasks.judges.isolated.libraries import library_judge
-from winnow.tasks.judges.isolated.process import IsolatedJudge
-from winnow.tasks.judges.protocol import RIGHT_OR_WRONG, Judge, Sample, Verdict
+from winnow.tasks.judges.isolated.libraries import LibraryJudge
+from winnow.tasks.judges.protocol import RIGHT_OR_WRONG, Sample, Verdict
 from winnow.tasks.judges.rules.reading import formulas
 from winnow.tasks.judges.rules.reading.typography import as_typed
 
@@ -21,24 +20,16 @@ _ANCHORS = ("$", "\\boxed", "\\(", "\\[")
 
 
 @dataclass(frozen=True, kw_only=True)
-class MathJudge(Judge[Sample]):
+class MathJudge(LibraryJudge):
     """The expression that the output gives as its answer equals a target, by math-verify."""
 
     scale: ClassVar = RIGHT_OR_WRONG
+    name: ClassVar = "math"
+    build: ClassVar = "math:verifier"
     libraries: ClassVar = ("math-verify", "latex2sympy2_extended", "sympy")
 
     target_format: TargetFormat = "expression"
     """Whether a target is an expression, such as (1, 2), or a text that ends in one, as an output does."""
-    _isolated: IsolatedJudge = field(init=False, repr=False, compare=False)
-
-    def __post_init__(self) -> None:
-        build = "winnow.tasks.judges.isolated.math:verifier"
-        isolated = library_judge("math", build, self.libraries, target_format=self.target_format)
-        object.__setattr__(self, "_isolated", isolated)
-
-    def judge(self, sample: Sample) -> Verdict:
-        """One if the expressions are equal, else zero; an output without one has none."""
-        return self._isolated.judge(sample) if sample.targets else Verdict.unscored("no_target")
 
 
 def verifier(target_format: TargetFormat) -> Callable[[Sample], Verdict]:

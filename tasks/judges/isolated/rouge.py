@@ -1,38 +1,29 @@
 """Overlap with reference summaries: ROUGE, by rouge-score, with words of all scripts."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from winnow.tasks.judges.isolated.libraries import library_judge
-from winnow.tasks.judges.isolated.process import IsolatedJudge
+from winnow.tasks.judges.isolated.libraries import LibraryJudge
 from winnow.tasks.judges.isolated.words import words
-from winnow.tasks.judges.protocol import Judge, Sample, Scale, Verdict
+from winnow.tasks.judges.protocol import Sample, Scale, Verdict
 
 Variant = Literal["rouge1", "rouge2", "rougeL", "rougeLsum"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class RougeJudge(Judge[Sample]):
+class RougeJudge(LibraryJudge):
     """ROUGE F1 of the output against the target that it is closest to, by rouge-score."""
 
     scale: ClassVar = Scale(unit="F1, 0 to 1", formula="as it is")
+    name: ClassVar = "rouge"
     libraries: ClassVar = ("rouge-score", "nltk")
+    build: ClassVar = "rouge:measured"
 
     variant: Variant = "rougeL"
     """The units compared: words, pairs of words, or the longest common subsequence, of all or by lines."""
     stemmer: bool = False
     """Whether words are reduced to their stems, which is for English."""
-    _isolated: IsolatedJudge = field(init=False, repr=False, compare=False)
-
-    def __post_init__(self) -> None:
-        build = "winnow.tasks.judges.isolated.rouge:measured"
-        params = {"variant": self.variant, "stemmer": self.stemmer}
-        object.__setattr__(self, "_isolated", library_judge("rouge", build, self.libraries, **params))
-
-    def judge(self, sample: Sample) -> Verdict:
-        """The F1 of the output."""
-        return self._isolated.judge(sample) if sample.targets else Verdict.unscored("no_target")
 
 
 def measured(variant: Variant, stemmer: bool) -> Callable[[Sample], Verdict]:

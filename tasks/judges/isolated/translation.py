@@ -6,41 +6,25 @@ that papers report.
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass
 from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
-from winnow.tasks.judges.isolated.libraries import library_judge
-from winnow.tasks.judges.isolated.process import IsolatedJudge
+from winnow.tasks.judges.isolated.libraries import LibraryJudge
 from winnow.tasks.judges.isolated.words import HELPFUL_SHARE, LEAST_SHARE, leaves
-from winnow.tasks.judges.protocol import PERCENT, Judge, Sample, Scale, Verdict
+from winnow.tasks.judges.protocol import PERCENT, Sample, Scale, Verdict
 
 
-@dataclass(frozen=True, kw_only=True)
-class _SentenceMetric(Judge[Sample]):
+class _SentenceMetric(LibraryJudge):
     """A metric of sacrebleu; what a spec may set are arguments of its class there."""
 
     libraries: ClassVar = ("sacrebleu",)
-    metric: ClassVar[str]
-    """The name of its class."""
+    build: ClassVar = "translation:measured"
 
-    _isolated: IsolatedJudge = field(init=False, repr=False, compare=False)
-
-    def __post_init__(self) -> None:
-        settings = {each.name: getattr(self, each.name) for each in fields(self) if each.init}
-        isolated = library_judge(
-            self.metric.lower(),
-            "winnow.tasks.judges.isolated.translation:measured",
-            self.libraries,
-            metric=self.metric,
-            settings=settings,
-        )
-        object.__setattr__(self, "_isolated", isolated)
-
-    def judge(self, sample: Sample) -> Verdict:
-        """The score of the output's value against all targets."""
-        return self._isolated.judge(sample) if sample.targets else Verdict.unscored("no_target")
+    def settings(self) -> dict[str, object]:
+        """The name of its class, and the arguments."""
+        return {"metric": self.name.upper(), "settings": super().settings()}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,7 +32,7 @@ class BleuJudge(_SentenceMetric):
     """BLEU of the output against all targets, sentence by sentence, by sacrebleu."""
 
     scale: ClassVar = PERCENT
-    metric: ClassVar = "BLEU"
+    name: ClassVar = "bleu"
 
     tokenize: Literal["13a", "char", "intl", "none", "zh"] = "13a"
     """Name of the tokenizer with which sacrebleu takes words apart."""
@@ -61,7 +45,7 @@ class ChrfJudge(_SentenceMetric):
     """The chrF of the output against the closest target, or chrF++ with word_order 2, by sacrebleu."""
 
     scale: ClassVar = PERCENT
-    metric: ClassVar = "CHRF"
+    name: ClassVar = "chrf"
 
     char_order: Annotated[int, Field(ge=1, le=10)] = 6
     """The longest run of characters that is compared."""
@@ -80,7 +64,7 @@ class TerJudge(_SentenceMetric):
         formula="max(0, 1 - edits / 100)",
         convert=lambda edits: 1.0 - edits / 100.0,
     )
-    metric: ClassVar = "TER"
+    name: ClassVar = "ter"
 
     normalized: bool = False
     """Whether punctuation is taken apart from words first."""
@@ -92,7 +76,7 @@ class TerJudge(_SentenceMetric):
     """Whether Chinese and Japanese are taken apart by characters, with `normalized`."""
 
 
-_SCALES: Mapping[str, Scale] = {each.metric: each.scale for each in (BleuJudge, ChrfJudge, TerJudge)}
+_SCALES: Mapping[str, Scale] = {each.name.upper(): each.scale for each in (BleuJudge, ChrfJudge, TerJudge)}
 
 
 def measured(metric: str, settings: Mapping[str, object]) -> Callable[[Sample], Verdict]:
