@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from stored_campaigns import NOW, canary, new_database, store_campaign
 
-from winnow.flows.reports.html.sections.common import cost_in_seconds
+from winnow.flows.reports.html.sections.standard import cost_in_seconds
 from winnow.flows.reports.summary import summary_lines
 from winnow.storage.models import ReuseStats
 from winnow.storage.records import campaigns as campaign_records

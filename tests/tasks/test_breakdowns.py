@@ -14,7 +14,7 @@ from sqlalchemy import text
 from stepwise_campaigns import prune, run_campaign, write_campaign
 from stored_campaigns import new_database, store_campaign
 
-from winnow.flows.reports.html.sections import common
+from winnow.flows.reports.html.sections import standard
 from winnow.storage.queries.costs import CandidateTexts
 from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records.candidates.stats import COUNTED, STATS
@@ -136,16 +136,16 @@ def test_interactions_have_intervals_where_every_combination_has_enough_examples
 )
 def test_metrics_decide_where_they_are_constraints(constraints, said):
     campaign = SimpleNamespace(spec={"constraints": constraints} if constraints else {})
-    assert common._what_metrics_decided(campaign).startswith(said)
+    assert standard._what_metrics_decided(campaign).startswith(said)
 
 
 def test_the_report_shows_the_leader_by_tag_and_all_candidates_beside_their_cost(asked):
-    by_tag = asked(common.tags(TagCounts()), tags=["subject"])
+    by_tag = asked(standard.tags(TagCounts()), tags=["subject"])
     assert [(row["value"], row["scored"], row["mean"]) for row in by_tag.table] == [
         ("even", "4 of 4", 1.0), ("odd", "4 of 4", 1.0)
     ]  # fmt: skip
     assert "not certified" in by_tag.note
-    beside = asked.again(common.pareto)
+    beside = asked.again(standard.pareto)
     assert len(beside.table) == 4
     assert beside.table[0]["tokens"] == "2.0 ± 0.0"
     assert "Nothing of cost and time is certified" in beside.note
@@ -272,7 +272,7 @@ def test_latencies_are_told_with_their_spread_and_compared_once_all_are_known(as
     change_texts(asked.database, "latency = CASE WHEN model = 'one' THEN id ELSE 9999 END, output_tokens = 1")
     marked = {row["candidate"] for row in asked.again(pareto) if row["pareto"]}
     assert marked <= {"one/plain", "one/asked", "two/plain", "two/asked"}
-    shown = asked.again(common.pareto).table
+    shown = asked.again(standard.pareto).table
     assert all("±" in row["latency"] for row in shown)
 
 
@@ -310,7 +310,7 @@ def test_further_judges_are_reported_and_decide_nothing(asked):
     assert {(row["scored"], row["unscored"], row["mean"]) for row in rows if row["metric"] == "json"} == {
         (0, N_EXAMPLES, None)
     }
-    assert len(asked.again(common.metrics).table) == 8
+    assert len(asked.again(standard.metrics).table) == 8
     prune(asked.database, "tagged")
     with asked.database.reading() as session:
         assert session.connection().exec_driver_sql("SELECT count(*) FROM metrics").scalar() == 0

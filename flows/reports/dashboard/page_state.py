@@ -9,8 +9,8 @@ from sqlalchemy.orm import Session
 
 from winnow.flows.reports.dashboard.db import asking
 from winnow.flows.reports.html.model import Section
-from winnow.flows.reports.html.sections.common import ReadOnce
 from winnow.flows.reports.html.sections.sections import sections_of
+from winnow.flows.reports.html.sections.standard import ReadOnce
 from winnow.storage.json_types import Row
 from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records import leases

@@ -5,8 +5,8 @@ from sqlalchemy.orm import Session
 from winnow.flows.reports.html.figures.duels import head_to_head as head_to_head_figure
 from winnow.flows.reports.html.figures.estimates import intervals
 from winnow.flows.reports.html.model import Section, first_of
-from winnow.flows.reports.html.sections import common
-from winnow.flows.reports.html.sections.common import Builder, ReadOnce
+from winnow.flows.reports.html.sections import standard
+from winnow.flows.reports.html.sections.standard import Builder, ReadOnce
 from winnow.storage.records.values import CampaignRecord
 from winnow.tasks.queries.views import ask
 
@@ -17,12 +17,12 @@ SAMPLES = {"good": "Won", "bad": "Lost", "even": "Tied"}
 def builders_of(campaign: CampaignRecord, read: ReadOnce) -> tuple[Builder, ...]:
     """Sections of the page, between the answer and those that every page has."""
     return (
-        common.estimates("Estimates", "win rate against the candidate that does best against it"),
+        standard.estimates("Estimates", "win rate against the candidate that does best against it"),
         head_to_head,
         strengths,
         judges,
-        common.curve("win rate", "duels", read.points),
-        common.allocation("duels"),
+        standard.curve("win rate", "duels", read.points),
+        standard.allocation("duels"),
     )
 
 

@@ -1,7 +1,7 @@
 """Sections of the page of a best-mean campaign."""
 
-from winnow.flows.reports.html.sections import common
-from winnow.flows.reports.html.sections.common import Builder, ReadOnce
+from winnow.flows.reports.html.sections import standard
+from winnow.flows.reports.html.sections.standard import Builder, ReadOnce
 from winnow.storage.records.values import CampaignRecord
 from winnow.tasks.spec.stored_spec import grouping_of
 
@@ -17,11 +17,11 @@ def builders_of(campaign: CampaignRecord, read: ReadOnce) -> tuple[Builder, ...]
     groups = grouping_of(campaign.spec)
     axis = "mean score" if groups is None else groups.value
     return (
-        common.estimates("Estimates", axis),
-        common.eliminations,
-        common.curve(axis, "comparisons", read.points),
-        common.pareto,
-        common.metrics,
-        common.tags(read.counts),
-        common.allocation("comparisons"),
+        standard.estimates("Estimates", axis),
+        standard.eliminations,
+        standard.curve(axis, "comparisons", read.points),
+        standard.pareto,
+        standard.metrics,
+        standard.tags(read.counts),
+        standard.allocation("comparisons"),
     )

@@ -8,8 +8,8 @@ from winnow.flows.reports.html.figures.certificates import e_values as e_value_f
 from winnow.flows.reports.html.figures.certificates import weights as weight_figure
 from winnow.flows.reports.html.figures.estimates import intervals
 from winnow.flows.reports.html.model import Section, first_of
-from winnow.flows.reports.html.sections import common
-from winnow.flows.reports.html.sections.common import Builder, ReadOnce
+from winnow.flows.reports.html.sections import standard
+from winnow.flows.reports.html.sections.standard import Builder, ReadOnce
 from winnow.storage.json_types import JsonObject
 from winnow.storage.records.values import CampaignRecord
 from winnow.tasks.objectives.certify import evidence
@@ -34,9 +34,9 @@ def builders_of(campaign: CampaignRecord, read: ReadOnce) -> tuple[Builder, ...]
     return (
         *_evidence_of(campaign),
         risks,
-        common.metrics,
-        common.curve("risk", "comparisons", read.points),
-        common.allocation("human labels of the candidate's test"),
+        standard.metrics,
+        standard.curve("risk", "comparisons", read.points),
+        standard.allocation("human labels of the candidate's test"),
     )
 
 

@@ -5,8 +5,8 @@ from sqlalchemy.orm import Session
 from winnow.flows.reports.html.figures.routes import by_type
 from winnow.flows.reports.html.figures.routes import shares as share_figure
 from winnow.flows.reports.html.model import Section, first_of
-from winnow.flows.reports.html.sections import common
-from winnow.flows.reports.html.sections.common import Builder, ReadOnce
+from winnow.flows.reports.html.sections import standard
+from winnow.flows.reports.html.sections.standard import Builder, ReadOnce
 from winnow.storage.records.values import CampaignRecord
 from winnow.tasks.objectives.route import status
 from winnow.tasks.queries.views import ask
@@ -23,14 +23,14 @@ def builders_of(campaign: CampaignRecord, read: ReadOnce) -> tuple[Builder, ...]
     return (
         shares,
         late_shares,
-        common.estimates(
+        standard.estimates(
             "Means",
             "mean score of the prompts that the candidate was given",
             "Best first. Each candidate was given the prompts that it was thought good at, so that its mean "
             "says nothing of others.",
         ),
-        common.metrics,
-        common.allocation("prompts"),
+        standard.metrics,
+        standard.allocation("prompts"),
     )
 
 

@@ -3,8 +3,8 @@
 from sqlalchemy.orm import Session
 
 from winnow.flows.reports.html.model import Section
-from winnow.flows.reports.html.sections import common
-from winnow.flows.reports.html.sections.common import ReadOnce
+from winnow.flows.reports.html.sections import standard
+from winnow.flows.reports.html.sections.standard import ReadOnce
 from winnow.storage.records.values import CampaignRecord
 from winnow.tasks.spec.objectives import page_of
 
@@ -26,6 +26,6 @@ def sections_of(
     """
     page = page_of(campaign.objective)
     own = page.builders_of(campaign, read or ReadOnce())
-    samples = [common.samples(page.SAMPLES)] if with_samples else []
-    builders = (*own, *samples, *common.CLOSING)
+    samples = [standard.samples(page.SAMPLES)] if with_samples else []
+    builders = (*own, *samples, *standard.CLOSING)
     return [section for build in builders if (section := build(session, campaign)) is not None]
