@@ -128,7 +128,8 @@ def run_scheduled(run: ScheduledRun, interrupts: Interrupts, say: Reporter) -> S
             left = unfinished_campaigns(database, run.series)
             others = [name for name in left if name != run.name]
             if not interrupts.asked:
-                resume_each(database, run.storage, others, interrupts, say, Trust(how=_how(run)))
+                trust = Trust(how=how_to_allow(run.spec, run.settings, run.storage))
+                resume_each(database, run.storage, others, interrupts, say, trust)
             return "stopped" if interrupts.asked else _run_own(database, run, interrupts, say)
 
 
@@ -159,10 +160,6 @@ def _run_own(
             return "skipped"
         say(campaign_line(campaign))
         return "done" if status_now(campaign).is_settled else "stopped"
-
-
-def _how(run: ScheduledRun) -> str:
-    return how_to_allow(run.spec, run.settings, run.storage)
 
 
 def _series(database: Database, run: ScheduledRun) -> list[CampaignRecord]:

@@ -29,7 +29,8 @@ def shifted_logits(logits: Row, sampling: Sampling, prompt: NDArray[np.integer],
     Returns:
         Shape (V,), of the same type.
     """
-    if (sampling.logit_bias, *_penalties(sampling)) == ((), 1.0, 0.0, 0.0):
+    penalties = sampling.repetition_penalty, sampling.frequency_penalty, sampling.presence_penalty
+    if (sampling.logit_bias, *penalties) == ((), 1.0, 0.0, 0.0):
         return logits
     shifted = logits.copy()
     for token, bias in sampling.logit_bias:
@@ -42,10 +43,6 @@ def shifted_logits(logits: Row, sampling: Sampling, prompt: NDArray[np.integer],
     shifted[written] -= sampling.frequency_penalty * counts
     shifted[written] -= sampling.presence_penalty
     return shifted
-
-
-def _penalties(sampling: Sampling) -> tuple[float, float, float]:
-    return sampling.repetition_penalty, sampling.frequency_penalty, sampling.presence_penalty
 
 
 def choose_token(logits: NDArray[np.floating], sampling: Sampling, rng: np.random.Generator) -> int:
@@ -78,11 +75,8 @@ def choose_token(logits: NDArray[np.floating], sampling: Sampling, rng: np.rando
         probabilities[tokens[ordered.cumsum() - ordered >= sampling.top_p]] = 0.0
         probabilities /= probabilities.sum()
     if sampling.gumbel:
+        # Negative logarithms of these are Gumbel noise; none is 0.
+        exponential = np.maximum(rng.standard_exponential(weights.size), np.finfo(np.float64).tiny)  # (V,)
         with np.errstate(divide="ignore"):
-            return int((np.log(probabilities) - np.log(_exponential(rng, weights.size))).argmax())
+            return int((np.log(probabilities) - np.log(exponential)).argmax())
     return int(rng.choice(weights.size, p=probabilities))
-
-
-def _exponential(rng: np.random.Generator, size: int) -> NDArray[np.float64]:
-    """Numbers whose negative logarithms are Gumbel noise, shape (size,); none is 0."""
-    return np.maximum(rng.standard_exponential(size), np.finfo(np.float64).tiny)

@@ -86,12 +86,15 @@ def generation_body(
         "temperature": sampling.temperature,
         "top_p": sampling.top_p,
         "max_tokens": limit,
-        **_seed(request),
-        **_top_k(sampling, is_vllm),
+        # Greedy text depends on no seed, and some servers know none.
+        **({"seed": request.seed} if sampling.temperature > 0.0 else {}),
+        # OpenAI's own API has no such key; a server without it says so if a spec asks for it.
+        **({"top_k": sampling.top_k} if is_vllm or sampling.top_k else {}),
         **(PLAIN_VLLM if is_vllm else {}),
         **_rare(sampling),
         **_structured(sampling.structure, vllm),
-        **_logprobs(model, sampling),
+        # A plain completion asks for the most probable token as well: to some servers 0 is nothing.
+        **({"logprobs": model.chat or 1} if sampling.logprobs else {}),
         **dict(model.model_args),
     }
     if sampling.stop:
@@ -150,11 +153,6 @@ def why_unsendable(model: ModelRef, request: Request, *, is_vllm: bool) -> Gener
     return None
 
 
-def _seed(request: Request) -> JsonObject:
-    # Greedy text depends on no seed, and some servers know none.
-    return {"seed": request.seed} if request.sampling.temperature > 0.0 else {}
-
-
 def _rare(sampling: Sampling) -> JsonObject:
     """The part of a body that is there only where a spec asks for it."""
     given = sampling.as_json()
@@ -162,11 +160,6 @@ def _rare(sampling: Sampling) -> JsonObject:
     if sampling.logit_bias:
         body["logit_bias"] = {str(token): bias for token, bias in sampling.logit_bias}
     return body
-
-
-def _logprobs(model: ModelRef, sampling: Sampling) -> JsonObject:
-    """A plain completion asks for the most probable token as well: to some servers 0 is nothing."""
-    return {"logprobs": model.chat or 1} if sampling.logprobs else {}
 
 
 def _structured(structure: Structure | None, vllm: str | None) -> JsonObject:
@@ -188,11 +181,6 @@ def _numbers(version: str) -> tuple[int, ...]:
     """The first two numbers of a version; a version without any is newer than all."""
     found = re.match(r"(\d+)\.(\d+)", version)
     return (int(found[1]), int(found[2])) if found else (sys.maxsize,)
-
-
-def _top_k(sampling: Sampling, is_vllm: bool) -> JsonObject:
-    # OpenAI's own API has no such key; a server without it says so where a spec asks for it.
-    return {"top_k": sampling.top_k} if is_vllm or sampling.top_k else {}
 
 
 KIB = 1 << 10

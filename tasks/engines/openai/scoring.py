@@ -252,7 +252,9 @@ class TokenChoices:
         self._model, self._calls, self._root, self._ask_all = model, calls, root, ask_all
         self._choices: dict[str, list[int] | GenerationFailure] = {}
         self._chooser = Chooser(
-            ChoiceEncoder(self, vocabulary=sys.maxsize), max_model_len=max_model_len, ask=self._next_logprobs
+            ChoiceEncoder(self, vocabulary=sys.maxsize),
+            max_model_len=max_model_len,
+            ask=partial(ask_all, self._logprobs_of),
         )
 
     def answer(self, requests: Sequence[Request]) -> list[Answer]:
@@ -288,9 +290,6 @@ class TokenChoices:
     async def _ids_of_prompt(self, prompt: Prompt) -> list[int] | GenerationFailure:
         found = await _tokens(self._calls, self._root, self._model, prompt_fields(self._model, prompt))
         return found if isinstance(found, GenerationFailure) else found.tokens
-
-    def _next_logprobs(self, questions: Sequence[NextToken]) -> list[TokenLogprobs]:
-        return self._ask_all(self._logprobs_of, questions)
 
     async def _logprobs_of(self, question: NextToken) -> TokenLogprobs:
         body = {

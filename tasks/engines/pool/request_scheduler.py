@@ -231,16 +231,13 @@ class RequestScheduler:
         """
         engines = self._engines_of(key)
         for engine in engines:
-            if engine not in self._running and self._reserve(engine, key, is_replica=engine != key):
+            if engine not in self._running and self.slots.reserve(
+                engine, self._widths[key], waiting=self._waiting, later=self.later, is_replica=engine != key
+            ):
                 return engine
         if key in self._running and (replica := self._new_replica(key)) is not None:
             return replica
         return min(filter(self._may_join, engines), key=self._running.__getitem__, default=None)
-
-    def _reserve(self, engine: str, key: str, *, is_replica: bool) -> bool:
-        return self.slots.reserve(
-            engine, self._widths[key], waiting=self._waiting, later=self.later, is_replica=is_replica
-        )
 
     def _new_replica(self, key: str) -> str | None:
         if not (self.spreads and self._has_room_beside(key)) or (engine := self.replicas.due(key)) is None:

@@ -433,13 +433,9 @@ def _obey_dynamo_switch() -> None:
     torch._dynamo.config.disable = os.environ["TORCHDYNAMO_DISABLE"] == "1"
 
 
-def _collect_nothing(*_: object) -> int:
-    return 0
-
-
 def _shut_down(llm: "LLM") -> None:
     # vLLM would search for garbage twice, half a second each, in a process that ends in a moment.
-    gc.collect = _collect_nothing  # type: ignore[assignment]
+    gc.collect = lambda *_: 0
     llm.llm_engine.engine_core.shutdown()
 
 

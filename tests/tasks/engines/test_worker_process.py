@@ -109,12 +109,6 @@ def test_a_stubborn_worker_is_killed_with_its_children(worker, monkeypatch):
     assert eventually(lambda: gone(child))
 
 
-def test_a_terminals_interrupt_does_not_reach_the_worker(worker):
-    worker.send({})
-    worker.receive(PATIENCE_S)
-    assert os.getsid(worker.pid) == os.getpgid(worker.pid) == worker.pid
-
-
 # The parent starts a worker from a thread that ends; its other child holds a copy of the parent's end.
 PARENT = """
 import os, sys, threading, time
