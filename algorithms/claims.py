@@ -1,4 +1,4 @@
-"""Words for what may be said of arms and of an answer, and for why a selector stopped, without arrays."""
+"""Vocabulary of statuses, claims and reasons for stopping, without arrays."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -15,15 +15,15 @@ Reason = Literal[
     "exhausted",
     "all-dropped",
 ]
-"""The reason why a selector stopped, or that it did not:
+"""Reason why a selector stopped, or that it did not:
 
-* running: it wants more outcomes.
-* confident: the best arm is known at the asked error probability.
+* running: it needs more outcomes.
+* confident: the best arm is known at the requested error probability.
 * certified: the tests are over, and at least one arm is certified.
-* passed: the tests are over, and at least one arm passed, by a rule that shows nothing.
-* none-certified: the tests are over, and no arm is certified; that does not say that their risks are high.
+* passed: the tests are over, and at least one arm passed, by a rule that proves nothing.
+* none-certified: the tests are over, and no arm is certified; their risks are not necessarily high.
 * budget: the budget is spent and the question is open.
-* exhausted: there is nothing left to ask.
+* exhausted: no pair is left to propose.
 * all-dropped: every arm has too many unscored pairs to be judged, so there is no best.
 """
 
@@ -48,30 +48,30 @@ ArmStatus = Literal[
     "dropped",
     "removed",
 ]
-"""The status of an arm:
+"""Status of an arm:
 
 * active: still in question.
 * best: shown to be the best of the arms that were not dropped; at most one arm.
-* top: shown to be one of the m best of the arms that were not dropped, where m are looked for.
-* tied: fully scored, and its mean is the highest, or within epsilon of the highest, as other arms' are; where
-  the m best are looked for, its mean is that of the last of them, as that of an arm beyond them is.
-* chosen: the cheapest arm that was shown to be within epsilon of the best, where it is not the best itself.
+* top: shown to be one of the m best of the arms that were not dropped, when looking for m.
+* tied: fully scored, and its mean is the highest, or within epsilon of the highest, like that of other arms;
+  when looking for the m best, its mean equals that of the last of them and of an arm outside them.
+* chosen: the cheapest arm shown to be within epsilon of the best, if it is not the best itself.
 * eliminated: shown not to be the best, or not to be one of the m best.
-* not-better: shown only to be no better than the best, or any of the m best, by more than epsilon; it may be
-  worse, or as good. With constraints: to be no better by more than epsilon or not to meet them.
-* infeasible: it cannot meet a constraint, whatever is not known.
-* unfit: shown not to be the best of those that meet the constraints, by bets that it misses one; that it does
-  is not shown of each such arm by itself.
+* not-better: shown only to be no better than the best, or any of the m best, by more than epsilon; it can be
+  worse or equally good. With constraints: no better by more than epsilon, or not feasible.
+* infeasible: it cannot meet a constraint, for any values of the missing scores.
+* unfit: shown not to be the best of the feasible arms, by bets that it misses a constraint; that it does is
+  not shown of each such arm individually.
 * certified: shown to keep its risk below the limit.
 * passed: a mean of its losses is at most the limit; nothing is shown of its risk.
 * refuted: shown to have a risk above the limit.
-* untested: its test was not begun, as an earlier one in the order ended the testing.
-* baseline: what the others are held against; nothing is asked of it.
+* untested: its test did not begin, because an earlier one in the order ended the testing.
+* baseline: the arm that the others are compared with; nothing is tested about it.
 * no-worse: shown not to be below the baseline by more than epsilon.
 * better: shown to be above the baseline, and so no worse.
 * worse: shown to be below the baseline by more than epsilon.
-* dropped: left out for good, as too many of its pairs are unscored; nothing is claimed of it.
-* removed: taken out by the caller.
+* dropped: excluded permanently because too many of its pairs are unscored; no claim covers it.
+* removed: removed by the caller.
 """
 
 ClaimKind = Literal["none", "exact", "proven", "heuristic"]
@@ -86,42 +86,42 @@ Assumption = Literal[
     "random-prompts",
     "planned-additions",
 ]
-"""An assumption of a claim beside the design of the sampling:
+"""An assumption of a claim in addition to the sampling design:
 
-* winner-exists: some arm beats or ties every other one; where arms were dropped, some arm of those that are
-  left beats all others that are left.
+* winner-exists: some arm beats or ties every other one; if arms were dropped, some remaining arm beats all
+  other remaining arms.
 * bradley-terry: the log-odds of a duel are linear in the difference of the arms' features.
-* missing-at-random: which outcomes are missing has nothing to do with what they would have been.
-* random-labels: the labelled examples, and the unlabelled ones, are drawn at random from those that matter.
-* unseen-labels: nothing of the problem was chosen in sight of earlier outcomes by the same labels.
-* unseen-draws: no arm was changed in sight of earlier outcomes on the same draws.
-* random-prompts: the prompts so far were drawn at random from those that matter.
-* planned-additions: how often arms were added does not depend on the outcomes; which ones may.
+* missing-at-random: which outcomes are missing is independent of their values.
+* random-labels: the labelled examples, and the unlabelled ones, are random draws from the target population.
+* unseen-labels: no part of the problem was chosen after seeing earlier outcomes on the same labels.
+* unseen-draws: no arm was changed after seeing earlier outcomes on the same draws.
+* random-prompts: the prompts so far were drawn at random from the target population.
+* planned-additions: how often arms were added does not depend on the outcomes; which ones can.
 """
 
 
 Raise = Literal["dropped", "added"]
-"""A cause that makes an error more probable than was asked for:
+"""A cause that raises the error probability above the requested one:
 
-* dropped: arms were dropped, so that which arm is the best of the rest is up to the outcomes.
-* added: arms were added after outcomes had been seen, so that which arms there are is up to the outcomes.
+* dropped: arms were dropped, so which arm is the best of the rest depends on the outcomes.
+* added: arms were added after outcomes were observed, so the set of arms depends on the outcomes.
 """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Claim:
-    """The claim about an answer: nothing yet, exact, proven up to a stated error, or a heuristic."""
+    """Claim about an answer: none yet, exact, proven up to a stated error, or a heuristic."""
 
     kind: ClaimKind = "none"
     delta: float | None = None
-    """Bound on the probability that the answer is wrong, all that happened on the way reckoned in; None
-    unless proven. It may be above the delta that was asked for, and then says so."""
+    """Upper bound of the probability that the answer is wrong, dropped and added arms included; None unless
+    proven. Can exceed the requested delta."""
     raised_by: tuple[Raise, ...] = ()
-    """Causes that put `delta` above the one that was asked for; empty where it is not."""
+    """Causes that put `delta` above the requested one; empty if it is not above."""
     assumptions: tuple[Assumption, ...] = ()
-    """Assumptions that must hold for the claim, beside the sampling that Winnow does itself."""
+    """Assumptions that the claim requires, in addition to Winnow's own sampling."""
     refuted: tuple[Assumption, ...] = ()
-    """Assumptions that the method made until the outcomes refuted them: nothing that is said needs them."""
+    """Assumptions that the method made until the outcomes refuted them; no statement requires them."""
 
     def __post_init__(self) -> None:
         if (self.delta is not None) != (self.kind == "proven"):

@@ -1,4 +1,4 @@
-"""A selector's decision: the best arm, each arm's estimate and status, why it stopped, and the claim."""
+"""Decision of a selector: the best arm, estimates, statuses, reason for stopping, and claim."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, fields
@@ -11,16 +11,17 @@ from winnow.algorithms.state.arrays import BoolArray, FloatArray, IntArray
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Differences:
-    """Each arm's mean less that of one of them: estimates and intervals."""
+    """Differences of all arms' means from that of one arm: estimates and intervals."""
 
     against: int
     """The arm that all others are compared with."""
     delta: float
-    """Bound on the probability that any of the intervals is ever wrong; stopping is another matter."""
+    """Upper bound of the probability that any of the intervals is ever wrong; not the stopping rule's
+    error."""
     estimates: FloatArray
-    """Shape (K,), in [-1, 1]; NaN where unknown, and of `against` itself."""
+    """Shape (K,), in [-1, 1]; NaN if unknown, and for `against` itself."""
     lower: FloatArray
-    """Shape (K,), lower ends of intervals that all hold at once; NaN of `against` itself."""
+    """Shape (K,), lower ends of simultaneous intervals; NaN for `against` itself."""
     upper: FloatArray
     """Shape (K,), their upper ends."""
 
@@ -39,16 +40,16 @@ class Differences:
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Bets:
-    """The results of bets against each arm, and when they showed the arm to be out."""
+    """Results of bets against each arm, and when they eliminated the arm."""
 
     wealths: FloatArray
-    """Shape (K,), of a stake of 1; before any test it may be the part of it alone that a race has won."""
+    """Shape (K,), for a stake of 1; before any test this can be only the part that a race has won."""
     levels: FloatArray
-    """Shape (K,), the wealth at which each arm is out; infinite where nothing can be proven."""
+    """Shape (K,), wealth at which each arm is eliminated; infinite if nothing can be proven."""
     out_in_round: IntArray
-    """Shape (K,), the batch, counted from 0, after which each arm was out; -1 where it is not."""
+    """Shape (K,), batch, counted from 0, after which each arm was eliminated; -1 if it is not."""
     out_at: IntArray
-    """Shape (K,), how many pairs of all arms had been told then; -1 where it is not."""
+    """Shape (K,), number of pairs of all arms observed by then; -1 if the arm is not eliminated."""
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Bets) and all(
@@ -58,32 +59,31 @@ class Bets:
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Decision:
-    """The decision of a selector after the outcomes it was told; equal when all fields are, bit for bit."""
+    """Decision of a selector after the observed outcomes; equal if all fields are, bit for bit."""
 
     best: int | None
-    """The arm to recommend; None while nothing is known or when no arm can be judged."""
+    """Arm to recommend; None before any score, or if no arm can be judged."""
     estimates: FloatArray
-    """Shape (K,), estimates of what the intervals are of, and inside them; NaN where unknown."""
+    """Shape (K,), estimates of the quantities that the intervals cover, inside them; NaN if unknown."""
     lower: FloatArray
-    """Shape (K,), lower ends of the intervals; NaN where the method has none."""
+    """Shape (K,), lower ends of the intervals; NaN if the method has none."""
     upper: FloatArray
-    """Shape (K,), upper ends of the intervals; NaN where the method has none."""
+    """Shape (K,), upper ends of the intervals; NaN if the method has none."""
     status: tuple[ArmStatus, ...]
-    """Length K, what is known of each arm."""
+    """Length K, status of each arm."""
     stop: bool
-    """Whether the selector wants no more outcomes."""
+    """Whether the selector needs no more outcomes."""
     reason: Reason
-    """The reason why it stopped, or "running"."""
+    """Reason for stopping, or "running"."""
     claim: Claim = NOTHING_CLAIMED
-    """The claim about `best` and `status`."""
+    """Claim about `best` and `status`."""
     ranking: FloatArray | None = None
-    """Shape (K,), the ranking score by which the method orders arms, where that is not `estimates`; NaN where
-    unknown. It is made to find the best arm early, need not lie in the intervals, and is no estimate that
-    could be shown with them."""
+    """Shape (K,), score by which the method ranks arms, if not `estimates`; NaN if unknown. It serves to find
+    the best arm early, can lie outside the intervals, and must not be shown as an estimate."""
     differences: Differences | None = None
-    """The differences of the others to one arm, where the method gives them: a baseline, or `best`."""
+    """Differences of the others from one arm, the baseline or `best`, if the method has them."""
     bets: Bets | None = None
-    """The bets against each arm, where the method rules arms out by them."""
+    """Bets against each arm, if the method eliminates arms by bets."""
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Decision):
@@ -101,7 +101,7 @@ class Decision:
 
     @property
     def ranked_by(self) -> FloatArray:
-        """Shape (K,), what arms are ordered by: `ranking`, or `estimates` where there is none."""
+        """Shape (K,), values that order the arms: `ranking`, or `estimates` without one."""
         return self.estimates if self.ranking is None else self.ranking
 
     @property
@@ -110,11 +110,11 @@ class Decision:
 
 
 def statuses(n_arms: int, groups: Iterable[tuple[ArmStatus, BoolArray]]) -> tuple[ArmStatus, ...]:
-    """The status of each arm: that of the last group that it is in, "active" where it is in none.
+    """Status of each arm: that of the last group that contains it, or "active".
 
     Args:
         n_arms: K.
-        groups: A status and which arms have it, shape (K,), each.
+        groups: Pairs of a status and the mask of its arms, shape (K,).
     """
     found: list[ArmStatus] = ["active"] * n_arms
     for status, members in groups:

@@ -1,20 +1,20 @@
-"""The errors of the algorithms.
+"""Exceptions of the algorithms.
 
 * AlgorithmError
   - UnknownSelector       no selector has this name                        (fix the name)
-  - SelectorNotLoadable   a third party's selector cannot be used          (fix or remove that package)
+  - SelectorNotLoadable   a third-party selector cannot be used            (fix or remove that package)
   - UnknownParameter      the selector has no parameter of this name       (fix the name)
   - InvalidParameter      a parameter has the wrong type or is out of range (fix the value)
-  - RefusedTell           outcomes that cannot be right; nothing was changed
+  - RefusedTell           invalid outcomes; the selector is unchanged
     - MalformedBatch      arrays of the wrong shape or type
     - PairOutsideGrid     an arm or an example that does not exist
     - ArmAgainstItself    a duel of an arm with itself
     - PairRepeated        the same pair twice in one batch
-    - PairAlreadyTold     a pair whose outcome is known
-    - ToldOutOfOrder      a batch before one that was asked earlier, or a part of a batch
-    - OutcomeOutOfRange   an outcome that is neither allowed nor NaN
-    - UnusableContexts    contexts of prompts that no arm can be chosen by (tell and ask)
-    - PromptTaken         a prompt asked for that was asked or told before   (ask)
+    - PairAlreadyTold     a pair with a known outcome
+    - ToldOutOfOrder      a batch before an earlier one in flight, or a part of a batch
+    - OutcomeOutOfRange   an outcome that is neither in range nor NaN
+    - UnusableContexts    invalid contexts of prompts (tell and ask)
+    - PromptTaken         a prompt that was already proposed or observed    (ask)
     - ArmRemoved          a pair of an arm that was removed
   - NoArmToRemove         the arm does not exist, is removed already or is the last one
   - ImpossibleState       the findings on an arm contradict each other     (a fault: report it)
@@ -25,7 +25,7 @@ from difflib import get_close_matches
 
 
 class AlgorithmError(Exception):
-    """Anything that goes wrong in the algorithms."""
+    """Base class of all exceptions of the algorithms."""
 
 
 class UnknownSelector(AlgorithmError):
@@ -40,7 +40,7 @@ class UnknownSelector(AlgorithmError):
 
 
 class SelectorNotLoadable(AlgorithmError):
-    """A third party's selector cannot be used."""
+    """A third-party selector cannot be used."""
 
     def __init__(self, name: str, path: str, why: str) -> None:
         super().__init__(f"selector {name!r} ({path}) cannot be used: {why}")
@@ -73,7 +73,7 @@ class InvalidParameter(AlgorithmError):
 
 
 class RefusedTell(AlgorithmError):
-    """Outcomes that cannot be right; the selector is as it was before."""
+    """Invalid outcomes; the selector is unchanged."""
 
 
 class MalformedBatch(RefusedTell):
@@ -116,7 +116,7 @@ class PairRepeated(RefusedTell):
 
 
 class PairAlreadyTold(RefusedTell):
-    """A pair whose outcome is known."""
+    """A pair with a known outcome."""
 
     def __init__(self, arm: int | tuple[int, int], example: int) -> None:
         super().__init__(f"{_the_pair(arm, example)} was told before")
@@ -125,7 +125,7 @@ class PairAlreadyTold(RefusedTell):
 
 
 class ToldOutOfOrder(RefusedTell):
-    """A batch before one that was asked earlier, or a part of a batch in flight.
+    """A batch observed before an earlier one in flight, or a part of a batch in flight.
 
     Pairs are an arm, or both arms of a duel, and an example.
     """
@@ -140,11 +140,11 @@ class ToldOutOfOrder(RefusedTell):
 
 
 ROUNDING = 1e-9
-"""A score that computing has put outside of its range by no more than this is the bound."""
+"""Relative tolerance within which a score outside its range, due to rounding, is set to the bound."""
 
 
 def at_bound(value: float, low: float = 0.0, high: float = 1.0) -> float:
-    """The bound for a value that lies at most `ROUNDING` times the range's length outside; else the value."""
+    """Return the bound if a value is at most `ROUNDING` times the range's length outside; else the value."""
     slack = ROUNDING * (high - low)
     if low - slack <= value < low:
         return low
@@ -164,7 +164,7 @@ class OutcomeOutOfRange(RefusedTell):
 
 
 class UnusableContexts(RefusedTell):
-    """Contexts of another shape, not finite, or not of length 1."""
+    """Contexts of a wrong shape, not finite, or not of length 1."""
 
     def __init__(self, row: int | None, expected: str, found: str) -> None:
         which = "contexts" if row is None else f"row {row} of the contexts"
@@ -175,7 +175,7 @@ class UnusableContexts(RefusedTell):
 
 
 class PromptTaken(RefusedTell):
-    """A prompt that was asked or told before; a prompt that comes again needs an index of its own."""
+    """A prompt that was already proposed or observed; a repeated prompt needs an index of its own."""
 
     def __init__(self, example: int) -> None:
         super().__init__(f"prompt {example} was asked or told before: give each prompt an index of its own")

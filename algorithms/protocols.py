@@ -1,7 +1,7 @@
-"""The interface that every selector keeps to, and the values that go in and out of it.
+"""Interface of selectors, and the values they receive and return.
 
-K arms and n examples are the integers 0..K-1 and 0..n-1; a pair is one arm on one example; B pairs
-asked together are a batch; a round is one ask and its tell.
+K arms and n examples are the integers 0..K-1 and 0..n-1. A pair is one arm on one example. A batch is the B
+pairs proposed together. A round is one ask and its tell.
 """
 
 from dataclasses import dataclass, field
@@ -16,7 +16,7 @@ from winnow.algorithms.state.arrays import FloatArray, IntArray
 
 
 def frozen_integers(field: str, values: ArrayLike) -> IntArray:
-    """A read-only copy of integers; raises `MalformedBatch` with the field's name for other values."""
+    """Copy integers as a read-only array; raise `MalformedBatch` with the field's name for other values."""
     given = np.asarray(values)
     if given.size and given.dtype.kind not in "iu":
         raise MalformedBatch(field, "integers", f"dtype {given.dtype}")
@@ -27,18 +27,18 @@ def frozen_integers(field: str, values: ArrayLike) -> IntArray:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Batch:
-    """The pairs of one round, in the order they were drawn; equal when their arrays are."""
+    """Pairs of one round, in the order they were drawn; equal if their arrays are."""
 
     arms: IntArray
     """Shape (B,), or (B, 2) for duels. Read-only."""
     examples: IntArray
     """Shape (B,). Read-only."""
     propensities: FloatArray | None = field(default=None, kw_only=True)
-    """Shape (B,), in (0, 1]: the probability with which each arm was drawn, all that was known before it
-    given; None where arms are not drawn, or nobody needs it. Read-only."""
+    """Shape (B,), in (0, 1]: probability with which each arm was drawn, given everything known before; None
+    if arms are not drawn, or the probabilities are not needed. Read-only."""
     changes: int | None = field(default=None, kw_only=True)
-    """Number of times that arms had been added or removed when the batch was asked; None where it is the same
-    when the batch is told. To be kept with the batch, to tell it again; batches may be equal without it."""
+    """Number of additions and removals of arms before the batch was proposed; None if unchanged when the
+    batch is observed. Store it with the batch, to replay the tell; equality ignores it."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "arms", frozen_integers("arms", self.arms))
@@ -64,7 +64,7 @@ class Batch:
 
 
 def _probabilities(values: ArrayLike, shape: tuple[int, ...]) -> FloatArray:
-    """A read-only copy of probabilities above 0."""
+    """Copy probabilities above 0 as a read-only array."""
     found = np.array(values, dtype=np.float64)
     if found.shape != shape:
         raise MalformedBatch("propensities", f"of shape {shape}", f"shape {found.shape}")
@@ -85,91 +85,90 @@ EMPTY_BATCH = Batch(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64))
 
 
 class Selector(Protocol):
-    """Chooses which pairs to observe next, and says which arm is best.
+    """Choose which pairs to observe next, and which arm is best.
 
-    A selector owns no randomness, reads no clock and does no I/O. What it believes is a function of
-    its constructor's arguments and of what it was told, in order. So a campaign resumes by telling a
-    fresh selector the stored rounds in order: same history, same future, bit for bit.
+    A selector has no randomness of its own, reads no clock and does no I/O. Its state is a function of its
+    constructor's arguments and of the observations, in order. So a campaign resumes by telling a fresh
+    selector the stored rounds in order: same history, same future, bit for bit.
     """
 
     def ask(self, rng: np.random.Generator) -> Batch:
-        """Propose pairs that were neither told nor asked before; see `round_rng` for the generator.
+        """Propose pairs that were neither observed nor proposed before; see `round_rng` for the generator.
 
-        Duels are drawn with replacement: there, a pair of arms may meet on an example again.
+        Duels are drawn with replacement, so a pair of arms can be proposed on an example again.
 
-        Beliefs are left as they are, but the pairs are remembered as pending, so that several batches
-        may be in flight. A batch that is thrown away stays pending, and no batch after it can be told: go on
-        with a fresh selector that is told the stored rounds. To resume with rounds in flight, interleave the
-        tells with the same asks, or see `LookingAhead`.
+        Estimates stay as they are, but the pairs are recorded as pending, so that several batches can be in
+        flight. A discarded batch stays pending, and no later batch can be told: continue with a fresh
+        selector that is told the stored rounds. To resume with rounds in flight, interleave the tells with
+        the same asks, or see `LookingAhead`.
 
         Returns:
-            The batch; empty when everything was asked, the budget is spent or the selector stopped.
+            The batch; empty if all pairs were proposed, the budget is spent or the selector stopped.
         """
         ...
 
     def tell(self, batch: Batch, outcomes: ArrayLike) -> None:
-        """Absorb the outcomes of a batch, asked of this selector or not.
+        """Absorb the outcomes of a batch, proposed by this selector or not.
 
-        Batches in flight are told in the order they were asked, each one whole: an arm's draws count in the
-        order of asking. In the order of arrival they would be biased, as short answers arrive first. What
-        follows from a batch is a function of the batch and of all that was told before it, and not of when
-        it was asked: a fresh selector that is told the same batches in the same order, and is asked nothing,
-        believes the same, bit for bit. A batch that was not asked here may be told while others are in
-        flight if none of its pairs is.
+        Tell batches in flight in the order they were proposed, each one whole: an arm's draws count in the
+        order of proposal. In the order of arrival they would be biased, because short outputs arrive first.
+        The effect of a batch is a function of the batch and of all earlier observations, not of when it was
+        proposed: a fresh selector that is told the same batches in the same order, without any ask, has the
+        same state, bit for bit. A batch that was not proposed here can be told while others are in flight if
+        none of its pairs is in flight.
 
         Args:
-            batch: Pairs never told before, duels excepted, in the order they were drawn.
-            outcomes: One per pair, or a row per pair where an objective has several; NaN means unscored,
-                which spends the pair and is not a zero.
+            batch: Pairs not observed before, duels excepted, in the order they were drawn.
+            outcomes: One per pair, or a row per pair for objectives with several; NaN means unscored, which
+                spends the pair and is not a zero.
 
         Raises:
-            RefusedTell: If the batch or an outcome cannot be right; nothing was changed.
+            RefusedTell: If the batch or an outcome is invalid; the selector is then unchanged.
         """
         ...
 
     def decision(self) -> Decision:
-        """Return the present decision; asking for it changes nothing."""
+        """Return the current decision, without side effects."""
         ...
 
 
 class LookingAhead(Selector, Protocol):
     """A selector that can be asked for rounds while earlier ones are in flight, and resumed among them.
 
-    Without it a selector takes several batches in flight all the same, but only the one that was asked for
-    them can be asked for the next.
+    Other selectors accept several batches in flight too, but only the instance that proposed them can propose
+    the next.
     """
 
     def take_up(self, batch: Batch) -> None:
-        """Remember a batch as asked of this selector and in flight.
+        """Register a batch as proposed by this selector and pending.
 
-        A fresh selector that is told the rounds that were finished, and then takes up those in flight in the
-        order in which they were asked, asks and believes what the one that was asked for them would, bit for
-        bit.
+        A fresh selector that is told the finished rounds, and then takes up those in flight in the order of
+        their proposal, continues like the selector that proposed them, bit for bit.
 
         Args:
-            batch: Pairs neither told nor asked before, in the order they were drawn.
+            batch: Pairs neither observed nor proposed before, in the order they were drawn.
         """
         ...
 
 
 class Growing(Selector, Protocol):
-    """A selector of which arms may be added after it was told outcomes, and which says what then holds.
+    """A selector to which arms can be added after outcomes were observed, with a claim that remains valid.
 
     A replay adds the same lists of arms at the same places among its tells.
     """
 
     @property
     def n_arms(self) -> int:
-        """K, with the arms that were added."""
+        """Number of arms K, including those added."""
         ...
 
     def add_arms(self, count: int) -> None:
-        """Let a list of so many arms take part from now on; those before them keep their indices."""
+        """Add `count` arms from now on; earlier arms keep their indices."""
         ...
 
 
 def round_rng(seed: int, round_: int) -> np.random.Generator:
-    """The only source of randomness of a round, so that a round asked again draws the same pairs.
+    """The only source of randomness of a round, so that a repeated ask draws the same pairs.
 
     Args:
         seed: The campaign's seed, non-negative.

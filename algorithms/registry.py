@@ -1,9 +1,9 @@
-"""Selectors by name, ours and third parties', each imported only when it is looked at.
+"""Selectors by name, built-in and third-party, each imported only when it is needed.
 
-A third party adds a selector by an entry point in the group `winnow.selectors`: its name is the selector's,
-its object a class like ours, with an attribute `objective` and a constructor that takes the config of that
-objective, then parameters of its own by keyword. A name of ours cannot be taken over. A program names one
-of its own by `winnow.selector`.
+A third party adds a selector by an entry point in the group `winnow.selectors`. The entry point has the
+selector's name; its object is a class like the built-in ones, with an attribute `objective` and a constructor
+that takes the config of that objective, then its own parameters by keyword. Names of built-in selectors
+cannot be overridden. A program registers its own selector by `winnow.selector`.
 """
 
 import inspect
@@ -35,7 +35,7 @@ SETTINGS = {
     "certify": "winnow.algorithms.certify.config:CertifyConfig",
     "route": "winnow.algorithms.route.config:RouteConfig",
 }
-"""Classes of the settings that selectors are given, sizes and common parameters, by objective."""
+"""Classes of the settings of selectors (sizes and common parameters), by objective."""
 
 SELECTORS = {
     "best-mean": {
@@ -79,17 +79,17 @@ SELECTORS = {
         "sup-rff-ucb": "winnow.algorithms.route.policies.sup_rff_ucb:SupRffUcb",
     },
 }
-"""The addresses of our selectors' classes, by objective and name."""
+"""Import paths of the built-in selectors' classes, by objective and name."""
 
 BASELINES = frozenset(
     {"autoeval", "eps-greedy", "eval", "filled-subset", "kernel-ucb", "lin-ucb", "lrf", "naive-krr",
      "naive-pooling", "random", "random-pair", "round-robin", "row-mean", "rucb", "thompson"}
 )  # fmt: skip
-"""Those that papers compare their selectors with; they are listed and offered only on request."""
+"""Baselines of the papers; listed and offered only on request."""
 
 RULES_VERSION = "1"
-"""Raise it whenever one of these selectors decides otherwise on outcomes that it could have been told before:
-`winnow db check` makes stored decisions again where they were made by rules of the same version."""
+"""Increase it whenever one of these selectors changes a decision on outcomes that could have been observed
+before: `winnow db check` recomputes stored decisions made by the same rules version."""
 
 SIZES = ("n_arms", "n_examples")
 TYPE_NAMES = {int: "an integer", float: "a number", str: "a string", bool: "true or false", NoneType: "None"}
@@ -97,31 +97,31 @@ TYPE_NAMES = {int: "an integer", float: "a number", str: "a string", bool: "true
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parameter:
-    """One parameter of a selector."""
+    """A parameter of a selector."""
 
     name: str
     type: object
-    """The annotation."""
+    """Type annotation."""
     default: object
-    """The value where none is given."""
+    """Default value."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Description:
-    """The description of a selector, as `winnow selectors` shows it."""
+    """Description of a selector, as `winnow selectors` shows it."""
 
     name: str
     objective: str
     summary: str
     """First line of the class's docstring."""
     source: str
-    """The published source, from the docstring; empty where it names none."""
+    """Published source, from the docstring; empty without one."""
     parameters: tuple[Parameter, ...]
-    """Its own parameters, then those common to its objective."""
+    """Parameters of the selector, then those common to its objective."""
 
 
 def create_selector(name: str, *, n_arms: int, n_examples: int, **params: object) -> Selector:
-    """Make a selector that was told nothing yet.
+    """Create a selector without observations.
 
     Args:
         name: One of `selector_names()`.
@@ -131,7 +131,7 @@ def create_selector(name: str, *, n_arms: int, n_examples: int, **params: object
 
     Raises:
         UnknownSelector: If no selector has this name.
-        SelectorNotLoadable: If a third party's selector cannot be imported or used.
+        SelectorNotLoadable: If a third-party selector cannot be imported or used.
         UnknownParameter: If the selector does not have one of the parameters.
         InvalidParameter: If a value has the wrong type or is out of range.
     """
@@ -151,7 +151,7 @@ def create_selector(name: str, *, n_arms: int, n_examples: int, **params: object
 
 
 def selector_names(objective: str | None = None, *, baselines: bool = True) -> list[str]:
-    """The known names in alphabetical order, of one objective or of all, with or without `BASELINES`."""
+    """List the selectors in alphabetical order, of one objective or all, with or without `BASELINES`."""
     ours = [
         name
         for key, names in SELECTORS.items()
@@ -164,7 +164,7 @@ def selector_names(objective: str | None = None, *, baselines: bool = True) -> l
 
 
 def _answers(name: str, objective: str) -> bool:
-    """Whether a selector of another package is for an objective; one that cannot be loaded is for none."""
+    """Whether a third-party selector is for an objective; False if it cannot be loaded."""
     try:
         return _load(name)[1] == objective
     except AlgorithmError:
@@ -172,12 +172,12 @@ def _answers(name: str, objective: str) -> bool:
 
 
 def describe(name: str, wanted: str | None = None) -> Description:
-    """The description of a selector and its parameters; raises like `create_selector`.
+    """Describe a selector and its parameters; raises like `create_selector`.
 
     Args:
-        name: The selector's.
-        wanted: The objective whose selectors are named where there is none of this name; None for all. Those
-            of third parties, which are not loaded for that, are named for each.
+        name: The selector's name.
+        wanted: Objective whose selectors an error lists if the name is unknown; None for all. Third-party
+            selectors, which are not loaded for that, are always listed.
     """
     selector, objective = _load(name, wanted)
     paragraphs = inspect.cleandoc(selector.__doc__ or "").split("\n\n")
@@ -192,12 +192,12 @@ def describe(name: str, wanted: str | None = None) -> Description:
 
 
 def takes_more_arms(name: str) -> bool:
-    """Whether a selector of ours lets arms join after it was told outcomes; raises like `create_selector`."""
+    """Whether a built-in selector accepts arms after observations; raises like `create_selector`."""
     return third_party(name) is None and hasattr(_load(name)[0], "add_arms")
 
 
 def looks_ahead(name: str) -> bool:
-    """Whether a selector can be asked for rounds while earlier ones are in flight; see `LookingAhead`.
+    """Whether a selector can propose rounds while earlier ones are in flight; see `LookingAhead`.
 
     Raises like `create_selector`.
     """
@@ -205,13 +205,14 @@ def looks_ahead(name: str) -> bool:
 
 
 def rules_version(name: str) -> str | None:
-    """The version of the rules by which a selector of ours decides; None for any other one."""
+    """Version of the decision rules of a built-in selector; None for any other."""
     return RULES_VERSION if any(name in names for names in SELECTORS.values()) else None
 
 
 def third_party(name: str) -> EntryPoint | None:
-    """The entry point of a selector of another package; None for our selectors and for unknown ones."""
-    if any(name in names for names in SELECTORS.values()):  # packages take long to read: ours come first
+    """Entry point of a third-party selector; None for built-in selectors and for unknown names."""
+    # built-in ones first: reading installed packages is slow
+    if any(name in names for names in SELECTORS.values()):
         return None
     return _third_parties().get(name)
 
@@ -222,7 +223,7 @@ def _third_parties() -> dict[str, EntryPoint]:
 
 
 def _load(name: str, wanted: str | None = None) -> tuple[Callable[..., Selector], str]:
-    """The class of a selector and its objective."""
+    """Load the class of a selector and its objective."""
     for objective, names in SELECTORS.items():
         if name in names:
             return cast(Callable[..., Selector], object_at(names[name])), objective
@@ -232,7 +233,7 @@ def _load(name: str, wanted: str | None = None) -> tuple[Callable[..., Selector]
         raise UnknownSelector(name, sorted([*theirs, *ours]))
     try:
         selector = theirs[name].load()
-    except (Exception, SystemExit) as error:  # a stranger's module may fail in any way
+    except (Exception, SystemExit) as error:  # third-party code can fail in any way
         raise SelectorNotLoadable(name, theirs[name].value, in_words(error)) from error
     theirs_is_for = getattr(selector, "objective", None)
     if theirs_is_for not in SETTINGS:
@@ -249,7 +250,7 @@ def _config(objective: str) -> type:
 def _own_parameters(selector: Callable[..., Selector]) -> tuple[Parameter, ...]:
     try:
         hints = get_type_hints(getattr(selector, "__init__", selector))
-    except (NameError, TypeError):  # of a plug-in that names types it does not import
+    except (NameError, TypeError):  # a plug-in that names types it does not import
         hints = {}
     return tuple(
         Parameter(name=name, type=hints.get(name, object), default=parameter.default)
@@ -275,9 +276,9 @@ def _check_type(name: str, value: object, annotation: object) -> None:
 
 
 def _options(annotation: object) -> Iterator[object]:
-    """The options that an annotation allows, one by one; names defined by `type` give what they stand for."""
+    """Yield the options of an annotation one by one; names defined by `type` are resolved."""
     stands_for = getattr(get_origin(annotation) or annotation, "__value__", None)
-    if stands_for is not None:  # of NumPy's arrays, too, from 2.5 on
+    if stands_for is not None:  # also for NumPy's arrays, from 2.5 on
         yield from _options(stands_for)
     elif get_origin(annotation) in (Union, UnionType):
         for option in get_args(annotation):

@@ -119,27 +119,27 @@ class BettingTest:
 
     @property
     def certified(self) -> BoolArray:
-        """The mask of the arms that are certified, shape (K,)."""
+        """Mask of the certified arms, shape (K,)."""
         return self._procedure.certified(self._findings)
 
     @property
     def log_e_values(self) -> FloatArray:
-        """The logarithms of the arms' e-values now, shape (K,); 0 where nothing was told."""
+        """Current log e-values of the arms, shape (K,); 0 before the first observation."""
         return self._low.evidence.logs.copy()
 
     @property
     def log_peaks(self) -> FloatArray:
-        """The logarithms of the highest e-values so far, shape (K,), by which arms are certified."""
+        """Highest log e-values so far, shape (K,), by which arms are certified."""
         return self._low.evidence.log_peaks.copy()
 
     @property
     def weights(self) -> FloatArray:
-        """The weight of each reliance factor for each arm, shape (K, S), rows summing to 1."""
+        """Weight of each reliance factor for each arm, shape (K, S), rows summing to 1."""
         return self._low.evidence.weights
 
     @property
     def n_labels(self) -> int:
-        """Labels that were used: examples that at least one arm was told of."""
+        """Number of used labels: examples observed for at least one arm."""
         return self._record.n_told
 
     @property

@@ -1,4 +1,4 @@
-"""The evidence that risks are at most alpha: e-values that rely on an autoevaluator in S different ways.
+"""Evidence that risks are at most alpha: e-values that rely on an autoevaluator to S degrees.
 
 Letters as in Park et al. (2025): rho_s the reliance factor of strategy s, l_{s,i} its effective losses,
 E_{s,i} its capital, w_{s,i} = E_{s,i-1} / sum_s' E_{s',i-1} its weight at step i. The e-value prod_i sum_s
@@ -22,22 +22,22 @@ from winnow.algorithms.state.arrays import FloatArray
 
 
 class EValues:
-    """E-values of R arms, all with the same strategies.
+    """E-values of R arms that share the same strategies.
 
     If the risk of an arm is at least alpha, its e-value ever reaches 1 / level with probability at most
-    `level`: at any stopping time, whatever the autoevaluator and the dependence between arms. It is assumed
-    that the examples of an arm are independent draws from the population whose risk is meant, told in an
+    `level`: at any stopping time, for any autoevaluator and any dependence between arms. This assumes that
+    the examples of an arm are independent draws from the population that defines the risk, observed in an
     order chosen without looking at their losses.
 
     Args:
         n_arms: R.
         factors: rho, shape (S,), in [0, 1].
         alpha: The risk in question, in (0, 1).
-        betting: The rule by which each strategy bets.
-        level: The error probability that the rules "star" and "wsr" bet for, in (0, 1).
-        horizon: The losses that there will be, at least 1: what those rules bet for, and as many as the
-            portfolio's nodes are enough for. More are as valid.
-        nodes: Number of nodes of the universal portfolio; None for as many as the horizon takes.
+        betting: Betting rule of each strategy.
+        level: Error probability for which the rules "star" and "wsr" are optimised, in (0, 1).
+        horizon: Final number of losses, at least 1; those rules are optimised for it, and the portfolio's
+            nodes suffice for it. More losses are equally valid.
+        nodes: Number of nodes of the universal portfolio; None for as many as the horizon requires.
     """
 
     def __init__(
@@ -60,18 +60,18 @@ class EValues:
             self._capital = rule(n_arms, most, alpha, level, horizon)
         self.log_strategies = np.zeros((n_arms, factors.size))  # (R, S) log E_{s,i}
         self.logs = np.zeros(n_arms)  # (R,) log E_i
-        self.log_peaks = np.zeros(n_arms)  # (R,) the highest they ever were
+        self.log_peaks = np.zeros(n_arms)  # (R,) highest values so far
 
     def update(self, arms: Rows, losses: FloatArray, bets: FloatArray | None = None) -> FloatArray:
         """Absorb the next effective losses of some arms.
 
         Args:
-            arms: The R' arms of the losses, none twice.
+            arms: The R' arms, none twice.
             losses: Shape (R', B, S), in the order they were drawn.
-            bets: As in `WealthProcess.bet`.
+            bets: Same as in `WealthProcess.bet`.
 
         Returns:
-            Shape (R', B), the logarithm of the e-values after each loss.
+            Shape (R', B), log e-values after each loss.
         """
         paths = self._capital.bet(arms, losses, bets)
         mixed = log_average(paths)
@@ -82,12 +82,12 @@ class EValues:
 
     @property
     def weights(self) -> FloatArray:
-        """The weights of the strategies at the next step, shape (R, S)."""
+        """Weights of the strategies at the next step, shape (R, S)."""
         return normalised(self.log_strategies)
 
 
 def normalised(logs: FloatArray) -> FloatArray:
-    """Numbers given by their logarithms, scaled to sum to 1 over the last axis."""
+    """Scale numbers given by their logarithms to sum to 1 over the last axis."""
     scaled = np.exp(logs - logs.max(axis=-1, keepdims=True))
     shares: FloatArray = scaled / scaled.sum(axis=-1, keepdims=True)
     return shares

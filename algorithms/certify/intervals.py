@@ -1,15 +1,15 @@
-"""Intervals of risks, by the very bets of the tests.
+"""Intervals of risks, from the bets of the tests.
 
-Letters as in `e_values`, and m a candidate for the risk, G grid points of it. The bets of the test that
-would certify an arm, lambda_{s,i}, are made against risks of at least alpha. They are bets against risks of
-at least m, too, for every m from alpha on:
+Letters as in `e_values`, and m a candidate for the risk, G grid points of it. The bets lambda_{s,i} of the
+test that would certify an arm are bets against risks of at least alpha. For every m from alpha on, they are
+also bets against risks of at least m:
 
     E(m) = average over s of prod_i (1 - lambda_{s,i} (l_{s,i} - m))
 
-is positive, as lambda < 1 / (1 + rho - alpha), and a supermartingale if the risk is m or more. It increases
-in m, and E(alpha) is the e-value of the test. So the least m for which it ever reached what the test asks for
-is an upper end of the risk at the level of the test, and it is alpha exactly when the arm passed. Both are
-wrong only if E(m) for the true risk m ever gets there.
+is positive, because lambda < 1 / (1 + rho - alpha), and a supermartingale if the risk is m or more. It
+increases in m, and E(alpha) is the e-value of the test. So the smallest m for which it ever reached the
+test's threshold is an upper end of the risk at the level of the test, and equals alpha exactly if the arm
+passed. Both are wrong only if E(m) for the true risk m ever reaches the threshold.
 """
 
 from itertools import pairwise
@@ -23,40 +23,41 @@ GRID_POINTS = 513
 
 
 class UpperEnds:
-    """The least risks from `least` to 1 that are refuted as too high, one per arm.
+    """Upper ends: the smallest risks from `least` to 1 that are refuted as too high, one per arm.
 
     An end holds at all times with probability at least 1 - level, under the assumptions of `EValues`. It is
-    the intersection over all times, put on a grid point and rounded outward.
+    the intersection over all times, on a grid point and rounded outward.
 
-    Lower ends of a risk are one minus these of the mirrored losses 1 - l, which have the same range, with the
-    bets of a test of them.
+    Lower ends of a risk are one minus the upper ends of the mirrored losses 1 - l, which have the same range,
+    with the bets of a test on those.
 
     Args:
         n_arms: K.
         n_strategies: S.
-        least: The mean that the test is about, in (0, 1): the lowest end there can be.
-        level: The error probability of the test, in (0, 1).
+        least: The mean under test, in (0, 1): the lowest possible end.
+        level: Error probability of the test, in (0, 1).
 
     Source: Waudby-Smith & Ramdas (2024), "Estimating means of bounded random variables by betting", JRSS B
     86(1), Section 4.4, and Park et al. (2025), Appendix D.5, who invert tests with bets made for intervals.
     """
 
     def __init__(self, n_arms: int, n_strategies: int, least: float, level: float) -> None:
-        # Equidistant in arcsin(sqrt(m)): cells are narrow where losses of that mean vary little.
+        # Equidistant in arcsin(sqrt(m)): cells are narrow at means with small variance of the losses.
         angles = np.linspace(np.arccos(1.0 - 2.0 * least), np.pi, GRID_POINTS)
         self._grid = np.maximum((1.0 - np.cos(angles)) / 2.0, least)  # (G,)
         self._grid[0] = least
         self._bar = -np.log(level)
         self._logs = np.zeros((n_arms, n_strategies, GRID_POINTS))  # (K, S, G)
-        self._last: IntArray = np.full(n_arms, GRID_POINTS - 1)  # (K,) all from here on are refuted, or 1
+        # (K,) first refuted grid point, or the one at 1
+        self._last: IntArray = np.full(n_arms, GRID_POINTS - 1)
 
     @property
     def ends(self) -> FloatArray:
-        """Shape (K,)."""
+        """Upper ends, shape (K,)."""
         return self._grid[self._last]
 
     def update(self, arm: int, losses: FloatArray, bets: FloatArray) -> None:
-        """Absorb losses of an arm and the bets that the test made on them, shape (B, S) both."""
+        """Absorb losses of an arm and the bets that its test made on them, both of shape (B, S)."""
         for start in range(0, len(losses), BLOCK):
             window = slice(0, self._last[arm])
             block = slice(start, start + BLOCK)

@@ -1,4 +1,4 @@
-"""The labels that were bought, the pairs that were asked and told with them, and their sums per arm."""
+"""Bought labels, pairs proposed and observed with them, and sums of losses per arm."""
 
 from typing import Literal
 
@@ -13,37 +13,36 @@ from winnow.algorithms.state.dropping import too_many_unscored
 from winnow.algorithms.state.in_flight import InFlight, first_of, require_untold
 
 HUMAN, AUTOEVALUATED, UNLABELLED, MISSING = range(4)
-"""Columns of the outcomes: the human loss l on a labelled example, the autoevaluator's loss a on it, u, the
-mean of the autoevaluator's losses on r unlabelled examples that belong to this labelled one alone, and the
-share of these r losses that are missing; u is the mean of the others. Without the last column none is."""
+"""Columns of the outcomes: the human loss l on a labelled example; the autoevaluator's loss a on it; u, the
+mean of the autoevaluator's present losses on r unlabelled examples that belong to this labelled one alone;
+and the share of these r losses that are missing, 0 without this column."""
 
 End = Literal["worst", "best"]
 
 
 def effective_losses(outcomes: FloatArray, factors: FloatArray, end: End = "worst") -> FloatArray:
-    """The losses l + rho (u - a), for each reliance factor rho.
+    """Compute the losses l + rho (u - a) for each reliance factor rho.
 
     If labelled and unlabelled examples come from one population, u - a has mean zero and every effective loss
-    has the risk as its mean, whatever the autoevaluator is worth. It lies in [-rho, 1 + rho].
+    has the risk as its mean, for an autoevaluator of any quality. It lies in [-rho, 1 + rho].
 
-    A loss that is missing may have been anything in [0, 1], and may be missing because of what it was. Each
-    is put at the end of [0, 1] that makes the effective loss largest ("worst": l = 1, a = 0, and 1 for every
-    one of the r losses behind u that is missing, the others as they are) or smallest ("best": 0, 1 and 0). As
-    rho is not negative, l + rho (u - a) grows with l and with each of the r losses, and falls in a: so the
-    worst effective loss is no less than the true one, outcome by outcome, and is still at most 1 + rho. A
-    factor 1 - lambda (l' - alpha) with a bet lambda >= 0 is then positive and no more than with the true loss
-    in place of l', and the bets, functions of what was told before, are predictable for the true losses too:
-    given all that came before, missing or not, the factor has a mean of at most 1 if the risk is alpha or
-    more. What is proved for complete losses so holds for every way of losing some. The best ones serve tests
-    that bet the other way.
+    A missing loss could have been any value in [0, 1], and can be missing because of its value. Each is set
+    to the end of [0, 1] that makes the effective loss largest ("worst": l = 1, a = 0, and 1 for each missing
+    one of the r losses behind u) or smallest ("best": 0, 1 and 0). Because rho is not negative, l + rho (u -
+    a) increases in l and in each of the r losses, and decreases in a. So the worst effective loss is never
+    below the true one, outcome by outcome, and is still at most 1 + rho. A factor 1 - lambda (l' - alpha)
+    with a bet lambda >= 0 is then positive and never above its value for the true loss. The bets, functions
+    of earlier observations, are predictable for the true losses too: given the whole past, missing losses
+    included, the factor has a mean of at most 1 if the risk is alpha or more. So what is proved for complete
+    losses holds whatever makes losses missing. The best losses serve tests that bet the other way.
 
-    What was answered is no missing loss, even if it cannot be read: see `tasks.objectives.certify.scoring`.
+    An answer that cannot be parsed is not a missing loss: see `tasks.objectives.certify.scoring`.
 
     Args:
-        outcomes: Shape (..., 3) or (..., 4), columns as above, in [0, 1], NaN where unscored. Nothing is
-            known of u where it is NaN, or where the share of missing losses is NaN or 1.
+        outcomes: Shape (..., 3) or (..., 4), columns as above, in [0, 1], NaN if unscored. Nothing is known
+            of u if it is NaN, or if the share of missing losses is NaN or 1.
         factors: rho, shape (S,), in [0, 1].
-        end: The end, as above, at which missing losses are put.
+        end: The value for missing losses, as above.
 
     Returns:
         Shape (..., S).
@@ -62,16 +61,16 @@ def effective_losses(outcomes: FloatArray, factors: FloatArray, end: End = "wors
 
 
 class LabelRecord:
-    """The labels in the order they were bought, and the pairs of an arm and a labelled example.
+    """Labels in the order of purchase, and the pairs of an arm and a labelled example.
 
-    Every arm goes through the labels in that one order, which is drawn at random and owes nothing to losses.
-    A label is bought when a pair of its example is first asked, or told unasked. An arm is dropped for good
-    as soon as `too_many_unscored` says so.
+    Every arm uses the labels in this order, which is drawn at random and independent of losses. A label is
+    bought when a pair of its example is first proposed, or observed without a proposal. An arm is dropped
+    permanently as soon as `too_many_unscored` is true.
 
     Args:
         config: The problem and the common parameters.
-        columns: Columns of the losses that are read; a pair is unscored if nothing is known of one of these.
-        estimated: The one of these columns whose means are the estimates.
+        columns: Columns of the losses to read; a pair is unscored if one of these is NaN.
+        estimated: The column among these whose means are the estimates.
     """
 
     def __init__(self, config: CertifyConfig, columns: tuple[int, ...], estimated: int) -> None:
@@ -82,38 +81,39 @@ class LabelRecord:
         self._max_unscored = config.max_unscored
         shape = (config.n_arms, config.n_examples)
         self._told = np.zeros(shape, dtype=np.bool_)  # (K, n)
-        self._taken = np.zeros(shape, dtype=np.bool_)  # (K, n), asked or told
+        self._taken = np.zeros(shape, dtype=np.bool_)  # (K, n), proposed or observed
         self._is_labelled = np.zeros(config.n_examples, dtype=np.bool_)  # (n,)
-        self._labelled = np.empty(config.n_examples, dtype=np.int64)  # (n,) as bought, up to n_bought
+        # (n,) in the order of purchase, up to n_bought
+        self._labelled = np.empty(config.n_examples, dtype=np.int64)
         self.n_bought = 0
-        self.told = np.zeros(config.n_arms, dtype=np.int64)  # (K,) pairs told, unscored ones included
+        self.told = np.zeros(config.n_arms, dtype=np.int64)  # (K,) pairs observed, unscored ones included
         self._unscored = np.zeros(config.n_arms, dtype=np.int64)  # (K,)
-        self._sums = np.zeros(config.n_arms)  # (K,) of the losses that are estimated
-        self._counts = np.zeros(config.n_arms, dtype=np.int64)  # (K,) of the same
+        self._sums = np.zeros(config.n_arms)  # (K,) sums of the estimated losses
+        self._counts = np.zeros(config.n_arms, dtype=np.int64)  # (K,) their numbers
         self.active = np.ones(config.n_arms, dtype=np.bool_)  # (K,) not dropped
         self._in_flight = InFlight()
 
     @property
     def means(self) -> FloatArray:
-        """Mean of each arm's estimated losses, shape (K,); NaN where it has none."""
+        """Mean of each arm's estimated losses, shape (K,); NaN without any."""
         means = np.full(self.n_arms, np.nan)
         np.divide(self._sums, self._counts, out=means, where=self._counts > 0)
         return means
 
     @property
     def n_told(self) -> int:
-        """The number of labels that at least one arm was told of."""
+        """Number of labels observed for at least one arm."""
         return int(self._told.any(axis=0).sum())
 
     @property
     def has_all(self) -> BoolArray:
-        """The mask of the arms that were told with all the labels there can be, shape (K,)."""
+        """Mask of the arms observed on all labels that can be bought, shape (K,)."""
         return self.told >= self._n_labels
 
     def ask(self, arms: IntArray, size: int, rng: np.random.Generator) -> Batch:
-        """Make a batch of at most `size` free pairs of these arms, example by example; it becomes pending.
+        """Propose at most `size` free pairs of these arms, example by example, and mark them as pending.
 
-        Labels that were bought come first, in their order; then new ones on examples drawn uniformly.
+        Bought labels come first, in their order; then new ones on examples drawn uniformly.
         """
         bought = self._labelled[: self.n_bought]
         places, columns = np.nonzero(~self._taken[np.ix_(arms, bought)].T)
@@ -132,17 +132,17 @@ class LabelRecord:
         return batch
 
     def tell(self, batch: Batch, outcomes: ArrayLike) -> FloatArray:
-        """Absorb the outcomes of a batch, asked here or not.
+        """Absorb the outcomes of a batch, proposed here or not.
 
         Args:
-            batch: B pairs that were never told.
-            outcomes: Shape (B, 3) or (B, 4), in [0, 1], NaN where unscored; columns as in `label_record`.
+            batch: B pairs not observed before.
+            outcomes: Shape (B, 3) or (B, 4), in [0, 1], NaN if unscored; columns as in `label_record`.
 
         Returns:
             The outcomes as an array of shape (B, 4).
 
         Raises:
-            RefusedTell: If the batch or an outcome cannot be right; nothing was changed.
+            RefusedTell: If the batch or an outcome is invalid; the record is then unchanged.
         """
         losses = self._checked(batch, outcomes)
         if len(batch) == 0:
@@ -171,7 +171,7 @@ class LabelRecord:
         self.n_bought += new.size
 
     def _checked(self, batch: Batch, outcomes: ArrayLike) -> FloatArray:
-        """The outcomes as floats, if nothing speaks against them."""
+        """Validate a batch; return its outcomes as floats."""
         arms, examples = batch.arms, batch.examples
         if arms.ndim != 1:
             raise MalformedBatch("arms", "of shape (B,)", f"shape {arms.shape}")

@@ -1,4 +1,4 @@
-"""The base of the naive methods: an arm passes when a mean of its losses is at most alpha."""
+"""Base of the naive methods: an arm passes if a mean of its losses is at most alpha."""
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -11,17 +11,17 @@ from winnow.algorithms.decision import Decision
 from winnow.algorithms.protocols import Batch
 from winnow.algorithms.state.arrays import BoolArray
 
-ROUNDING = 1e-9  # sums of the same losses in another order differ by less
+ROUNDING = 1e-9  # sums of the same losses in another order can differ by this much
 
 
 class MeanTest:
-    """A selector that trusts a mean: once an arm was told with all its labels, it passes or it does not.
+    """Pass or fail an arm by the mean of its losses, once all its labels are observed.
 
-    It guarantees nothing, whatever delta is, and is here to be compared with. Missing losses are left out.
+    A baseline without a guarantee, whatever delta is. Missing losses are left out.
 
     Args:
         config: The problem and the common parameters; delta and the betting rule are not used.
-        column: The column of the loss whose mean is trusted, as in `label_record`.
+        column: Column of the loss whose mean is used, as in `label_record`.
     """
 
     def __init__(self, config: CertifyConfig, column: int) -> None:
@@ -32,11 +32,11 @@ class MeanTest:
         self._unknown = np.full(config.n_arms, np.nan)
 
     def ask(self, rng: np.random.Generator) -> Batch:
-        """Propose labelled examples that the arms under test have not seen, old labels before new ones."""
+        """Propose labelled examples that the arms under test have not used, old labels before new ones."""
         return self._procedure.ask(self._findings, rng)
 
     def tell(self, batch: Batch, outcomes: ArrayLike) -> None:
-        """Absorb losses in [0, 1], shape (B, 3) or (B, 4), as in `label_record`, NaN where unscored."""
+        """Absorb losses in [0, 1], shape (B, 3) or (B, 4), as in `label_record`, NaN if unscored."""
         self._record.tell(batch, outcomes)
 
     def decision(self) -> Decision:
@@ -45,12 +45,12 @@ class MeanTest:
 
     @property
     def certified(self) -> BoolArray:
-        """The mask of the arms that are taken for certified, shape (K,)."""
+        """Mask of the arms that passed, shape (K,)."""
         return self._procedure.certified(self._findings)
 
     @property
     def n_labels(self) -> int:
-        """Labels that were used: examples that at least one arm was told of."""
+        """Number of used labels: examples observed for at least one arm."""
         return self._record.n_told
 
     @property

@@ -1,4 +1,4 @@
-"""Tests of several arms as one: which are certified, which are still under test, and when it is over."""
+"""Multiple testing of arms: which are certified, which are still under test, and when testing ends."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -15,7 +15,7 @@ from winnow.algorithms.state.arrays import BoolArray, FloatArray, IntArray
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Findings:
-    """The results of the tests, of each arm by itself; all of shape (K,)."""
+    """Test results of each arm by itself, all of shape (K,)."""
 
     passed: BoolArray
     """Whether the risk is shown to be at most alpha, at the level of the test."""
@@ -28,23 +28,23 @@ class Findings:
 
 
 class Procedure:
-    """The multiple testing of a config, over a record of labels.
+    """Multiple testing by the procedure of a config, over a record of labels.
 
-    Fixed sequence: the arms are tested in their order, each at delta, and the first arm that is not certified
-    ends it, once it is refuted or was told with all its labels. A false certificate must pass the first arm
-    whose risk is above alpha, so the probability of any is at most delta. Bonferroni: every arm is tested at
-    delta / K; it is over when no arm that is cheaper than the cheapest certified one can still be certified.
-    Either way the arms may share examples and stop at different times.
+    Fixed sequence: the arms are tested in their order, each at delta. Testing ends with the first arm that is
+    not certified, once it is refuted or observed on all its labels. A false certificate requires that the
+    first arm whose risk is above alpha passes, so the probability of any is at most delta. Bonferroni: every
+    arm is tested at delta / K; testing ends when no arm that is cheaper than the cheapest certified one can
+    still be certified. In both procedures the arms can share examples and stop at different times.
 
-    Neither the end of a test nor the end of all tests can make a certificate wrong more often: an e-value may
-    be looked at whenever, for whatever reason. An arm that is refuted is not certified even if it passed, and
-    neither is an arm that is dropped, passed or not. That takes certificates away, never gives one: with a
-    fixed sequence a dropped arm is not skipped, it ends the sequence as any other that is not certified does.
-    (To go on behind it would be a second chance for a false certificate at the full delta.) So the bounds
-    above hold as they are, however many arms are dropped, and for whatever reason.
+    Neither the end of a test nor the end of all tests makes wrong certificates more probable: an e-value is
+    valid at any time, for any reason to stop. A refuted or dropped arm is not certified, even if it passed.
+    That only removes certificates: in a fixed sequence a dropped arm is not skipped, but ends the sequence
+    like any other arm that is not certified. (Continuing behind it would be a second chance for a false
+    certificate at the full delta.) So the bounds above hold unchanged, for any number of dropped arms, and
+    for any reason.
 
-    A refutation is wrong with a probability of its own: that any arm whose risk is at most alpha is ever
-    refuted has probability at most delta, delta / K for each arm. It is no part of the claim, which is about
+    Refutations have a separate error probability: that any arm whose risk is at most alpha is ever refuted
+    has probability at most delta, delta / K for each arm. It is not part of the claim, which covers
     certificates.
 
     Upper ends include certificates, with the same error: that the risk of any certified arm is above alpha,
@@ -52,19 +52,19 @@ class Procedure:
     With Bonferroni each arm has its delta / K. In a fixed sequence certified arms have the end alpha, the
     first other arm has its own end, at level delta, and all later ones have 1. Proof: let k be the first arm
     whose risk is above alpha. No end is below alpha, so a wrong statement is about k or a later arm. If it is
-    about a later one, all arms before that are certified, k among them. So either k is certified, and its
-    own end is alpha, or its own end is the wrong statement; in both cases the own end of k is wrong, which
-    has probability at most delta.
+    about a later one, all arms before that are certified, k among them. So either k is certified, and its own
+    end is alpha, or its own end is the wrong statement; in both cases the own end of k is wrong, which has
+    probability at most delta.
 
     Lower ends include refutations: they hold for all arms at all times with probability at least 1 - delta.
     Both kinds of ends together hold with at least 1 - 2 delta.
 
-    What `passed` means is the method's business: a certificate is as good as the test behind it.
+    The method defines `passed`: a certificate is as good as the test behind it.
 
     Args:
         config: The problem and the common parameters.
         record: The labels.
-        claim: The claim about certificates; where it is a heuristic, arms pass and none is certified.
+        claim: The claim about certificates; if it is a heuristic, arms pass and none is certified.
 
     Source: Hsu & Berger (1999), "Stepwise confidence intervals without multiplicity adjustment for
     dose-response and toxicity studies", JASA 94(446), for the upper ends in a fixed sequence.
@@ -78,12 +78,12 @@ class Procedure:
         self._word: Literal["certified", "passed"] = "passed" if claim.kind == "heuristic" else "certified"
 
     def ask(self, findings: Findings, rng: np.random.Generator) -> Batch:
-        """Ask for pairs of the arms under test."""
+        """Propose pairs of the arms under test."""
         arms = self._under_test(findings)
         return self._record.ask(arms, self._config.batch_size, rng) if arms.size else EMPTY_BATCH
 
     def certified(self, findings: Findings) -> BoolArray:
-        """The mask of the arms that are certified, shape (K,)."""
+        """Mask of the certified arms, shape (K,)."""
         usable: BoolArray = findings.passed & ~findings.refuted & self._record.active
         if not self._in_sequence:
             return usable
@@ -94,7 +94,7 @@ class Procedure:
         """The decision: which arms are certified, and whether testing is over.
 
         Estimates are the arms' means of the losses that the record estimates, moved to the nearest end of the
-        interval where they lie outside.
+        interval if they lie outside.
         """
         certified = self.certified(findings)
         chosen = np.flatnonzero(certified)
@@ -122,12 +122,12 @@ class Procedure:
         )
 
     def _under_test(self, findings: Findings) -> IntArray:
-        """The arms whose tests are worth going on with."""
+        """Arms whose tests are worth continuing."""
         certified = self.certified(findings)
         if self._in_sequence:
             wanted = ~certified & (np.cumsum(~certified) == 1)
         else:
-            wanted = ~np.logical_or.accumulate(certified[::-1])[::-1]  # cheaper than all that are certified
+            wanted = ~np.logical_or.accumulate(certified[::-1])[::-1]  # cheaper than all certified ones
         return np.flatnonzero(wanted & ~findings.refuted & self._record.active & ~self._record.has_all)
 
     def _upper(self, findings: Findings, certified: BoolArray) -> FloatArray:
@@ -145,9 +145,9 @@ class Procedure:
 
 
 def by_arms(batch: Batch, losses: FloatArray) -> list[tuple[IntArray, FloatArray]]:
-    """The losses of a batch, shape (B, 4), by arm and in the order of the batch.
+    """Group the losses of a batch, shape (B, 4), by arm and in the order of the batch.
 
-    Arms with the same number of losses come together, so that there is little to loop over.
+    Arms with the same number of losses form one group, so that few groups remain.
 
     Returns:
         The A arms of each group, shape (A,), and their losses, shape (A, B', 4).

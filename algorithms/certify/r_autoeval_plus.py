@@ -1,4 +1,4 @@
-"""The selectors that certify: R-AutoEval+, what it is better than, and two that prove nothing."""
+"""Selectors that certify: R-AutoEval+, its weaker relatives, and two baselines without a guarantee."""
 
 import numpy as np
 
@@ -10,10 +10,10 @@ from winnow.algorithms.errors import InvalidParameter
 
 
 class RAutoEvalPlus(BettingTest):
-    """Certify by the average capital of strategies that rely on the autoevaluator from not at all to fully.
+    """Certify by the average capital of strategies with reliance on the autoevaluator from none to full.
 
     Their reliance factors are evenly spaced from 0 to 1. The average is never below 1 / S of the best
-    strategy's capital, so the price of not knowing which that is is a few labels, log(S) of evidence.
+    strategy's capital, so the cost of not knowing the best one is log(S) of evidence, a few labels.
 
     Args:
         config: The problem and the common parameters.
@@ -30,9 +30,9 @@ class RAutoEvalPlus(BettingTest):
 
 
 class RAutoEval(BettingTest):
-    """Certify by bets on human losses corrected by the whole surprise of the autoevaluator (rho = 1).
+    """Certify by bets on human losses with the full correction by the autoevaluator (rho = 1).
 
-    With a poor autoevaluator it needs more labels than `r-eval`, and is as safe.
+    With a poor autoevaluator it needs more labels than `r-eval`, with the same guarantee.
 
     Source: Einbinder, Ringel, Romano (2024), "Semi-supervised Risk Control via Prediction-Powered Inference",
     as stated by Park et al. (2025), equation (8).
@@ -43,7 +43,7 @@ class RAutoEval(BettingTest):
 
 
 class REval(BettingTest):
-    """Certify by bets on human losses; autoevaluated and unlabelled ones may be missing (rho = 0).
+    """Certify by bets on human losses alone (rho = 0); autoevaluated and unlabelled losses can be missing.
 
     Source: Waudby-Smith & Ramdas (2024), "Estimating means of bounded random variables by betting", JRSS B
     86(1), as stated by Park et al. (2025), Section 2.
@@ -54,7 +54,7 @@ class REval(BettingTest):
 
 
 class Eval(MeanTest):
-    """Take an arm for certified when the mean of its human losses is at most alpha: without any guarantee.
+    """Pass an arm if the mean of its human losses is at most alpha, without any guarantee.
 
     Source: Park et al. (2025), Section 1.2.1, for comparison.
     """
@@ -64,7 +64,7 @@ class Eval(MeanTest):
 
 
 class AutoEval(MeanTest):
-    """Take an arm for certified when its mean autoevaluated loss is at most alpha: without any guarantee.
+    """Pass an arm if its mean autoevaluated loss is at most alpha, without any guarantee.
 
     It reads the losses on unlabelled examples only. Estimates are their means.
 

@@ -1,8 +1,8 @@
-"""Evidence on the difference between each arm's mean and the baseline's, and the intervals of it.
+"""Evidence on the difference between each arm's mean and the baseline's, with intervals.
 
 Letters: d the mean over all N examples of an arm's score less the baseline's, in [-1, 1]; y = (1 + d) / 2 the
-same in [0, 1], as `confidence_sequences` bets on it; s = delta / (K - 1) the share of the error probability
-that each of the K - 1 arms has.
+same in [0, 1], as `confidence_sequences` bets on it; s = delta / (K - 1) the error probability of each of the
+K - 1 arms.
 """
 
 from collections import defaultdict
@@ -20,23 +20,24 @@ from winnow.algorithms.protocols import Batch
 from winnow.algorithms.state.arrays import BoolArray, FloatArray
 
 Pair = tuple[float, float]
-"""The arm's score and the baseline's, NaN where unscored."""
+"""The arm's score and the baseline's, NaN if unscored."""
 
 
 class Pairs:
-    """Keeps scores until the other one of their pair is told."""
+    """Keep scores until the other one of their pair is observed."""
 
     def __init__(self, baseline: int) -> None:
         self._baseline = baseline
         self._of_baseline: dict[int, float] = {}  # by example
-        self._waiting: dict[int, list[tuple[int, float]]] = {}  # by example, of which the baseline is untold
+        # by example, until the baseline is observed on it
+        self._waiting: dict[int, list[tuple[int, float]]] = {}
 
     def tell(self, batch: Batch, scores: FloatArray) -> dict[int, FloatArray]:
-        """Absorb scores, shape (B,), NaN where unscored.
+        """Absorb scores, shape (B,), NaN if unscored.
 
         Returns:
-            The pairs that are now complete, by arm, shape (P, 2), in the order in which they became so: the
-            arm's score, then the baseline's.
+            The pairs that are now complete, by arm, shape (P, 2), in the order of completion: the arm's
+            score, then the baseline's.
         """
         found: dict[int, list[Pair]] = defaultdict(list)
         told = zip(batch.arms.tolist(), batch.examples.tolist(), scores.tolist(), strict=True)
@@ -55,26 +56,26 @@ class Pairs:
 ALL = slice(None)
 
 Until = Literal["no-worse", "better"]
-"""The finding that is looked for in an arm: that it is no worse, or, once it is, whether it is better."""
+"""What to show of an arm: that it is no worse, or, once it is, whether it is better."""
 
 
 class Evidence:
     """Bets on the paired differences of K - 1 arms, each against one baseline.
 
-    Three things may be shown of an arm, each by a wealth that starts at 1:
+    Three properties of an arm can be shown, each by a wealth that starts at 1:
 
     * no worse, d >= -epsilon: betting against d < -epsilon made 1 / s.
-    * better, d > 0: the same bets, held against d <= 0, made 2 / s.
+    * better, d > 0: the same bets, evaluated against d <= 0, made 2 / s.
     * worse, d < -epsilon: betting against d >= -epsilon made 2 / s.
 
-    The probability that anything shown of any arm is ever wrong is at most delta. An example without a score
-    counts at its worst for what is to be shown, so this holds for all values that it might have had.
-    docs/how-a-gate-decides.md has the proof.
+    The probability that any property shown of any arm is ever wrong is at most delta. A missing score takes
+    its worst value for the property, so this holds for any true values. docs/how-a-gate-decides.md has the
+    proof.
 
     Args:
-        config: The config of K arms; without `delta` nothing is shown by bets.
-        baseline: The arm that the others are held against.
-        until: The finding that is looked for.
+        config: The config of K arms; without `delta` bets show nothing.
+        baseline: The arm that the others are compared with.
+        until: The property to show.
     """
 
     def __init__(self, config: BestMeanConfig, baseline: int, until: Until = "no-worse") -> None:
@@ -83,16 +84,17 @@ class Evidence:
         self._share = self._delta / (config.n_arms - 1)
         sizes = (config.n_arms, config.n_examples)
         epsilon = config.epsilon
-        # In [0, 1] a difference of -epsilon is (1 - epsilon) / 2, and one minus that for the mirrored bets.
+        # On the scale [0, 1], a difference of -epsilon is (1 - epsilon) / 2, and one minus that for the
+        # mirrored bets.
         self._up = Wealth(*sizes, self._share, np.array([(1.0 - epsilon) / 2.0, 0.5]))
         self._down = Wealth(*sizes, self._share / 2.0, np.array([(1.0 + epsilon) / 2.0, 0.5]))
         self.is_no_worse = np.zeros(config.n_arms, dtype=np.bool_)
         """Shape (K,), arms whose d is at least -epsilon."""
         self.is_better = np.zeros(config.n_arms, dtype=np.bool_)
-        """Shape (K,), arms whose d is above 0; each is no worse, too."""
+        """Shape (K,), arms whose d is above 0; each is also no worse."""
         self.is_worse = np.zeros(config.n_arms, dtype=np.bool_)
         """Shape (K,), arms whose d is below -epsilon."""
-        # (K,) where it is in vain to look for a d above 0: nothing that is said rests on it
+        # (K,) where showing d > 0 is hopeless; no statement depends on it
         self._seems_not_better = np.zeros(config.n_arms, dtype=np.bool_)
         self._intervals: FinitePopulationIntervals | None = None
         if config.intervals:
@@ -100,7 +102,7 @@ class Evidence:
 
     @property
     def is_settled(self) -> BoolArray:
-        """Arms of which nothing more is looked for, shape (K,)."""
+        """Arms with nothing more to show, shape (K,)."""
         no_worse_is_enough = self._seems_not_better | (self._until == "no-worse")
         return self.is_better | self.is_worse | (self.is_no_worse & no_worse_is_enough)
 
@@ -115,7 +117,7 @@ class Evidence:
                 self._bet(arm, scores)
 
     def differences(self) -> Differences | None:
-        """The differences, with intervals that all hold at once; None where no intervals are wanted."""
+        """Differences with simultaneous intervals; None if the config wants no intervals."""
         intervals = self._intervals
         if intervals is None:
             return None
@@ -128,11 +130,11 @@ class Evidence:
         )
 
     def _row(self, arm: int) -> int:
-        """The row of an arm in the intervals, which leave the baseline out."""
+        """Row of an arm in the intervals, which exclude the baseline."""
         return arm - (arm > self._baseline)
 
     def _bet(self, arm: int, scores: FloatArray) -> None:
-        # Unscored at its worst: 0 for the one that is to be shown to be high, and 1 for the other.
+        # Missing scores at their worst: 0 for the arm that should be high, 1 for the other.
         low = np.nan_to_num(scores[:, 0], nan=0.0) - np.nan_to_num(scores[:, 1], nan=1.0)
         high = np.nan_to_num(scores[:, 0], nan=1.0) - np.nan_to_num(scores[:, 1], nan=0.0)
         self._up.bet(arm, (1.0 + low) / 2.0, ALL)
@@ -143,7 +145,7 @@ class Evidence:
         is_no_worse = is_better or no_worse >= 1.0 / self._share
         if not self.is_no_worse[arm]:
             is_worse = worse >= 2.0 / self._share
-            if is_no_worse and is_worse:  # they contradict each other: nothing is said
+            if is_no_worse and is_worse:  # a contradiction: nothing is concluded
                 return
             self.is_no_worse[arm], self.is_worse[arm] = is_no_worse, is_worse
         self.is_better[arm] = is_better

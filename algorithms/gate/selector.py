@@ -17,22 +17,22 @@ from winnow.algorithms.state.arrays import BoolArray, IntArray
 
 
 class Gate:
-    """Say of every other arm whether it is no worse than the baseline by more than `epsilon`.
+    """Decide for every other arm whether it is no worse than the baseline by more than `epsilon`.
 
-    All arms in question and the baseline are asked the same random examples, and bets are made on the
-    differences of their scores. An arm is settled, and asked no more, once it is shown to be no worse or to
-    be worse; one that is no worse may be shown to be better by then. It stops when all are settled. The
-    probability that anything of what it says of any arm is wrong is at most `delta`, at every moment;
-    docs/how-a-gate-decides.md has the proof. `best` is who leads, of which nothing is claimed.
+    All arms in question and the baseline get the same random examples, and bets are made on the differences
+    of their scores. An arm is settled, and gets no further examples, once it is shown to be no worse or to be
+    worse; an arm that is no worse can be shown to be better by then. It stops when all are settled. The
+    probability that any statement about any arm is wrong is at most `delta`, simultaneously over time;
+    docs/how-a-gate-decides.md has the proof. `best` is the leading arm, without a claim.
 
-    In a round every arm in question is asked at least one example, however small `batch_size` is. Without
-    `delta` it says only what is certain, and asks the whole matrix.
+    In a round every arm in question gets at least one example, however small `batch_size` is. Without `delta`
+    it states only what is certain, and proposes the whole matrix.
 
     Args:
         config: The problem and the common parameters.
-        baseline: The arm that the others are held against; in a campaign's file, the name of a candidate.
-        until: With "better" an arm that is no worse is asked on, until it is shown to be better as well or
-            that is not to be expected any more.
+        baseline: The arm that the others are compared with; in a campaign's file, the name of a candidate.
+        until: With "better" an arm that is no worse gets further examples until it is shown to be better as
+            well, or until that has become unlikely.
 
     Source: this project; bets on draws without replacement after Waudby-Smith & Ramdas (2020), "Confidence
     sequences for sampling without replacement".
@@ -48,7 +48,7 @@ class Gate:
         self.evidence = Evidence(config, baseline, until)
 
     def ask(self, rng: np.random.Generator) -> Batch:
-        """Propose examples, each to the baseline and to all arms in question."""
+        """Propose examples, each for the baseline and for all arms in question."""
         room = self._room()
         if room == 0:
             return EMPTY_BATCH
@@ -59,21 +59,21 @@ class Gate:
         return self._matrix.ask(cells[0][:room], cells[1][:room])
 
     def take_up(self, batch: Batch) -> None:
-        """See `LookingAhead`."""
+        """Register a batch as proposed and pending."""
         self._matrix.ask(batch.arms, batch.examples)
 
     def tell(self, batch: Batch, outcomes: ArrayLike) -> None:
-        """Absorb scores in [0, 1], NaN where unscored."""
+        """Absorb scores in [0, 1], NaN if unscored."""
         scores = self._matrix.tell(batch, outcomes)
         if self._intervals is not None:
             self._intervals.update(batch.arms, scores)
         self.evidence.tell(self._pairs.tell(batch, scores))
 
     def decision(self) -> Decision:
-        """The decision: every arm's status against the baseline.
+        """The decision: the status of every arm against the baseline.
 
         Raises:
-            ImpossibleState: If what is believed contradicts itself.
+            ImpossibleState: If the decision contradicts itself or the scores.
         """
         reason, matrix, intervals = self._reason(), self._matrix, self._intervals
         unknown = np.full(matrix.n_arms, np.nan)
@@ -108,23 +108,23 @@ class Gate:
 
     @property
     def _candidates(self) -> BoolArray:
-        """Arms that may be judged, shape (K,)."""
+        """Arms that can be judged, shape (K,)."""
         return self._matrix.active & ~self._is_baseline
 
     @property
     def _open(self) -> BoolArray:
-        """Arms that are not settled, shape (K,)."""
+        """Arms not settled, shape (K,)."""
         no_worse, better, worse = self._shown()
         is_enough = self.evidence.is_settled | self._is_not_better() | (self._until == "no-worse")
         return self._candidates & ~better & ~worse & ~(no_worse & is_enough)
 
     @property
     def _in_question(self) -> BoolArray:
-        """Arms to be asked more, shape (K,), the baseline among them."""
+        """Arms to propose next, shape (K,), including the baseline."""
         return (self._candidates if self._config.delta is None else self._open) | self._is_baseline
 
     def _certain(self) -> tuple[BoolArray, BoolArray, BoolArray]:
-        """Arms that are no worse, better, worse by the known scores alone, whatever is not known."""
+        """Arms that are no worse, better, worse by the known scores, for any values of the others."""
         least, most = self._matrix.possible_means
         lowest, highest = least - most[self._baseline], most - least[self._baseline]
         limit, judged = -self._config.epsilon, self._candidates
@@ -135,7 +135,7 @@ class Gate:
         )
 
     def _shown(self) -> tuple[BoolArray, BoolArray, BoolArray]:
-        """Arms that are no worse, better, worse; what the known scores settle, bets do not change."""
+        """Arms that are no worse, better, worse, by known scores or bets; known scores take precedence."""
         no_worse, better, worse = self._certain()
         by_bets = self._candidates & ~no_worse & ~worse
         may_be_better = self._candidates & ~worse & ~self._is_not_better()
@@ -146,7 +146,7 @@ class Gate:
         )
 
     def _is_not_better(self) -> BoolArray:
-        """Arms whose mean is not above the baseline's, by the known scores alone, shape (K,)."""
+        """Arms whose mean is not above the baseline's, by the known scores, shape (K,)."""
         least, most = self._matrix.possible_means
         return np.asarray(most - least[self._baseline] <= ROUNDING)
 
@@ -174,7 +174,7 @@ class Gate:
         return "running"
 
     def _room(self) -> int:
-        """The number of pairs that may be asked; 0 when stopped."""
+        """Number of pairs that can be proposed; 0 when stopped."""
         if self._reason() != "running":
             return 0
         matrix, budget = self._matrix, self._config.budget
@@ -182,7 +182,7 @@ class Gate:
         return max(0, most - int(matrix.told.sum() + matrix.pending.sum()))
 
     def _left_out(self, arms: IntArray) -> tuple[IntArray, IntArray]:
-        """Pairs of examples that the baseline was asked and an arm in question was not, as a budget ended.
+        """Pairs whose example was proposed for the baseline but not for the arm, because a budget ended.
 
         They come before new examples, so that the pairs of each arm stay in the order they were drawn.
         """
@@ -193,7 +193,7 @@ class Gate:
         return arms[rows[first]], columns[first]
 
     def _next_columns(self, arms: IntArray, rng: np.random.Generator) -> tuple[IntArray, IntArray]:
-        """The next examples, all arms on one before the next one."""
+        """Draw the next examples, all arms on one before the next one."""
         arms = np.concatenate(([self._baseline], arms[arms != self._baseline]))
         size = max(1, self._config.batch_size // len(arms))
         examples = np.repeat(self._matrix.draw(self._baseline, size, rng), len(arms))

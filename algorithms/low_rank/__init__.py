@@ -1,4 +1,4 @@
-"""Low-rank models of a score matrix: what the scores seen so far say about those not seen.
+"""Low-rank models of a score matrix: predictions of unobserved scores from observed ones.
 
-Rows are arms, columns are examples. One model per file; which arm to ask next is not decided here.
+Rows are arms, columns are examples. One model per file; proposals are made elsewhere.
 """

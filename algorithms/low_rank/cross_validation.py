@@ -1,4 +1,4 @@
-"""Rank and ridge of a low-rank model, chosen on earlier scores by cross-validation."""
+"""Choose rank and ridge of a low-rank model by cross-validation on earlier scores."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -22,15 +22,15 @@ class Configuration:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CrossValidation:
-    """The results of a cross-validation, configuration by configuration."""
+    """Results of a cross-validation, configuration by configuration."""
 
     configurations: tuple[Configuration, ...]
-    """C of them, from the most parsimonious on."""
+    """C configurations, from the most parsimonious on."""
     losses: FloatArray
-    """Shape (C, folds): mean loss on the held-out scores, cross-entropy for 0/1 scores and else half the
-    squared error."""
+    """Shape (C, folds): mean loss on the held-out scores; cross-entropy for 0/1 scores, else half the squared
+    error."""
     chosen: Configuration
-    """The configuration that the 1-standard-error rule chooses."""
+    """Configuration chosen by the 1-standard-error rule."""
 
 
 def cross_validate(
@@ -41,11 +41,11 @@ def cross_validate(
     rng: np.random.Generator,
     folds: int = 5,
 ) -> CrossValidation:
-    """Choose rank and ridge for a history; each fold of the scores is predicted from the other folds.
+    """Choose rank and ridge for a history; each fold of the scores is predicted from the others.
 
     Args:
-        history: Shape (M, n), in [0, 1], NaN where missing.
-        ranks: Ranks to try, each at least 1; larger ones than min(M, n) are cut down to it.
+        history: Shape (M, n), in [0, 1], NaN if missing.
+        ranks: Ranks to try, each at least 1; ranks above min(M, n) are reduced to it.
         ridges: Ridges to try, lambda in loss (1), each positive.
         rng: Assigns the scores to folds.
         folds: At least 2.
@@ -80,7 +80,7 @@ def cross_validate(
 
 
 def most_parsimonious_first(ranks: Sequence[int], ridges: Sequence[float]) -> tuple[Configuration, ...]:
-    """All pairs: lower ranks before higher ones, and among equal ranks stronger ridges before weaker ones."""
+    """All configurations, lower ranks first, then stronger ridges first."""
     return tuple(
         Configuration(rank=rank, ridge=ridge)
         for rank in sorted(set(ranks))
@@ -89,14 +89,14 @@ def most_parsimonious_first(ranks: Sequence[int], ridges: Sequence[float]) -> tu
 
 
 def one_standard_error_rule(losses: FloatArray) -> int:
-    """The first row whose mean loss is within one standard error of the lowest mean loss.
+    """Find the first row whose mean loss is within one standard error of the lowest mean loss.
 
     Args:
         losses: Shape (C, folds), from the most parsimonious configuration on. The standard error is that of
             the mean over the folds of the best configuration.
 
     Returns:
-        The number of the row.
+        The index of the row.
     """
     means = losses.mean(axis=1)
     best = int(means.argmin())

@@ -3,9 +3,9 @@
 Letters: M rows, n columns, r factors, U (M, r), V (n, r), Z = U V^T the linear predictors, w the weight of
 the ridge. The loss is the sum over the observed entries of loss(S_ij, Z_ij), plus w/2 (|U|^2 + |V|^2).
 
-A model names a loss by its derivatives; `logistic` and `least_squares` are the two there are. Everything is
-computed in the precision of what is given: single precision is enough for predictions, since what uses them
-stays valid whatever they are, and it halves time and memory.
+A model defines a loss by its derivatives; `logistic` and `least_squares` are the two models. Everything is
+computed in the precision of the input: single precision is enough for predictions, because their use stays
+valid for any predictions, and it halves time and memory.
 """
 
 from collections.abc import Callable, Sequence
@@ -19,29 +19,29 @@ from winnow.algorithms.state.arrays import IntArray
 
 Floats = NDArray[np.floating]
 Row = tuple[IntArray, Floats]
-"""The observed columns of a row and their scores, shapes (c,) and (c,)."""
+"""Observed columns of a row and their scores, shapes (c,) and (c,)."""
 
-MOST_STEPS = 100  # of Newton's method; it takes a handful
+MOST_STEPS = 100  # of Newton's method; a few are enough
 CHUNK = 1 << 22  # numbers in the largest array of a batch of regressions
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FactorModel:
-    """A loss of a score in [0, 1] given its linear predictor z, convex in z."""
+    """Loss of a score in [0, 1] given its linear predictor z, convex in z."""
 
     loss: Callable[[Floats, Floats], Floats]
-    """The loss of scores at predictors, element by element."""
+    """Loss of scores given predictors, element by element."""
     mean: Callable[[Floats], Floats]
-    """z to the expected score; the derivative of the loss in z is mean(z) - score."""
+    """Expected score given z; the derivative of the loss in z is mean(z) - score."""
     curvature: Callable[[Floats], Floats]
-    """The second derivative of the loss in z, given mean(z)."""
+    """Second derivative of the loss in z, given mean(z)."""
     most_curvature: float
-    """The largest value of the curvature."""
+    """Largest value of the curvature."""
     bend: float
-    """A bound on the third derivative of the loss divided by the second."""
+    """Upper bound of the third derivative of the loss divided by the second."""
 
     def predict(self, predictors: Floats) -> Floats:
-        """Predicted scores in [0, 1]."""
+        """Compute predicted scores in [0, 1]."""
         return np.clip(self.mean(predictors), 0.0, 1.0)
 
 
@@ -53,12 +53,12 @@ def fit_rows(
     *,
     ridge_weight: float,
 ) -> Floats:
-    """Fit the factors of rows, those of the columns being frozen: one ridge regression per row.
+    """Fit the factors of rows with fixed column factors: one ridge regression per row.
 
-    Newton's method (iteratively reweighted least squares), many rows at once, until the largest step of a
-    factor is below the fourth root of the machine precision: the error left is near that step squared.
-    Along a step whose largest change of a predictor is b / `model.bend`, the curvature grows by at most
-    exp(b t) after a share t of it, so the fall that this assures is greatest at t = log(1 + b) / b: that
+    Newton's method (iteratively reweighted least squares) runs on many rows at once, until the largest step
+    of a factor is below the fourth root of the machine precision; the remaining error is near that step
+    squared. Along a step whose largest change of a predictor is b / `model.bend`, the curvature grows by at
+    most exp(b t) after a share t of it. The guaranteed decrease is largest at t = log(1 + b) / b, so this
     share is taken. It keeps the loss from ever increasing, and is near 1 close to the minimum.
 
     Args:
@@ -72,7 +72,7 @@ def fit_rows(
         Shape (k, r), in the precision of `columns`.
 
     Raises:
-        InvalidParameter: If factors are not finite, or `start` does not fit.
+        InvalidParameter: If factors are not finite, or the shape of `start` is wrong.
     """
     rank = columns.shape[1]
     for name, factors, shape in (("columns", columns, columns.shape), ("start", start, (len(rows), rank))):
@@ -83,7 +83,7 @@ def fit_rows(
     fitted = start.astype(columns.dtype)
     by_size = np.argsort([len(scores) for _, scores in rows], kind="stable")
     while by_size.size:
-        # The longest rows left, as many as fit when all are padded to the length of the longest.
+        # The longest remaining rows, as many as fit when all are padded to the length of the longest.
         widest = max(len(rows[by_size[-1]][1]), rank)
         chunk = by_size[-max(1, CHUNK // (widest * rank)) :]
         by_size = by_size[: -len(chunk)]
@@ -92,7 +92,7 @@ def fit_rows(
 
 
 def safe_shares(bends: Floats) -> Floats:
-    """The shares of Newton steps to take, log(1 + b)/b for each b; see `fit_rows`."""
+    """Shares of Newton steps to take, log(1 + b)/b for each b; see `fit_rows`."""
     shares = np.ones_like(bends)
     np.divide(np.log1p(bends), bends, out=shares, where=bends > 0)
     return shares
@@ -112,7 +112,7 @@ def _newton(
     predictors = _times(regressors, factors)
     for _ in range(MOST_STEPS):
         means = model.mean(predictors)
-        # What a padded entry has of residual and curvature meets regressors of 0.
+        # Residuals and curvatures of padded entries are multiplied by regressors of 0.
         hessians = (transposed * model.curvature(means)[:, np.newaxis, :]) @ regressors + ridge
         gradients = _times(transposed, scores - means) - weight * factors
         steps = np.linalg.solve(hessians, gradients[:, :, np.newaxis])[:, :, 0]
@@ -127,6 +127,6 @@ def _newton(
 
 
 def _times(matrices: Floats, vectors: Floats) -> Floats:
-    """Product of each of k matrices with its vector."""
+    """Multiply each of k matrices by its vector."""
     product: Floats = (matrices @ vectors[:, :, np.newaxis])[:, :, 0]
     return product

@@ -1,4 +1,4 @@
-"""Earlier tables of scores on the same examples, and what follows from them about the examples."""
+"""Earlier tables of scores on the same examples, and the example factors fitted to them."""
 
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -18,19 +18,20 @@ TABLES_REMEMBERED = 2
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """A checked table of earlier scores; equal when the scores are."""
+    """A validated table of earlier scores; equal if the scores are."""
 
     scores: Floats = field(compare=False, repr=False)
-    """Shape (M, n), single precision, NaN where there is none."""
+    """Shape (M, n), single precision, NaN if missing."""
     digest: bytes
-    """A digest of the scores."""
+    """Digest of the scores."""
 
     @classmethod
     def checked(cls, scores: Floats, n_examples: int) -> "History":
         """Copy a table of scores, shape (M, n).
 
         Raises:
-            InvalidParameter: If it does not fit the examples or holds no scores in [0, 1].
+            InvalidParameter: If the shape does not match the examples, a value is outside [0, 1], or no score
+                is present.
         """
         if scores.ndim != 2 or scores.shape[1] != n_examples or len(scores) == 0:
             raise InvalidParameter(
@@ -48,20 +49,20 @@ class History:
 
 
 def model_for(all_binary: bool) -> FactorModel:
-    """The logistic model for scores that are all 0 or 1, least squares for others."""
+    """Choose the logistic model if all scores are 0 or 1, least squares otherwise."""
     return LOGISTIC if all_binary else LEAST_SQUARES
 
 
 @lru_cache(maxsize=TABLES_REMEMBERED)
 def example_factors(history: History, rank: int, ridge: float | None) -> tuple[FactorModel, Floats]:
-    """Fit a table and keep the factors of its examples, for the rows to come.
+    """Fit a table and return the factors of its examples, for new rows.
 
-    The last tables are remembered by their contents, as many campaigns are simulated with one history.
+    The last tables are cached by their contents, because many campaigns are simulated with one history.
 
     Args:
         history: The table.
-        rank: r, cut down to min(M, n).
-        ridge: As in `weight_of_ridge`.
+        rank: r, reduced to at most min(M, n).
+        ridge: Same as in `weight_of_ridge`.
 
     Returns:
         The model and V, shape (n, r), read-only, scaled for a ridge of weight 1 on each new row.

@@ -1,7 +1,7 @@
-"""The least-squares low-rank model of scores in [0, 1] that are not all 0 or 1: S_ij is near 1/2 + u_i . v_j.
+"""Least-squares low-rank model of scores in [0, 1], not all 0 or 1: S_ij is near 1/2 + u_i . v_j.
 
-As in the logistic model, a row of which nothing is known is predicted to score 1/2. Predictions are cut off
-at 0 and 1, the fits are not.
+As in the logistic model, the predicted score of an unobserved row is 1/2. Predictions are clipped to [0, 1],
+the fits are not.
 
 Source: Tolochinsky et al. (2026), "Valid Best-Model Identification for LLM Evaluation via Low-Rank
 Factorization", whose estimator holds for any prediction in [0, 1]; the paper itself has 0/1 scores only.
@@ -13,7 +13,7 @@ from winnow.algorithms.low_rank.factor_model import FactorModel, Floats
 
 
 def half_squared_error(scores: Floats, z: Floats) -> Floats:
-    """(S - 1/2 - z)^2 / 2."""
+    """Compute (S - 1/2 - z)^2 / 2."""
     return 0.5 * (scores - 0.5 - z) ** 2
 
 

@@ -1,11 +1,11 @@
-"""The logistic low-rank model of scores that are 0 or 1: P(S_ij = 1) = sigmoid(u_i . v_j).
+"""Logistic low-rank model of scores that are 0 or 1: P(S_ij = 1) = sigmoid(u_i . v_j).
 
 Source: Tolochinsky et al. (2026), "Valid Best-Model Identification for LLM Evaluation via Low-Rank
-Factorization", Step 1. Its loss (1) is the mean cross-entropy of the observed entries plus
-ridge/(2 (M + n)) (|U|^2 + |V|^2); ours is that times the number of observed entries |Omega|, so that the
-weight of the ridge is ridge |Omega|/(M + n). Two departures: when V is frozen, the weight of the ridge on a
-row is fixed, as the fit of one row would else depend on how much was asked of all others; and fits of rows go
-to the minimum, where the paper stops AdamW early.
+Factorization", Step 1. Its loss (1) is the mean cross-entropy of the observed entries plus ridge/(2 (M + n))
+(|U|^2 + |V|^2); ours is that times the number of observed entries |Omega|, so that the weight of the ridge is
+ridge |Omega|/(M + n). Two departures: with V fixed, the weight of the ridge on a row is constant, because
+otherwise the fit of one row would depend on the number of observations of all others; and fits of rows run to
+the minimum, whereas the paper stops AdamW early.
 """
 
 import numpy as np
@@ -14,13 +14,13 @@ from winnow.algorithms.low_rank.factor_model import FactorModel, Floats
 
 
 def sigmoid(z: Floats) -> Floats:
-    """1 / (1 + exp(-z)), by the tangent: it overflows nowhere."""
+    """Compute 1 / (1 + exp(-z)) via tanh, without overflow."""
     share: Floats = 0.5 + 0.5 * np.tanh(0.5 * z)
     return share
 
 
 def cross_entropy(scores: Floats, z: Floats) -> Floats:
-    """-S log(sigmoid(z)) - (1 - S) log(1 - sigmoid(z)); scores between 0 and 1 are welcome."""
+    """Compute -S log(sigmoid(z)) - (1 - S) log(1 - sigmoid(z)); scores between 0 and 1 are allowed."""
     loss: Floats = np.logaddexp(0.0, z) - scores * z
     return loss
 

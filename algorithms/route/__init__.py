@@ -1,4 +1,4 @@
-"""Choice of the arm for each prompt: one regression of scores on prompts per arm, and choices that explore.
+"""Choice of an arm for each prompt: one regression of scores on prompts per arm, with exploration.
 
-A prompt is its context, an embedding of length 1 that all arms share; a score is in [-1, 1].
+A prompt is represented by its context, an embedding of length 1 that all arms share; a score is in [-1, 1].
 """

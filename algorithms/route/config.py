@@ -1,4 +1,4 @@
-"""The settings that every route selector is given, checked once."""
+"""Settings common to all route selectors, validated on creation."""
 
 import math
 from dataclasses import dataclass
@@ -14,48 +14,48 @@ DEFAULT_DELTA = 0.05
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RouteConfig:
-    """The size of the problem and the parameters that all methods share.
+    """Problem size and parameters that all route methods share.
 
-    A prompt is given to one arm, so the budget counts prompts. For a stream without end, `n_examples` may be
-    any large number: nothing costs time or memory for a prompt that has not come, and nothing that is learned
-    depends on it, the staged methods' horizon excepted.
+    A prompt is given to one arm, so the budget counts prompts. For an endless stream, `n_examples` can be any
+    large number: future prompts cost no time or memory, and nothing learned depends on their number, except
+    the staged methods' horizon.
 
     Raises:
         InvalidParameter: If a value is out of range.
     """
 
     n_arms: int
-    """K, at least 1; arms may be added later."""
+    """K, at least 1; arms can be added later."""
     n_examples: int
-    """n, at least 1: the most prompts there can be."""
+    """n, at least 1: the largest number of prompts."""
     batch_size: int = 32
-    """Prompts in a batch that `next_examples` names, at least 1; the last one may be shorter."""
+    """Prompts in a batch that `next_examples` returns, at least 1; the last one can be shorter."""
     budget: int | None = None
-    """Most prompts that may be told, unscored ones included; None for all of them."""
+    """Largest number of prompts to observe, unscored ones included; None for all of them."""
     delta: float = DEFAULT_DELTA
-    """The error probability that exploration is set for where `eta` is None, and that of the interval that
-    `explore` gives, in (0, 1)."""
+    """Error probability in (0, 1): sets the exploration if `eta` is None, and is that of the interval that
+    `explore` enables."""
     dim: int = 0
-    """d, the length of a context, at least 1; has to be given."""
+    """d, the length of a context, at least 1; required."""
     kernel: KernelName = "rbf"
     """"linear", "poly3": (1 + gamma x.x')^3, or "rbf": exp(-|x - x'|^2 / (2 bandwidth^2))."""
     gamma: float = 0.05
-    """Of the poly3 kernel, positive. Small where prompts of one type are not much alike (cosines below a
-    half): the paper's 5 and 10 are for embeddings that all point in similar directions."""
+    """For the poly3 kernel, positive. Use a small value if prompts of one type are not very similar (cosines
+    below a half): the paper's 5 and 10 are for embeddings that all point in similar directions."""
     bandwidth: float | Literal["auto"] = "auto"
-    """Of the rbf kernel, positive: contexts are at most 2 apart, so 3 is wide, and scores vary slowly. With
-    "auto", `pak-ucb` and `rff-ucb` choose it, and `alpha` and `eta` where these are None, from the scores:
-    see `TunedPosteriors`. Other methods, and these two before their first choice, take 3."""
+    """For the rbf kernel, positive. Contexts are at most 2 apart, so 3 is wide and makes scores vary slowly.
+    With "auto", `pak-ucb` and `rff-ucb` choose it from the scores, and also `alpha` and `eta` if these are
+    None: see `TunedPosteriors`. Other methods, and these two before their first choice, use 3."""
     alpha: float | None = None
-    """Ridge of the regressions, positive; None for 1, or for what is chosen with the bandwidth."""
+    """Ridge of the regressions, positive; None for 1, or for the value chosen with the bandwidth."""
     eta: float | None = None
     """Weight of uncertainty in a choice, at least 0; None for sqrt(2 log(2 K / delta)), K the arms so far, or
-    for what is chosen with the bandwidth."""
+    for the value chosen with the bandwidth."""
     explore: float = 0.0
-    """Share of prompts, in [0, 1], that are given to an arm drawn uniformly, whatever the method would
-    choose. With it, and only with it, an interval says whether routing pays: see `AdvantageRecord`."""
+    """Share of prompts, in [0, 1], that are given to an arm drawn uniformly, independent of the method's
+    choice. Only if it is positive, an interval shows whether routing pays: see `AdvantageRecord`."""
     max_unscored: float = 0.5
-    """Share of unscored prompts, in [0, 1], beyond which an arm is dropped."""
+    """Share of unscored prompts, in [0, 1], above which an arm is dropped."""
 
     def __post_init__(self) -> None:
         for name, value, holds, requirement in (
@@ -92,29 +92,29 @@ class RouteConfig:
 
     @property
     def n_prompts(self) -> int:
-        """The most prompts that can be told."""
+        """Largest number of prompts that can be observed."""
         return self.n_examples if self.budget is None else min(self.budget, self.n_examples)
 
     @property
     def fixed_bandwidth(self) -> float:
-        """The bandwidth as long as none is chosen."""
+        """Bandwidth until one is chosen."""
         return FIXED_BANDWIDTH if self.bandwidth == "auto" else self.bandwidth
 
     @property
     def fixed_alpha(self) -> float:
-        """The ridge as long as none is chosen."""
+        """Ridge until one is chosen."""
         return FIXED_ALPHA if self.alpha is None else self.alpha
 
     def exploration(self, n_arms: int, n_events: int = 1) -> float:
-        """The weight of uncertainty: `eta`, or what `n_events` bounds on each of `n_arms` arms need.
+        """Weight of uncertainty: `eta`, or the value that `n_events` bounds on each of `n_arms` arms require.
 
         Args:
-            n_arms: K, the arms so far, those removed included, so that replayed rounds weigh the same.
-            n_events: Number of bounds per arm that are to hold at once.
+            n_arms: K, the arms so far, removed ones included, so that replayed rounds use the same weight.
+            n_events: Number of bounds per arm that must hold simultaneously.
 
         Returns:
-            sqrt(2 log(2 K n_events / delta)) where `eta` is None: Hoeffding's inequality for scores in [-1,
-            1] with a union bound.
+            sqrt(2 log(2 K n_events / delta)) if `eta` is None: Hoeffding's inequality for scores in [-1, 1]
+            with a union bound.
         """
         return (
             math.sqrt(2.0 * math.log(2.0 * n_arms * n_events / self.delta)) if self.eta is None else self.eta

@@ -1,4 +1,4 @@
-"""Contexts: what a selector that routes sees of each prompt."""
+"""Contexts: the representation of each prompt that a route selector receives."""
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -6,22 +6,23 @@ from numpy.typing import ArrayLike
 from winnow.algorithms.errors import UnusableContexts
 from winnow.algorithms.state.arrays import FloatArray
 
-SAME_LENGTH = 1e-13  # rows this close to length 1 are kept bit for bit: rescaling twice is rescaling once
-LENGTH_TOLERANCE = 1e-3  # half-precision embeddings are as far from length 1
+SAME_LENGTH = 1e-13  # rows this close to length 1 are kept bit for bit, so that rescaling is idempotent
+LENGTH_TOLERANCE = 1e-3  # deviation of half-precision embeddings from length 1
 
 
 def unit_rows(contexts: ArrayLike, dim: int | None = None) -> FloatArray:
-    """Contexts as they are used: a read-only copy in double precision with rows of length 1.
+    """Validate contexts; return a read-only copy in double precision with rows of length 1.
 
-    Rows whose length is within 1e-3 of 1 are rescaled, as embeddings in lower precision need it; rows within
-    1e-13 of it are kept bit for bit. Any other length is refused, as it may be no embedding at all.
+    Rows whose length is within 1e-3 of 1 are rescaled, as embeddings in lower precision require; rows within
+    1e-13 of 1 are kept bit for bit. Any other length is refused, because the row is probably not an
+    embedding.
 
     Args:
         contexts: Shape (B, d).
-        dim: The d that is wanted; None for any.
+        dim: The required d; None for any.
 
     Raises:
-        UnusableContexts: If the shape is another, or a row is not finite or not of length 1.
+        UnusableContexts: If the shape is wrong, or a row is not finite or not of length 1.
     """
     given = np.asarray(contexts)
     if given.ndim != 2 or given.shape[1] != (given.shape[1] if dim is None else dim) or given.shape[1] == 0:

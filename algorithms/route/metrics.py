@@ -1,4 +1,4 @@
-"""Metrics of how well a router chose, round by round, where the expected scores of all arms are known.
+"""Quality metrics of a router, round by round, given the expected scores of all arms.
 
 T rounds, K arms, G types of prompts.
 """
@@ -10,20 +10,20 @@ from winnow.algorithms.state.arrays import BoolArray, FloatArray, IntArray
 
 
 def outscore_the_best(scores: FloatArray, expected: FloatArray) -> FloatArray:
-    """The lead of the mean score so far over the expected one of the arm that is best for all prompts.
+    """Mean score so far less the expected score of the arm that is best over all prompts.
 
-    The one-arm oracle that knows this arm has 0 on average; a router has more where the best arm depends on
-    the prompt.
+    The one-arm oracle that knows this arm has 0 on average; a router has more if the best arm depends on the
+    prompt.
 
     Args:
-        scores: Shape (T,), those received, NaN where unscored, which are left out of the mean.
+        scores: Shape (T,), received scores, NaN if unscored; these are left out of the mean.
         expected: Shape (T, K), the expected score of every arm on the prompt of each round.
 
     Returns:
         Shape (T,); NaN before the first score.
 
     Raises:
-        InvalidParameter: If the shapes do not go together.
+        InvalidParameter: If the shapes do not match.
 
     Source: Hu, Leung & Farnia (2025), Section 6, with the arm that is best over all T rounds.
     """
@@ -38,21 +38,21 @@ def outscore_the_best(scores: FloatArray, expected: FloatArray) -> FloatArray:
 
 
 def is_optimal(arms: IntArray, expected: FloatArray) -> BoolArray:
-    """Whether each arm chosen is best on its prompt, shape (T,); equals are best together."""
+    """Whether each chosen arm is best on its prompt, shape (T,); ties count as best."""
     _check("arms", arms, expected)
     best: BoolArray = expected[np.arange(len(arms)), arms] >= expected.max(axis=1)
     return best
 
 
 def optimal_pick_ratio(arms: IntArray, expected: FloatArray) -> FloatArray:
-    """Share of the rounds so far in which the arm chosen is best on its prompt, shape (T,), in [0, 1].
+    """Share of the rounds so far whose chosen arm is best on its prompt, shape (T,), in [0, 1].
 
     Args:
-        arms: Shape (T,), those chosen.
+        arms: Shape (T,), chosen arms.
         expected: Shape (T, K), the expected score of every arm on the prompt of each round.
 
     Raises:
-        InvalidParameter: If the shapes do not go together.
+        InvalidParameter: If the shapes do not match.
 
     Source: Hu, Leung & Farnia (2025), Section 6, where the expected score is a mean of five answers.
     """
@@ -60,14 +60,14 @@ def optimal_pick_ratio(arms: IntArray, expected: FloatArray) -> FloatArray:
 
 
 def cumulative_regret(arms: IntArray, expected: FloatArray) -> FloatArray:
-    """Sum so far of how much less is expected of the arm chosen than of the best on its prompt, shape (T,).
+    """Cumulative expected loss of the chosen arms against the best arm on each prompt, shape (T,).
 
     Args:
-        arms: Shape (T,), those chosen.
+        arms: Shape (T,), chosen arms.
         expected: Shape (T, K), the expected score of every arm on the prompt of each round.
 
     Raises:
-        InvalidParameter: If the shapes do not go together.
+        InvalidParameter: If the shapes do not match.
 
     Source: Hu, Leung & Farnia (2025), Section 4.
     """
@@ -76,16 +76,16 @@ def cumulative_regret(arms: IntArray, expected: FloatArray) -> FloatArray:
 
 
 def pick_shares(arms: IntArray, types: IntArray, n_arms: int, window: int) -> FloatArray:
-    """Share of the prompts of each type that went to each arm, window of rounds by window.
+    """Share of the prompts of each type that each arm received, per window of rounds.
 
     Args:
-        arms: Shape (T,), those chosen.
+        arms: Shape (T,), chosen arms.
         types: Shape (T,), the type of the prompt of each round, 0..G-1.
         n_arms: K.
-        window: Rounds in a window, at least 1; the last one may be shorter.
+        window: Rounds in a window, at least 1; the last window can be shorter.
 
     Returns:
-        Shape (ceil(T / window), G, K); NaN where a type did not come in a window.
+        Shape (ceil(T / window), G, K); NaN if a type did not occur in a window.
 
     Raises:
         InvalidParameter: If the window is below 1 or the shapes differ.

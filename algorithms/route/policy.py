@@ -1,4 +1,4 @@
-"""The policy that a router learned, as plain arrays: small, storable, and enough to choose an arm."""
+"""Learned policy of a router as plain arrays: small, storable, and sufficient to choose an arm."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
@@ -14,12 +14,12 @@ from winnow.algorithms.route.posteriors.random_fourier_features import fourier
 from winnow.algorithms.state.arrays import BoolArray, FloatArray
 
 LARGEST = 1e100
-"""Numbers of a file below it are taken for finite, as their products and powers are, too."""
+"""Numbers of a file below this count as finite; their products and powers are then finite too."""
 
 Form = Literal["means", "linear", "fourier", "kernel", "joint-kernel"]
-"""The form in which the score of arm a at context y is computed, and from which arrays:
+"""How the score of arm a at context y is computed, and from which arrays:
 
-* means: means[a], of shape (K,), whatever the context.
+* means: means[a], of shape (K,), for any context.
 * linear: weights[a].y + offsets[a], of shapes (K, d) and (K,).
 * fourier: weights[a].phi(y), of shape (K, 2 D), phi with frequencies of shape (D, d).
 * kernel: the sum of weights[i] k(y, contexts[i]) over the rows i with arms[i] = a; (n,), (n, d) and (n,).
@@ -33,26 +33,27 @@ SHAPES: dict[Form, dict[str, str]] = {
     "kernel": {"weights": "n", "contexts": "nd", "arms": "n"},
     "joint-kernel": {"weights": "n", "contexts": "nd", "arms": "n"},
 }
-"""The arrays of each form, and a letter for each of their axes; F is 2 D."""
+"""Arrays of each form, with a letter for each axis; F is 2 D."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Policy:
-    """Chooses, without exploring, the usable arm whose predicted score is highest.
+    """Choose, without exploring, the usable arm whose predicted score is highest.
 
-    The predictions are those of the router it comes from, up to rounding: the contexts that a kernel needs
-    are kept in single precision, as reading them takes most of the time of a choice. Nothing in it is
-    pickled: `arrays` go into an npz file as they are, and `parameters` into a JSON file.
+    The predictions are those of the router it comes from, up to rounding: the contexts of a kernel are stored
+    in single precision, because reading them takes most of the time of a choice. Nothing is pickled: `arrays`
+    are stored in an npz file and `parameters` in a JSON file, unchanged.
 
     Raises:
-        InvalidParameter: If an array or a parameter is missing or cannot be, as in a file of something else.
+        InvalidParameter: If an array or a parameter is missing or invalid, for example in another kind of
+            file.
     """
 
     arrays: Mapping[str, np.ndarray]
-    """The arrays of the form, and `usable`, shape (K,): which arms were told a score and may be chosen."""
+    """Arrays of the form, and `usable`, shape (K,): arms with a score that can be chosen."""
     parameters: Mapping[str, Any]
-    """`form`, `dim`, `n_arms`, `centre`, which is added to every score, and for kernels what `Kernel` needs;
-    JSON values only."""
+    """`form`, `dim`, `n_arms`, `centre`, which is added to every score, and for kernels the fields of
+    `Kernel`; JSON values only."""
 
     def __post_init__(self) -> None:
         form = self.parameters.get("form")
@@ -92,7 +93,7 @@ class Policy:
             raise InvalidParameter("arms", outside, f"below {sizes['K']} and not negative")
 
     def scores(self, context: FloatArray) -> FloatArray:
-        """The predicted score of each arm, shape (K,); NaN for an arm that cannot be chosen.
+        """Predict the score of each arm, shape (K,); NaN for an arm that cannot be chosen.
 
         Args:
             context: Shape (d,), of length 1; see `unit_rows`.
@@ -101,12 +102,12 @@ class Policy:
             UnusableContexts: If it has another shape or length, or is not finite.
         """
         y = unit_rows(np.asarray(context)[np.newaxis], self.parameters["dim"])[0]
-        with np.errstate(over="ignore", invalid="ignore"):  # what no router learns may still be in a file
+        with np.errstate(over="ignore", invalid="ignore"):  # a file can hold values that no router learns
             predicted = self._predicted(y) + self.parameters["centre"]
         return np.where(self.arrays["usable"], predicted, np.nan)
 
     def choose(self, context: FloatArray) -> int:
-        """The arm with the highest predicted score, the first of equals; arm 0 where no score is known."""
+        """Choose the arm with the highest predicted score, the first of equals; arm 0 without scores."""
         return int(np.nan_to_num(self.scores(context), nan=-np.inf).argmax())
 
     def _predicted(self, y: FloatArray) -> FloatArray:
@@ -124,7 +125,7 @@ class Policy:
                 predicted = np.bincount(arrays["arms"], terms, minlength=n_arms).astype(np.float64)
             case _:
                 products = self._products(y)
-                # An indicator's inner product is 1 with that of the same arm, 0 with any other.
+                # The inner product of two indicators is 1 for the same arm, 0 otherwise.
                 others = arrays["weights"] * self._kernel.at(products)
                 own = arrays["weights"] * self._kernel.at(products + 1.0)
                 predicted = others.sum() + np.bincount(arrays["arms"], own - others, minlength=n_arms)
@@ -161,7 +162,7 @@ def _require_finite(name: str, value: Any) -> None:  # noqa: ANN401 -- whatever 
 def policy_of(
     form: Form, usable: BoolArray, dim: int, kernel: Kernel | None = None, **arrays: np.ndarray
 ) -> Policy:
-    """A policy of a form for contexts of length `dim`, `usable` of shape (K,)."""
+    """Create a policy of a form for contexts of length `dim`, `usable` of shape (K,)."""
     parameters: dict[str, Any] = {"form": form, "dim": dim, "n_arms": len(usable), "centre": 0.0}
     if kernel is not None:
         parameters["kernel"] = {

@@ -1,4 +1,4 @@
-"""The interface of every selector that routes, beyond that of others."""
+"""Interface of route selectors, in addition to that of all selectors."""
 
 from dataclasses import dataclass
 from typing import Protocol
@@ -16,7 +16,7 @@ from winnow.algorithms.state.arrays import FloatArray, IntArray
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RoutedBatch(Batch):
-    """The prompts of one round with the arm that each was routed to; equal when all arrays are."""
+    """Prompts of one round with the arm that each was routed to; equal if all arrays are."""
 
     contexts: FloatArray
     """Shape (B, d), rows of length 1; see `unit_rows`. Read-only."""
@@ -35,63 +35,64 @@ class RoutedBatch(Batch):
 
 
 class Router(Protocol):
-    """A selector that is shown each prompt before it chooses the arm that answers it.
+    """A selector that receives each prompt before it chooses the arm for it.
 
-    All that `Selector` promises holds, with these additions. The pairs are asked prompt by prompt: the
-    caller brings the prompts' contexts, and the batch keeps them, so stored rounds can be told again. Arms
-    may be added and removed at any time, and again at the same places among the tells of a replay; what was
-    learned of the others stays as it is.
+    The contract of `Selector` holds, with these additions. Pairs are proposed prompt by prompt: the caller
+    passes the prompts' contexts, and the batch stores them, so that stored rounds can be replayed. Arms can
+    be added and removed at any time, and again at the same places among the tells of a replay; the models of
+    the other arms stay unchanged.
     """
 
     def next_examples(self) -> IntArray:
-        """The prompts whose turn it is: the first ones never asked nor told, in order.
+        """The next prompts: the first ones never proposed nor observed, in order.
 
         Returns:
-            At most `batch_size` indices; empty when there is nothing left to ask.
+            At most `batch_size` indices; empty if no prompt is left to propose.
         """
         ...
 
     def ask(
         self, rng: np.random.Generator, contexts: ArrayLike, examples: ArrayLike | None = None
     ) -> RoutedBatch:
-        """Choose an arm for each prompt, the pairs pending so far being reckoned with.
+        """Choose an arm for each prompt, taking pending pairs into account.
 
         Args:
             rng: See `round_rng`.
             contexts: Shape (B, d), the embeddings of the prompts, of length 1; see `unit_rows`. B may be
                 larger or smaller than `batch_size`.
-            examples: Shape (B,), the indices of the prompts; None for the next ones never asked nor told.
+            examples: Shape (B,), the indices of the prompts; None for the next ones never proposed nor
+                observed.
 
         Returns:
-            The batch: shorter than B where budget or prompts run out, empty when the router has stopped.
+            The batch: shorter than B if budget or prompts run out, empty if the router has stopped.
 
         Raises:
-            RefusedTell: If contexts or examples cannot be right; nothing was changed.
+            RefusedTell: If contexts or examples are invalid; the router is then unchanged.
         """
         ...
 
     def tell(self, batch: Batch, outcomes: ArrayLike) -> None:
-        """Absorb scores in [-1, 1], NaN where unscored, of a `RoutedBatch`; see `Selector.tell`."""
+        """Absorb scores in [-1, 1], NaN if unscored, of a `RoutedBatch`; see `Selector.tell`."""
         ...
 
     def decision(self) -> Decision:
-        """Say which arm's scores are best on average; see `Selector.decision`."""
+        """Recommend the arm with the best mean score; see `Selector.decision`."""
         ...
 
     def add_arm(self) -> int:
-        """Let one more arm take part from now on.
+        """Add an arm from now on.
 
         Returns:
-            Its index, K before the call; the arms before it keep theirs.
+            Its index, K before the call; earlier arms keep theirs.
         """
         ...
 
     def remove_arm(self, arm: int) -> None:
-        """Choose an arm no more; its index is not used again, and the prompts that it has pending are free.
+        """Stop choosing an arm; its index is not reused, and its pending prompts become free.
 
-        Of a batch in flight the rest is to be told, with its propensities and its `changes`. It is learned
-        from, and takes no part in what is claimed of routing: the prompts that are left are those that were
-        not given to this arm, and that is no accident.
+        The rest of a batch in flight must still be told, with its propensities and its `changes`. It is
+        learned from, but excluded from claims about routing: the remaining prompts are those not given to
+        this arm, so they are a biased selection.
 
         Raises:
             NoArmToRemove: If there is no such arm, or no other one.
@@ -99,5 +100,5 @@ class Router(Protocol):
         ...
 
     def policy(self) -> Policy:
-        """The policy that was learned, as plain arrays that choose an arm for a prompt without exploring."""
+        """The learned policy, as plain arrays that choose an arm for a prompt without exploring."""
         ...

@@ -1,6 +1,7 @@
-"""The prompts that were asked and told, and of which arm, and the sums per arm.
+"""Prompts proposed and observed, with their arms, and the sums per arm.
 
-A round of B prompts costs O(B K). Memory grows with the pairs told, not with the prompts there could be.
+A round of B prompts costs O(B K). Memory grows with the observed pairs, not with the number of possible
+prompts.
 """
 
 import numpy as np
@@ -33,10 +34,10 @@ Pair = tuple[int, int]
 
 
 class RouteRecord:
-    """The pairs of an arm and a prompt so far; each pair is told once, and so is each prompt asked here.
+    """Pairs of an arm and a prompt so far; each pair, and each prompt proposed here, is observed once.
 
-    An arm is dropped for good as soon as `too_many_unscored` says so. An arm that is removed keeps its index
-    and its scores.
+    An arm is dropped permanently as soon as `too_many_unscored` is true. A removed arm keeps its index and
+    its scores.
     """
 
     def __init__(self, config: RouteConfig) -> None:
@@ -44,45 +45,45 @@ class RouteRecord:
         self._config = config
         self._told_pairs: set[Pair] = set()
         self.pending: dict[Pair, FloatArray] = {}
-        """Contexts of the pairs asked and not told, in the order they were asked."""
+        """Contexts of the pending pairs, in the order they were proposed."""
         self.in_flight = InFlight()
         self.n_known = self.n_arms
-        """Arms that there were when the batch told last was asked; 0 where an arm was removed since, whose
-        prompts are missing."""
-        self._changes = 0  # arms added and removed
-        self._came = [0] * self.n_arms  # (K,) changes up to when each arm came
-        self._last_removal = 0  # changes up to the last removal
-        self._next = 0  # every prompt before it is taken
-        self._taken_later: set[int] = set()  # prompts taken that are not before it
+        """Number of arms when the last observed batch was proposed; 0 if an arm was removed since, because
+        its prompts are missing."""
+        self._changes = 0  # additions and removals of arms
+        self._came = [0] * self.n_arms  # (K,) changes until each arm was added
+        self._last_removal = 0  # changes until the last removal
+        self._next = 0  # every prompt before this one is taken
+        self._taken_later: set[int] = set()  # other taken prompts
         self.n_told = 0
-        self._told = np.zeros(self.n_arms, dtype=np.int64)  # (K,) pairs told, unscored ones included
+        self._told = np.zeros(self.n_arms, dtype=np.int64)  # (K,) pairs observed, unscored ones included
         self._scored = np.zeros(self.n_arms, dtype=np.int64)  # (K,)
         self._sums = np.zeros(self.n_arms)  # (K,) of the scores
-        self._asked = np.zeros(self.n_arms, dtype=np.int64)  # (K,) pairs asked and not told
+        self._asked = np.zeros(self.n_arms, dtype=np.int64)  # (K,) pending pairs
         self._removed = np.zeros(self.n_arms, dtype=np.bool_)  # (K,)
         self._dropped = np.zeros(self.n_arms, dtype=np.bool_)  # (K,)
 
     @property
     def eligible(self) -> BoolArray:
-        """The mask of the arms that can be chosen, shape (K,): neither removed nor dropped."""
+        """Mask of the arms that can be chosen, shape (K,): neither removed nor dropped."""
         return ~(self._removed | self._dropped)
 
     @property
     def untried(self) -> BoolArray:
-        """The mask of the arms never told of and with nothing pending, shape (K,)."""
+        """Mask of the arms without observed or pending pairs, shape (K,)."""
         untried: BoolArray = (self._told == 0) & (self._asked == 0)
         return untried
 
     @property
     def means(self) -> FloatArray:
-        """Mean score of each arm, shape (K,), NaN where it has none."""
+        """Mean score of each arm, shape (K,), NaN without a score."""
         means = np.full(self.n_arms, np.nan)
         np.divide(self._sums, self._scored, out=means, where=self._scored > 0)
         return means
 
     @property
     def room(self) -> int:
-        """The number of prompts that may still be asked."""
+        """Number of prompts that can still be proposed."""
         if not self.eligible.any():
             return 0
         config = self._config
@@ -91,7 +92,7 @@ class RouteRecord:
         return max(min(free, budget), 0)
 
     def next_examples(self, size: int) -> IntArray:
-        """The first free prompts, at most `size` of them, shape (B,)."""
+        """First free prompts, at most `size` of them, shape (B,)."""
         found: list[int] = []
         example = self._next
         for _ in range(min(size, self.room)):
@@ -102,10 +103,10 @@ class RouteRecord:
         return np.array(found, dtype=np.int64)
 
     def free_examples(self, examples: ArrayLike | None, size: int) -> list[int]:
-        """The prompts to ask, at most `size` and as many as there is room for.
+        """Prompts to propose, at most `size` and at most `room`.
 
         Raises:
-            RefusedTell: If they are not `size` different free prompts.
+            RefusedTell: If `examples` are not `size` different free prompts.
         """
         if examples is None:
             free: list[int] = self.next_examples(size).tolist()
@@ -125,27 +126,27 @@ class RouteRecord:
 
     @property
     def changes(self) -> int:
-        """The number of times that an arm was added or removed."""
+        """Number of additions and removals of arms."""
         return self._changes
 
     def take(self, arm: int, example: int, context: FloatArray) -> None:
-        """Remember a pair as pending."""
+        """Record a pair as pending."""
         self.pending[arm, example] = context
         self._asked[arm] += 1
         self._take(example)
 
     def tell(self, batch: Batch, outcomes: ArrayLike) -> list[tuple[int, FloatArray, float]]:
-        """Absorb the outcomes of a batch, asked here or not.
+        """Absorb the outcomes of a batch, proposed here or not.
 
         Args:
-            batch: A `RoutedBatch` of B pairs that were never told.
-            outcomes: Shape (B,), in [-1, 1], NaN where unscored.
+            batch: A `RoutedBatch` of B pairs not observed before.
+            outcomes: Shape (B,), in [-1, 1], NaN if unscored.
 
         Returns:
             Arm, context and score of each scored pair, in order.
 
         Raises:
-            RefusedTell: If the batch or an outcome cannot be right; nothing was changed.
+            RefusedTell: If the batch or an outcome is invalid; the record is then unchanged.
         """
         contexts, scores = self._checked(batch, outcomes)
         asked = self.in_flight.told(batch)
@@ -168,7 +169,7 @@ class RouteRecord:
         return scored
 
     def add_arm(self) -> int:
-        """Make room for one more arm; return its index."""
+        """Add an arm; return its index."""
         for name in ("_told", "_scored", "_sums", "_asked", "_removed", "_dropped"):
             column = getattr(self, name)
             setattr(self, name, np.append(column, column.dtype.type(0)))
@@ -178,7 +179,7 @@ class RouteRecord:
         return self.n_arms - 1
 
     def remove_arm(self, arm: int) -> None:
-        """Choose an arm no more and drop its pending pairs, which spend no budget; their prompts are free."""
+        """Stop choosing an arm; free its pending prompts, which spend no budget."""
         if not 0 <= arm < self.n_arms:
             raise NoArmToRemove(arm, f"there are the arms 0 to {self.n_arms - 1}")
         if self._removed[arm]:
@@ -195,7 +196,7 @@ class RouteRecord:
         self._last_removal = self._changes
 
     def decision(self) -> Decision:
-        """The eligible arm whose scores are best on average, and whether there is nothing left to ask."""
+        """Recommend the eligible arm with the best mean score; stop if no prompt is left to propose."""
         means, eligible = self.means, self.eligible
         ranked = np.where(eligible & ~np.isnan(means), means, -np.inf)
         best = int(ranked.argmax()) if ranked.max() > -np.inf else None
@@ -223,7 +224,7 @@ class RouteRecord:
         return "running"
 
     def _n_known(self, changes: int) -> int:
-        """The value of `n_known` for a batch that was asked after so many changes."""
+        """Value of `n_known` for a batch that was proposed after this number of changes."""
         return 0 if changes < self._last_removal else sum(came <= changes for came in self._came)
 
     def _take(self, example: int) -> None:
@@ -234,14 +235,14 @@ class RouteRecord:
             self._next += 1
 
     def _free(self, examples: set[int]) -> None:
-        """Let prompts be asked again."""
+        """Make prompts available again."""
         first = min(examples, default=self._next)
         self._taken_later |= set(range(first, self._next))
         self._taken_later -= examples
         self._next = min(first, self._next)
 
     def _checked(self, batch: Batch, outcomes: ArrayLike) -> tuple[FloatArray, list[float]]:
-        """The contexts and the outcomes; raises where they cannot be right."""
+        """Validate a batch; return its contexts and outcomes."""
         if not isinstance(batch, RoutedBatch):
             raise MalformedBatch("batch", "a RoutedBatch, which has contexts", f"a {type(batch).__name__}")
         if batch.arms.ndim != 1:

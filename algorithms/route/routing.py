@@ -1,4 +1,4 @@
-"""The work of every route selector around its choice of an arm for a prompt."""
+"""Common part of all route selectors around their choice of an arm for a prompt."""
 
 from abc import ABC, abstractmethod
 
@@ -19,11 +19,10 @@ from winnow.algorithms.state.arrays import FloatArray, IntArray
 class Routing(ABC):
     """A `Router` that leaves choosing and learning to its subclass.
 
-    Pairs that are pending, those earlier in the same batch included, are reckoned with as if they had been
-    told, but for their scores: they make a choice more certain and leave the means as they are. So B prompts
-    that are alike are not all given to one arm because it is uncertain there, and an arm that was never tried
-    goes first once and not B times. Deviations do not depend on scores, so this is what they will be once the
-    pairs are told. A method that has no deviations ignores what is pending.
+    Pending pairs, including earlier ones of the same batch, affect deviations like observed pairs, and leave
+    the means unchanged. So B similar prompts are not all given to one arm because it is uncertain there, and
+    an arm that was never tried comes first once and not B times. Deviations do not depend on scores, so they
+    already have the values after the pairs are observed. A method without deviations ignores pending pairs.
 
     Source of that rule: Desautels, Krause & Burdick (2014), "Parallelizing exploration-exploitation tradeoffs
     in Gaussian process bandit optimization", JMLR 15, GP-BUCB.
@@ -32,7 +31,7 @@ class Routing(ABC):
     def __init__(self, config: RouteConfig) -> None:
         self._config = config
         self._record = RouteRecord(config)
-        self._unreckoned: list[tuple[int, FloatArray]] = []  # pending pairs that were not expected yet
+        self._unreckoned: list[tuple[int, FloatArray]] = []  # pending pairs not yet passed to `_expect`
         self._advantage: AdvantageRecord | None = None
         if config.explore:
             self._advantage = AdvantageRecord(
@@ -43,18 +42,18 @@ class Routing(ABC):
             )
 
     def next_examples(self) -> IntArray:
-        """The prompts whose turn it is, at most `batch_size` of them."""
+        """The next prompts, at most `batch_size` of them."""
         return self._record.next_examples(self._config.batch_size)
 
     def ask(
         self, rng: np.random.Generator, contexts: ArrayLike, examples: ArrayLike | None = None
     ) -> RoutedBatch:
-        """Choose an arm for each prompt, one after the other."""
+        """Choose an arm for each prompt, one after another."""
         rows = unit_rows(contexts, self._config.dim)
         prompts = self._record.free_examples(examples, len(rows))
         arms, propensities = [], []
         for example, context in zip(prompts, rows[: len(prompts)], strict=True):
-            # Only now, as the score of a lone prompt is usually told before another one comes.
+            # Deferred, because the score of a single prompt is usually observed before the next prompt.
             for pair in self._unreckoned:
                 self._expect(*pair)
             arm, propensity = self._drawn(context, rng)
@@ -73,7 +72,7 @@ class Routing(ABC):
         return batch
 
     def _drawn(self, context: FloatArray, rng: np.random.Generator) -> tuple[int, float]:
-        """An arm for a prompt, and the probability with which it was drawn."""
+        """Draw an arm for a prompt; return it with its probability."""
         explore = self._config.explore
         preferred, eligible = self._preferred(context), np.flatnonzero(self._record.eligible).tolist()
         pool = eligible if explore and rng.random() < explore else preferred
@@ -82,7 +81,7 @@ class Routing(ABC):
         return arm, min(explore / len(eligible) + alone, 1.0)
 
     def tell(self, batch: Batch, outcomes: ArrayLike) -> None:
-        """Absorb scores in [-1, 1], NaN where unscored."""
+        """Absorb scores in [-1, 1], NaN if unscored."""
         scored = self._record.tell(batch, outcomes)
         if self._advantage is not None and batch.propensities is not None:
             scores = np.array(outcomes, dtype=np.float64)
@@ -93,19 +92,19 @@ class Routing(ABC):
         self._reckon_anew()
 
     def advantage(self) -> Advantage | None:
-        """The advantage of routing over the best single arm, in units of scores; None without `explore`."""
+        """Advantage of routing over the best single arm, in units of scores; None without `explore`."""
         return None if self._advantage is None else self._advantage.advantage()
 
     def decision(self) -> Decision:
-        """Recommend the arm whose scores are best on average, for those who want one arm for all prompts.
+        """Recommend the arm with the best mean score, for users who want one arm for all prompts.
 
-        Estimates are the plain means of the scores of each arm, without intervals: an arm was given the
-        prompts that it was thought to be good at, so they say nothing about its mean over all prompts.
+        Estimates are the plain means of the scores of each arm, without intervals: an arm received the
+        prompts that it was expected to be good at, so they do not estimate its mean over all prompts.
         """
         return self._record.decision()
 
     def add_arm(self) -> int:
-        """Let one more arm take part from now on; return its index."""
+        """Add an arm from now on; return its index."""
         self._forget()
         arm = self._record.add_arm()
         if self._advantage is not None:
@@ -115,7 +114,7 @@ class Routing(ABC):
         return arm
 
     def remove_arm(self, arm: int) -> None:
-        """Choose an arm no more, drop its pending pairs."""
+        """Stop choosing an arm and drop its pending pairs."""
         self._record.remove_arm(arm)
         if self._advantage is not None:
             self._advantage.remove_arm(arm)
@@ -124,27 +123,27 @@ class Routing(ABC):
 
     @abstractmethod
     def policy(self) -> Policy:
-        """The policy that was learned, as plain arrays."""
+        """The learned policy, as plain arrays."""
 
     @abstractmethod
     def _preferred(self, context: FloatArray) -> list[int]:
-        """The eligible arms that the method chooses from for a context, at random; there is one at least."""
+        """Eligible arms to choose from at random for a context; at least one."""
 
     @abstractmethod
     def _learn(self, arm: int, context: FloatArray, score: float) -> None:
-        """Take in a score; nothing is expected."""
+        """Absorb a score; no pair is pending in the model."""
 
     @abstractmethod
     def _expect(self, arm: int, context: FloatArray) -> None:
-        """Reckon with a pending pair."""
+        """Add a pending pair to the model."""
 
     @abstractmethod
     def _forget(self) -> None:
-        """Expect nothing any more."""
+        """Remove all pending pairs from the model."""
 
     @abstractmethod
     def _grow(self) -> None:
-        """Make room for one more arm; nothing is expected."""
+        """Add an arm to the model; no pair is pending in it."""
 
     def _reckon_anew(self) -> None:
         self._unreckoned = [(pair[0], context) for pair, context in self._record.pending.items()]

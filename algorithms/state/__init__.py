@@ -1,1 +1,1 @@
-"""State that selectors of all objectives keep in the same way."""
+"""State that selectors of all objectives share."""

@@ -1,7 +1,7 @@
-"""Made-up scores of 0 and 1 with chosen means, of arms that fail on the same examples more or less often.
+"""Simulated scores of 0 and 1 with given means, correlated between arms.
 
-Each arm finds each example more or less easy, a standard normal variable that is correlated between arms, and
-solves those that it finds easiest: as many as its mean says.
+The ease of an example for an arm is a standard normal variable, correlated between arms. An arm solves its
+easiest examples, their number given by its mean.
 """
 
 import numpy as np
@@ -13,12 +13,12 @@ from winnow.algorithms.state.arrays import FloatArray
 def assumed_scores(
     means: FloatArray, n_examples: int, *, alike: float, rng: np.random.Generator
 ) -> FloatArray:
-    """Scores of 0 and 1 whose means over the examples are as given, to the nearest example.
+    """Draw scores of 0 and 1 with the given means over the examples, to the nearest example.
 
     Args:
         means: Shape (K,), in [0, 1].
         n_examples: n.
-        alike: Correlation of the normal variables by which examples are ranked for two candidates, in [0, 1).
+        alike: Correlation of the normal variables of two candidates, in [0, 1).
         rng: Draws which examples a candidate solves.
 
     Returns:
@@ -33,7 +33,7 @@ def assumed_scores(
 
 
 def disagreement(first: float, second: float, alike: float) -> float:
-    """Share of examples that exactly one of two candidates with these means solves in `assumed_scores`."""
+    """Expected share of examples that exactly one of two candidates solves in `assumed_scores`."""
     if not (0.0 < first < 1.0 and 0.0 < second < 1.0):
         return abs(first - second)
     both = multivariate_normal(cov=[[1.0, alike], [alike, 1.0]]).cdf([norm.ppf(first), norm.ppf(second)])

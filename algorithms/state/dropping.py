@@ -1,4 +1,4 @@
-"""The rule by which an arm with too many unscored pairs to be judged is dropped."""
+"""Rule by which an arm with too many unscored pairs is dropped."""
 
 import numpy as np
 
@@ -8,14 +8,14 @@ LEAST_TOLD_TO_DROP = 8  # fewer pairs say too little about the share of unscored
 
 
 def too_many_unscored(told: IntArray, unscored: IntArray, max_unscored: float) -> BoolArray:
-    """The mask of the arms to be dropped now; an arm stays dropped, whatever is told of it later.
+    """Mask of the arms to drop now; an arm stays dropped, whatever is observed later.
 
     Args:
-        told: Shape (K,), pairs told, unscored ones included.
-        unscored: Shape (K,), those of them that have no score.
-        max_unscored: The share of unscored pairs, in [0, 1], that an arm may have.
+        told: Shape (K,), pairs observed, unscored ones included.
+        unscored: Shape (K,), those without a score.
+        max_unscored: Largest allowed share of unscored pairs, in [0, 1].
 
     Returns:
-        Shape (K,): at least 8 pairs were told, and a larger share of them is unscored.
+        Shape (K,): at least 8 pairs were observed, and a larger share of them is unscored.
     """
     return np.asarray((told >= LEAST_TOLD_TO_DROP) & (unscored > max_unscored * told), dtype=np.bool_)

@@ -1,4 +1,4 @@
-"""Batches asked and not told yet, the one order in which they may be told, and which pairs may be."""
+"""Batches in flight: proposed, not yet observed, and the order in which they must be observed."""
 
 from collections import deque
 from collections.abc import Iterator
@@ -13,14 +13,15 @@ Pair = tuple[int, ...]
 
 
 class InFlight:
-    """The batches in flight, the one asked first in front.
+    """Batches in flight, oldest first.
 
-    A batch is told whole, its pairs in the order of asking, and after all those that were asked before it.
-    Telling batches as they arrive would be biased, as short answers arrive first: what is told early would
-    be no random part of what was drawn, and intervals that bet on uniform draws would not hold. In the order
-    of asking they are uniform given all before them, however the answers come.
+    A batch must be told whole, its pairs in the order of proposal, and after all batches that were proposed
+    before it. Telling batches on arrival would be biased, because short outputs arrive first: the first
+    observations would not be a random part of the draws, and intervals that bet on uniform draws would not
+    hold. In the order of proposal they are uniform given all before them, in whatever order the outputs
+    arrive.
 
-    A batch that was never asked here, as in a replay, may be told at any time if none of its pairs is in
+    A batch that was not proposed here, as in a replay, can be told at any time if none of its pairs is in
     flight.
     """
 
@@ -34,15 +35,15 @@ class InFlight:
         return iter(self._batches)
 
     def asked(self, batch: Batch) -> None:
-        """Remember a batch that is asked now."""
+        """Add a batch that is proposed now."""
         if len(batch) > 0:
             self._batches.append(batch)
 
     def check(self, batch: Batch) -> None:
-        """Make sure that a batch may be told now; nothing is changed.
+        """Raise if a batch cannot be told now; changes nothing.
 
         Raises:
-            ToldOutOfOrder: If a pair of it is in flight, and it is not the batch that was asked first.
+            ToldOutOfOrder: If one of its pairs is in flight, and it is not the oldest batch in flight.
         """
         if not self._batches or self._is_first(batch):
             return
@@ -52,11 +53,11 @@ class InFlight:
                 raise ToldOutOfOrder(pair, next(iter(_pairs(self._batches[0]))))
 
     def told(self, batch: Batch) -> Batch:
-        """Forget a batch that was checked and is told now; return it as it was asked, if it was."""
+        """Remove a batch that was checked and is told now; return it as it was proposed, if it was."""
         return self._batches.popleft() if self._batches and self._is_first(batch) else batch
 
     def remove_arm(self, arm: int) -> None:
-        """Take an arm out of all batches, of which the rest is then to be told."""
+        """Remove an arm from all batches; the rest of them must then be told."""
         kept = []
         for batch in self._batches:
             stays = batch.arms != arm
@@ -69,22 +70,22 @@ class InFlight:
 
 
 def _pairs(batch: Batch) -> list[Pair]:
-    """The arm, or both arms of a duel, and the example of each pair."""
+    """Arm, or both arms of a duel, and example of each pair."""
     return list(map(tuple, np.column_stack([batch.arms, batch.examples]).tolist()))
 
 
 def require_untold(arms: IntArray, examples: IntArray, told: BoolArray) -> None:
-    """Refuse pairs that cannot be told.
+    """Raise if pairs do not exist or were observed before.
 
     Args:
         arms: Shape (B,).
         examples: Shape (B,).
-        told: Shape (K, N), pairs that were told before.
+        told: Shape (K, N), pairs observed before.
 
     Raises:
         PairOutsideGrid: If there is no such arm or example.
-        PairAlreadyTold: If one was told before.
-        PairRepeated: If one stands there twice.
+        PairAlreadyTold: If one was observed before.
+        PairRepeated: If one occurs twice.
     """
     n_arms, n_examples = told.shape
     inside = (arms >= 0) & (arms < n_arms) & (examples >= 0) & (examples < n_examples)
@@ -98,5 +99,5 @@ def require_untold(arms: IntArray, examples: IntArray, told: BoolArray) -> None:
 
 
 def first_of(flags: BoolArray) -> int | None:
-    """The place of the first true one of B flags; None where none is."""
+    """Index of the first true one of B flags; None if there is none."""
     return int(flags.argmax()) if flags.any() else None

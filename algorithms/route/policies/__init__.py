@@ -1,1 +1,1 @@
-"""Policies, which choose the arm that a prompt is given to."""
+"""Policies, which choose the arm for a prompt."""

@@ -1,4 +1,4 @@
-"""KernelUCB: one kernel regression for all arms, told apart by an indicator."""
+"""KernelUCB: one kernel regression for all arms, distinguished by an indicator."""
 
 import numpy as np
 
@@ -12,10 +12,11 @@ from winnow.algorithms.state.arrays import BoolArray
 
 
 class KernelUcb(Ucb):
-    """Give each prompt to the arm with the highest mean + eta x deviation of one regression for all arms.
+    """Give each prompt to the arm with the highest mean + eta x deviation of one joint kernel regression.
 
-    Its inputs are contexts with the arm's indicator appended, of length sqrt(2), so what one arm scores says
-    something of every other on similar prompts. A baseline: a round costs O(K n^2) after n scores in all.
+    Its inputs are contexts with the arm's indicator appended, of length sqrt(2), so scores of one arm inform
+    the predictions for every other arm on similar prompts. A baseline: a round costs O(K n^2) after n scores
+    in all.
 
     Source: Valko et al. (2013), "Finite-time analysis of kernelised contextual bandits", UAI, Algorithm 1, in
     the form that Hu, Leung & Farnia (2025), Section 6, compare with.

@@ -1,4 +1,4 @@
-"""LinUCB: one linear regression for all arms, told apart by an indicator."""
+"""LinUCB: one linear regression for all arms, distinguished by an indicator."""
 
 import numpy as np
 
@@ -11,11 +11,11 @@ from winnow.algorithms.state.arrays import BoolArray
 
 
 class LinUcb(Ucb):
-    """Give each prompt to the arm with the highest mean + eta x deviation of one linear regression for all.
+    """Give each prompt to the arm with the highest mean + eta x deviation of one joint linear regression.
 
     Its inputs are contexts with the arm's indicator appended, so the means of two arms differ by the same
-    amount on every prompt: it can find the arm that is best on average, and cannot route. A baseline. It is
-    linear whatever `kernel` says, and a round costs O(K (d + K)^2).
+    amount on every prompt: it can find the arm that is best on average, but cannot route. A baseline. It is
+    linear for any `kernel`, and a round costs O(K (d + K)^2).
 
     Source: Chu et al. (2011), "Contextual bandits with linear payoff functions", AISTATS, Algorithm 1, in the
     form that Hu, Leung & Farnia (2025), Section 6, compare with.

@@ -11,7 +11,7 @@ from winnow.algorithms.route.posteriors.kernel_ridge import kernel_posteriors
 class NaiveKrr(Ucb):
     """Give each prompt to the arm with the highest mean of its own kernel regression: PAK-UCB with eta = 0.
 
-    A baseline: an arm that is unlucky at first may not be tried again.
+    A baseline: an arm with low first scores may never be tried again.
 
     Source: Hu, Leung & Farnia (2025), "An Online Learning Approach to Prompt-based Selection of Generative
     Models and LLMs", ICML, Section 6.

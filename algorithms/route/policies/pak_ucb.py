@@ -1,4 +1,4 @@
-"""PAK-UCB: a kernel ridge regression per arm, and the arm whose score could be highest."""
+"""PAK-UCB: kernel ridge regression per arm, choosing the arm with the highest upper confidence bound."""
 
 from winnow.algorithms.route.config import RouteConfig
 from winnow.algorithms.route.policies.ucb import Ucb
@@ -9,11 +9,12 @@ from winnow.algorithms.route.posteriors.tuned import TunedPosteriors, is_tuned
 class PakUcb(Ucb):
     """Give each prompt to the arm with the highest mean + eta x deviation of its own kernel regression.
 
-    A round costs O(n d + n^2) for each arm with n scores, and memory grows with n^2: for long streams take
+    A round costs O(n d + n^2) for each arm with n scores, and memory grows with n^2: for long streams use
     `rff-ucb`. With the linear kernel an arm's expected score is linear in the embedding; "poly3" and "rbf"
-    can tell types of prompts apart that lie close together. How close, the scores say where the bandwidth of
-    "rbf" is "auto", see `TunedPosteriors`; with a number it is the published algorithm. The published program
-    starts the inverse of the first kernel matrix as 1/k + alpha; this is the mathematics, (k + alpha)^-1.
+    can separate types of prompts that lie close together. With the bandwidth "auto" of "rbf", the scores
+    determine the scale, see `TunedPosteriors`; with a number it is the published algorithm. The published
+    program starts the inverse of the first kernel matrix as 1/k + alpha; this one follows the mathematics, (k
+    + alpha)^-1.
 
     Source: Hu, Leung & Farnia (2025), "An Online Learning Approach to Prompt-based Selection of Generative
     Models and LLMs", ICML, Algorithm 2.

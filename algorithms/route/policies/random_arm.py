@@ -1,4 +1,4 @@
-"""Random: an arm drawn for each prompt."""
+"""Random: an arm drawn uniformly for each prompt."""
 
 import numpy as np
 
@@ -10,14 +10,14 @@ from winnow.algorithms.state.arrays import FloatArray
 class RandomArm(Routing):
     """Give each prompt to an arm drawn uniformly.
 
-    A baseline, and the fairest way to compare arms: each mean is one over all prompts. Its policy is to
-    choose the arm with the best mean for every prompt.
+    A baseline, and the fairest way to compare arms: each mean estimates that over all prompts. Its policy
+    chooses the arm with the best mean for every prompt.
 
     Source: the baseline of Hu, Leung & Farnia (2025), Section 6.
     """
 
     def policy(self) -> Policy:
-        """The means of the arms."""
+        """Policy that ranks arms by their means."""
         means = self._record.means
         usable = self._record.eligible & ~np.isnan(means)
         return policy_of("means", usable, self._config.dim, means=np.nan_to_num(means))
@@ -27,13 +27,13 @@ class RandomArm(Routing):
         return arms
 
     def _learn(self, arm: int, context: FloatArray, score: float) -> None:
-        """Do nothing: the record keeps the scores."""
+        """Do nothing: the record stores the scores."""
 
     def _expect(self, arm: int, context: FloatArray) -> None:
         """Do nothing: a draw does not depend on pending pairs."""
 
     def _forget(self) -> None:
-        """Do nothing: nothing was expected."""
+        """Do nothing: no pending pair is used."""
 
     def _grow(self) -> None:
         """Do nothing: the record has grown already."""

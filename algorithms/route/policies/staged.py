@@ -1,4 +1,4 @@
-"""The staged choice: it uses a score only where the choice to ask for it depended on no other scores."""
+"""Staged choice: a score is used only if its proposal did not depend on other scores of its stage."""
 
 import math
 from collections.abc import Callable
@@ -13,29 +13,29 @@ from winnow.algorithms.state.arrays import BoolArray, FloatArray
 
 
 class Staged(Routing):
-    """Go through stages of ever narrower deviations, each with scores of its own, until an arm is chosen.
+    """Pass through stages of decreasing deviations, each with its own scores, until an arm is chosen.
 
-    At stage m = 1, 2, ... the arms left are predicted from the scores that belong to the stage. If every
-    deviation is at most T^-1/2, up to a factor, the arm whose score could be highest is chosen, and its score
-    belongs to no stage; else if one is above 2^(1-m), the arm with the widest is chosen, and its score
-    belongs to the stage; else the arms that fall behind by 2^(2-m) are left out, and the next stage begins.
-    Whether a score belongs to a stage is decided without the scores of that stage, so these are independent,
-    which the regret bound needs and `Ucb` does not have.
+    At stage m = 1, 2, ... the remaining arms are predicted from the scores of the stage. If every deviation
+    is at most T^-1/2, up to a factor, the arm with the highest upper confidence bound is chosen, and its
+    score belongs to no stage. Otherwise, if one is above 2^(1-m), the arm with the largest deviation is
+    chosen, and its score belongs to the stage. Otherwise the arms that fall behind by 2^(2-m) are eliminated,
+    and the next stage begins. Whether a score belongs to a stage is decided without the scores of that stage,
+    so these are independent. The regret bound requires this, and `Ucb` does not have it.
 
-    Four things are left open by the paper or differ from it. Of several arms that are too uncertain the
-    widest is chosen, the first of equals. Stages are made as they are reached, as many as T calls for: no
-    more than 2 + log2(T) / 2 with eta > 0. The stage of a score is found when it is told, from what is known
-    then, as a batch does not carry it: for one prompt at a time this is the stage that chose it, while in a
-    larger batch what was pending may have shifted it. And the policy is of regressions on all scores, stages
-    or not.
+    Four points are left open by the paper or differ from it. First, of several arms that are too uncertain
+    the one with the largest deviation is chosen, the first of equals. Second, stages are created when they
+    are reached, as many as T requires: at most 2 + log2(T) / 2 with eta > 0. Third, a batch does not store
+    the stage of a score, so it is determined when the score is observed, from the state at that time: for one
+    prompt at a time this is the stage that chose it; in a larger batch, pending pairs can have shifted it.
+    Fourth, the policy uses regressions on all scores, of stages or not.
 
-    With exploration as wide as the proof asks, the first stages take hundreds of scores per arm and type of
-    prompt; expect far more regret than that of `Ucb` in a few thousand rounds.
+    With exploration as wide as the proof requires, the first stages take hundreds of scores per arm and type
+    of prompt; expect far more regret than that of `Ucb` in a few thousand rounds.
 
     Args:
         config: The problem and the common parameters.
-        make: Makes posteriors for K arms: those of a stage, and those of the policy.
-        horizon: T, the prompts that are planned for; None for the most there can be.
+        make: Creates posteriors for K arms: those of a stage, and those of the policy.
+        horizon: T, the planned number of prompts; None for the largest possible.
         events_per_round: Number of times that the proof uses the bounds of a round.
     """
 
@@ -47,12 +47,12 @@ class Staged(Routing):
         self._n_events = events_per_round * self._horizon
         self._make = make
         self.stages: list[Posteriors] = []
-        """The posteriors of each stage reached so far, stage 1 first."""
+        """Posteriors of each stage reached so far, stage 1 first."""
         self._n_grown = 0
         self._pooled = make()
 
     def policy(self) -> Policy:
-        """The means of regressions on all scores, as plain arrays."""
+        """Policy of the regressions on all scores, as plain arrays."""
         return self._pooled.policy(self._record.eligible & ~np.isnan(self._record.means))
 
     def _preferred(self, context: FloatArray) -> list[int]:
@@ -69,7 +69,7 @@ class Staged(Routing):
             arms = arms[self._keeps_up(m, means, deviations)]
 
     def _stage_of(self, told: int, context: FloatArray) -> int | None:
-        """The stage at which `_preferred` would choose an arm for its deviation; None for none."""
+        """Stage at which `_preferred` would choose this arm for its deviation; None without one."""
         eta, root = self._exploration(), math.sqrt(self._config.fixed_alpha)
         is_left = self._record.eligible
         is_left[told] = True
@@ -99,7 +99,7 @@ class Staged(Routing):
         return self._config.exploration(self._record.n_arms, self._n_events)
 
     def _stage(self, m: int) -> Posteriors:
-        """The posteriors of stage m, counted from 1."""
+        """Posteriors of stage m, counted from 1."""
         while len(self.stages) < m:
             posteriors = self._make()
             for _ in range(self._n_grown):

@@ -1,4 +1,4 @@
-"""Sup-PAK-UCB: PAK-UCB in stages, the variant whose regret is proven."""
+"""Sup-PAK-UCB: PAK-UCB in stages, the variant with proven regret."""
 
 from winnow.algorithms.errors import InvalidParameter
 from winnow.algorithms.route.config import RouteConfig
@@ -9,12 +9,12 @@ from winnow.algorithms.route.posteriors.kernel_ridge import kernel_posteriors
 class SupPakUcb(Staged):
     """Give each prompt to an arm by stages of kernel regressions, with regret of order sqrt(K T).
 
-    The bound holds with probability 1 - delta, one prompt at a time, where kernels are at most 1 and each
-    arm's expected score has norm at most 1 in the kernel's space; here "linear" and "rbf" are such kernels.
+    The bound holds with probability 1 - delta, one prompt at a time, if kernels are at most 1 and each arm's
+    expected score has norm at most 1 in the kernel's space; "linear" and "rbf" are such kernels.
 
     Args:
         config: The problem and the common parameters; `eta` of None is sqrt(2 log(2 K T / delta)) here.
-        horizon: T, the prompts that are planned for, at least 1; None for the most there can be.
+        horizon: T, the planned number of prompts, at least 1; None for the largest possible.
 
     Source: Hu, Leung & Farnia (2025), "An Online Learning Approach to Prompt-based Selection of Generative
     Models and LLMs", ICML, Algorithm 3 and Theorem 3.

@@ -10,15 +10,15 @@ from winnow.algorithms.route.posteriors.random_fourier_features import RandomFea
 class SupRffUcb(Staged):
     """Give each prompt to an arm by stages of regressions on random Fourier features.
 
-    The published proof lets the number of features grow like t^4 and more and adds the error of the features
-    to the deviations. Here it is D in every round and nothing is added, so no bound is proven.
+    The published proof lets the number of features grow like t^4 and more, and adds the error of the features
+    to the deviations. Here the number is D in every round and nothing is added, so no bound is proven.
 
     Args:
-        config: The problem and the common parameters; the kernel has to be "rbf", and `eta` of None is
-            sqrt(2 log(4 K T / delta)) here.
+        config: The problem and the common parameters; the kernel must be "rbf", and `eta` of None is sqrt(2
+            log(4 K T / delta)) here.
         n_features: D, the number of frequencies, at least 1; there are 2 D features.
-        feature_seed: Seed that the frequencies are drawn from, non-negative.
-        horizon: T, the prompts that are planned for, at least 1; None for the most there can be.
+        feature_seed: Seed of the frequencies, non-negative.
+        horizon: T, the planned number of prompts, at least 1; None for the largest possible.
 
     Source: Hu, Leung & Farnia (2025), "An Online Learning Approach to Prompt-based Selection of Generative
     Models and LLMs", ICML, Algorithm 6 and Theorem 4.

@@ -1,4 +1,4 @@
-"""The optimistic choice: the arm whose score could be highest."""
+"""Optimistic choice: the arm with the highest upper confidence bound."""
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -14,8 +14,8 @@ from winnow.algorithms.state.arrays import FloatArray
 class Ucb(Routing):
     """Choose the arm with the highest mean + eta x deviation, the first of equals.
 
-    An arm that was never tried goes first, the lowest of them. One that is pending, or that was only told
-    unscored, is believed to be as uncertain as an arm can be, with mean 0. Nothing is drawn at random.
+    An arm that was never tried comes first, the lowest of them. An arm with only pending or unscored prompts
+    has mean 0 and the largest deviation. There is no randomness.
 
     Args:
         config: The problem and the common parameters.
@@ -27,7 +27,7 @@ class Ucb(Routing):
         self._posteriors = posteriors
 
     def predict(self, context: ArrayLike) -> tuple[FloatArray, FloatArray]:
-        """The mean and the deviation of every arm's score on a prompt, for choosing an arm, shape (K,) each.
+        """Predict mean and deviation of every arm's score on a prompt, shape (K,) each.
 
         Args:
             context: Shape (d,), of length 1.
@@ -39,7 +39,7 @@ class Ucb(Routing):
         return self._posteriors.predict(row, range(self._record.n_arms))
 
     def policy(self) -> Policy:
-        """The means as plain arrays: what the router would choose if it stopped exploring."""
+        """Policy of the means as plain arrays: the router's choice without exploration."""
         return self._posteriors.policy(self._record.eligible & ~np.isnan(self._record.means))
 
     def _preferred(self, context: FloatArray) -> list[int]:

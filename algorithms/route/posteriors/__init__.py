@@ -1,1 +1,1 @@
-"""Posteriors: beliefs about each arm's score, given a prompt."""
+"""Posteriors of each arm's score, given a prompt."""

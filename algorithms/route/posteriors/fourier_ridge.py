@@ -13,7 +13,7 @@ from winnow.algorithms.state.arrays import BoolArray
 
 
 def fourier_posteriors(config: RouteConfig, features: RandomFeatures) -> PerArmPosteriors[LinearRidge]:
-    """The posteriors before any score, on these features."""
+    """Create posteriors without scores on these features."""
 
     def policy(models: Sequence[LinearRidge | None], usable: BoolArray) -> Policy:
         weights = np.zeros((len(models), features.width))

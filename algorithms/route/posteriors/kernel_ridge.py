@@ -1,7 +1,7 @@
-"""Kernel ridge regression that grows by a row per score.
+"""Kernel ridge regression that grows by one row per score.
 
-Letters as in Hu et al. (2025), Algorithm 2: K (n, n) kernel matrix of the inputs told; v (n,) their scores;
-alpha the ridge. Kept are the rows of the Cholesky factor L of K + alpha I and z = L^-1 v.
+Letters as in Hu et al. (2025), Algorithm 2: K (n, n) kernel matrix of the scored inputs; v (n,) their scores;
+alpha the ridge. The state is the rows of the Cholesky factor L of K + alpha I and z = L^-1 v.
 """
 
 import math
@@ -20,7 +20,7 @@ FIRST_ROWS = 16
 
 
 class KernelRidge:
-    """Mean k_x' (K + alpha I)^-1 v and deviation sqrt((k(x, x) - k_x' (K + alpha I)^-1 k_x) / alpha).
+    """Predict mean k_x' (K + alpha I)^-1 v and deviation sqrt((k(x, x) - k_x' (K + alpha I)^-1 k_x) / alpha).
 
     With u = L^-1 k_x these are u.z and sqrt((k(x, x) - u.u) / alpha). The next row of L is u of the next
     input, so a prediction and a new row cost O(n p + n^2) each. Memory is at most n (n + 1) + 2 n p doubles,
@@ -36,15 +36,15 @@ class KernelRidge:
         self._kernel = kernel
         self._alpha = alpha
         self._inputs = np.empty((FIRST_ROWS, width))  # (capacity, p)
-        self._factor = np.empty(FIRST_ROWS * (FIRST_ROWS + 1) // 2)  # rows of L, one after the other
+        self._factor = np.empty(FIRST_ROWS * (FIRST_ROWS + 1) // 2)  # rows of L, one after another
         self._whitened = np.empty(FIRST_ROWS)  # (capacity,) z
         self.n = 0
-        """Inputs told."""
-        self._n_reckoned = 0  # inputs told and awaited; the awaited ones are the last rows
+        """Number of scored inputs."""
+        self._n_reckoned = 0  # number of scored and pending inputs; the pending ones are the last rows
 
     @property
     def inputs(self) -> FloatArray:
-        """The inputs told, shape (n, p)."""
+        """Scored inputs, shape (n, p)."""
         return self._inputs[: self.n]
 
     @property
@@ -53,34 +53,34 @@ class KernelRidge:
         return self._substitute(self._whitened[: self.n], backwards=True)
 
     def predict(self, x: FloatArray) -> tuple[float, float]:
-        """Mean and deviation of the score at an input, shape (p,)."""
+        """Predict mean and deviation of the score at an input, shape (p,)."""
         u = self._solve(x, self._n_reckoned)
         mean = float(u[: self.n].dot(self._whitened[: self.n]))
         return mean, math.sqrt(max(self._kernel.peak - float(u.dot(u)), 0.0) / self._alpha)
 
     def learn(self, x: FloatArray, score: float) -> None:
-        """Take in a scored input; nothing may be awaited."""
+        """Absorb a scored input; requires that no input is pending."""
         u, pivot = self._append(x)
         self._whitened[self.n] = (score - float(u.dot(self._whitened[: self.n]))) / pivot
         self.n = self._n_reckoned
 
     def expect(self, x: FloatArray) -> None:
-        """Reckon with an input whose score is awaited."""
+        """Add a pending input, which affects deviations only."""
         self._append(x)
 
     def forget(self) -> None:
-        """Await nothing any more: the rows of the awaited inputs are the last ones."""
+        """Remove all pending inputs, which are the last rows."""
         self._n_reckoned = self.n
 
     def widen(self) -> None:
-        """Append a coordinate to every input, 0 in those so far; nothing may be awaited."""
+        """Append a coordinate to every input, 0 in existing ones; requires that no input is pending."""
         self._inputs = np.pad(self._inputs, ((0, 0), (0, 1)))
 
     def _append(self, x: FloatArray) -> tuple[FloatArray, float]:
-        """Write the next row of L; return it without and with its pivot."""
+        """Append the next row of L; return it without its pivot, and the pivot."""
         row = self._n_reckoned
         u = self._solve(x, row)
-        # What alpha is added to is never below 0 in exact arithmetic.
+        # The term before alpha is non-negative in exact arithmetic.
         pivot = math.sqrt(max(self._kernel.peak - float(u.dot(u)), 0.0) + self._alpha)
         self._make_room(row + 1)
         self._inputs[row] = x
@@ -90,15 +90,15 @@ class KernelRidge:
         return u, pivot
 
     def _solve(self, x: FloatArray, n: int) -> FloatArray:
-        """L^-1 k_x for the first n rows, shape (n,)."""
+        """Compute L^-1 k_x for the first n rows, shape (n,)."""
         return self._substitute(self._kernel.at(self._inputs[:n] @ x))
 
     def _substitute(self, right: FloatArray, *, backwards: bool = False) -> FloatArray:
-        """L^-1 times a right-hand side of shape (n,), or L'^-1 times it."""
+        """Multiply a right-hand side of shape (n,) by L^-1, or by L'^-1."""
         n = len(right)
-        if n == 0:  # which BLAS refuses
+        if n == 0:  # BLAS refuses it
             return right
-        # By rows, L is what BLAS calls its transpose packed by columns.
+        # L stored by rows is, for BLAS, its transpose packed by columns.
         solved: FloatArray = dtpsv(n, self._factor[: _area(n)], right, lower=0, trans=int(not backwards))
         return solved
 
@@ -111,7 +111,7 @@ class KernelRidge:
 
 
 def _area(n: int) -> int:
-    """Entries of the first n rows of a triangle."""
+    """Number of entries in the first n rows of a triangle."""
     return n * (n + 1) // 2
 
 
@@ -120,7 +120,7 @@ def _doubled(array: FloatArray) -> FloatArray:
 
 
 def kernel_posteriors(config: RouteConfig) -> PerArmPosteriors[KernelRidge]:
-    """The posteriors before any score, with the kernel of the config."""
+    """Create posteriors without scores, with the kernel of the config."""
     kernel = Kernel.of(config)
 
     def policy(models: Sequence[KernelRidge | None], usable: BoolArray) -> Policy:

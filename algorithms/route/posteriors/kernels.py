@@ -1,4 +1,4 @@
-"""Kernels on contexts of one length, which are functions of the inner product alone."""
+"""Kernels on contexts of equal length, which are functions of the inner product alone."""
 
 import math
 from dataclasses import dataclass
@@ -15,15 +15,15 @@ class Kernel:
 
     name: KernelName
     gamma: float
-    """The factor of "poly3"."""
+    """Factor of "poly3"."""
     bandwidth: float
-    """The bandwidth of "rbf"."""
+    """Bandwidth of "rbf"."""
     squared_length: float = 1.0
     """Squared length of every input: 1 for a context, 2 for one with an arm's indicator appended."""
 
     @classmethod
     def of(cls, config: RouteConfig, squared_length: float = 1.0) -> "Kernel":
-        """The kernel that a config names."""
+        """Create the kernel that a config names."""
         return cls(
             name=config.kernel,
             gamma=config.gamma,
@@ -33,7 +33,7 @@ class Kernel:
 
     @property
     def peak(self) -> float:
-        """k(x, x), the same for every input x."""
+        """k(x, x), equal for all inputs x."""
         match self.name:
             case "linear":
                 return self.squared_length
@@ -43,7 +43,7 @@ class Kernel:
                 return 1.0
 
     def at(self, products: FloatArray) -> FloatArray:
-        """k(x, x') from the inner products x.x', any shape, element by element."""
+        """Compute k(x, x') from the inner products x.x', any shape, element by element."""
         match self.name:
             case "linear":
                 return products

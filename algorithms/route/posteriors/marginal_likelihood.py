@@ -1,12 +1,12 @@
-"""The choice of the rbf kernel and the noise that explain scores best: by marginal likelihood, on a grid.
+"""Choose the rbf kernel and the noise by marginal likelihood on a grid.
 
-The scores v_a of arm a, less their common mean, are taken as normal with mean 0 and covariance s^2 (K_a +
+The scores v_a of arm a, less their common mean, are modelled as normal with mean 0 and covariance s^2 (K_a +
 alpha I): an independent Gaussian process per arm, with the kernel matrix K_a of its contexts, amplitude s and
 noise of variance alpha s^2. Its posterior mean is that of kernel ridge regression with ridge alpha.
 
-A few dozen scores are easily explained by hardly any noise and a kernel that remembers each of them, after
-which nothing would be explored; so the logarithms of the bandwidth and of alpha are normal beforehand, around
-1 and as wide as `prior` says. From some hundred scores on it weighs little.
+A few dozen scores are easily overfitted with almost no noise and a narrow kernel, and exploration would then
+stop. So the logarithms of the bandwidth and of alpha have a normal prior, centred at 1 with the width in
+`prior`. From some hundred scores on it has little influence.
 """
 
 from collections.abc import Sequence
@@ -18,25 +18,26 @@ from winnow.algorithms.route.posteriors.kernels import Kernel
 from winnow.algorithms.state.arrays import FloatArray, IntArray
 
 BANDWIDTHS = (0.3, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0, 5.0, 8.0)
-"""Bandwidths of the grid: from the least, where only nearly equal contexts are alike, to where all are."""
+"""Bandwidths of the grid: from one at which only nearly equal contexts are similar to one at which all
+are."""
 ALPHAS = (0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
 LEAST_NOISE = 0.05
-"""The least noise, in units of scores: scores that have not varied yet may."""
+"""Smallest noise, in units of scores: scores that have not varied yet can vary later."""
 TINY = 1e-12
-"""Stands in for a variance of 0, where all scores are the same."""
+"""Replaces a variance of 0, if all scores are equal."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Smoothness:
-    """The smoothness of scores over contexts, and their noise."""
+    """Smoothness of scores over contexts, and their noise."""
 
     bandwidth: float
-    """The bandwidth of the rbf kernel."""
+    """Bandwidth of the rbf kernel."""
     alpha: float
-    """Variance of the noise over that of what is learned: the ridge of a regression."""
+    """Variance of the noise relative to the learned function: the ridge of a regression."""
     noise: float
-    """Estimated deviation of a score from what is expected of it, to three digits, so that the last bits of a
-    decomposition hardly ever matter."""
+    """Estimated standard deviation of a score around its expectation, rounded to three digits, so that the
+    last bits of a decomposition hardly ever matter."""
 
 
 def most_probable(
@@ -46,16 +47,16 @@ def most_probable(
     bandwidths: Sequence[float] = BANDWIDTHS,
     alphas: Sequence[float] = ALPHAS,
 ) -> Smoothness:
-    """The point of the grid with the highest likelihood times prior, s at its best; the first of equals.
+    """Find the grid point with the highest likelihood times prior, s optimal; the first of equals.
 
-    It takes O(sum_a n_a^3) time for each bandwidth: a decomposition per arm serves every alpha.
+    It takes O(sum_a n_a^3) time per bandwidth: one decomposition per arm serves every alpha.
 
     Args:
         arms: Shape (n,), at least 1.
         contexts: Shape (n, d), of length 1.
         scores: Shape (n,), without their mean.
-        bandwidths: The grid.
-        alphas: The grid.
+        bandwidths: Bandwidths of the grid.
+        alphas: Ridges of the grid.
     """
     ridges = np.array(alphas)  # (A,)
     best, chosen = -np.inf, None
@@ -72,9 +73,9 @@ def most_probable(
 
 
 def prior(bandwidth: float, alphas: FloatArray) -> FloatArray:
-    """The logarithm of the prior density of a bandwidth and each alpha, up to a constant, shape (A,).
+    """Log prior density of a bandwidth and each alpha, up to a constant, shape (A,).
 
-    Of the logarithms to base 3 and to base 10, which are normal with mean 0 and variance 1/2.
+    The logarithms to base 3 and to base 10, respectively, are normal with mean 0 and variance 1/2.
     """
     density: FloatArray = -((np.log(bandwidth) / np.log(3.0)) ** 2) - np.log10(alphas) ** 2
     return density
@@ -83,7 +84,7 @@ def prior(bandwidth: float, alphas: FloatArray) -> FloatArray:
 def _profiled(
     arms: IntArray, contexts: FloatArray, scores: FloatArray, bandwidth: float, ridges: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """The best s^2 and the logarithm of the likelihood there, up to a constant, for each ridge; (A,) each."""
+    """Optimal s^2 and its log-likelihood, up to a constant, for each ridge; (A,) each."""
     kernel = Kernel(name="rbf", gamma=1.0, bandwidth=bandwidth)
     logs, squares = np.zeros(len(ridges)), np.zeros(len(ridges))
     for arm in np.unique(arms):

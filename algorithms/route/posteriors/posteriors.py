@@ -1,4 +1,4 @@
-"""Beliefs about the scores of all arms, from one regression per arm or one for all of them."""
+"""Posteriors of the scores of all arms, from one regression per arm or one for all arms."""
 
 from collections.abc import Callable, Sequence
 from typing import Generic, Protocol, TypeVar
@@ -10,34 +10,34 @@ from winnow.algorithms.state.arrays import BoolArray, FloatArray
 
 
 class Ridge(Protocol):
-    """Predicts a score and how uncertain it is, from scored inputs and from inputs whose score is awaited.
+    """Regression that predicts a score and its uncertainty from scored and from pending inputs.
 
-    An awaited input makes the prediction more certain and leaves its mean as it is: the deviation does not
-    depend on scores, so it can be known before they are.
+    A pending input reduces the deviation and leaves the mean: the deviation does not depend on scores, so it
+    is known before they are.
     """
 
     def predict(self, x: FloatArray) -> tuple[float, float]:
-        """Mean and deviation of the score at an input, shape (p,)."""
+        """Predict mean and deviation of the score at an input, shape (p,)."""
         ...
 
     def learn(self, x: FloatArray, score: float) -> None:
-        """Take in a scored input; nothing may be awaited."""
+        """Absorb a scored input; requires that no input is pending."""
         ...
 
     def expect(self, x: FloatArray) -> None:
-        """Reckon with an input whose score is awaited."""
+        """Add a pending input, which affects deviations only."""
         ...
 
     def forget(self) -> None:
-        """Await nothing any more, bit for bit as if nothing had been awaited."""
+        """Remove all pending inputs; the state is then, bit for bit, as if there had been none."""
         ...
 
 
 class WidenableRidge(Ridge, Protocol):
-    """A regression whose inputs may get longer."""
+    """A regression whose inputs can be extended."""
 
     def widen(self) -> None:
-        """Append a coordinate to every input, 0 in those so far; nothing may be awaited."""
+        """Append a coordinate to every input, 0 in existing ones; requires that no input is pending."""
         ...
 
 
@@ -46,46 +46,46 @@ W = TypeVar("W", bound=WidenableRidge)
 
 
 class Posteriors(Protocol):
-    """Predicts the scores of arms on a prompt."""
+    """Predict the scores of arms on a prompt."""
 
     @property
     def eta(self) -> float | None:
-        """The weight of uncertainty in a choice, learned from the scores; None where none was learned."""
+        """Weight of uncertainty in a choice, learned from the scores; None if none was learned."""
         ...
 
     def predict(self, context: FloatArray, arms: Sequence[int]) -> tuple[FloatArray, FloatArray]:
-        """Means and deviations of the scores of some arms, shape (len(arms),) each."""
+        """Predict means and deviations of the scores of some arms, shape (len(arms),) each."""
         ...
 
     def learn(self, arm: int, context: FloatArray, score: float) -> None:
-        """Take in a score; nothing may be expected."""
+        """Absorb a score; requires that no pair is pending."""
         ...
 
     def expect(self, arm: int, context: FloatArray) -> None:
-        """Reckon with a pair whose score is awaited."""
+        """Add a pending pair, which affects deviations only."""
         ...
 
     def forget(self) -> None:
-        """Expect nothing any more."""
+        """Remove all pending pairs."""
         ...
 
     def grow(self) -> None:
-        """Make room for one more arm."""
+        """Add an arm."""
         ...
 
     def policy(self, usable: BoolArray) -> Policy:
-        """The means as plain arrays; arms that are not usable, shape (K,), are never chosen."""
+        """Export the means as plain arrays; arms that are not usable, shape (K,), are never chosen."""
         ...
 
 
 class PerArmPosteriors(Generic[R]):
-    """A regression for each arm, made when the arm is first learned of.
+    """One regression per arm, created with the arm's first score or pending pair.
 
     Args:
         n_arms: K.
-        make: Makes an empty regression.
-        lift: From a context to the input of a regression.
-        as_policy: From the regressions, None where an arm has none, and the usable arms to a policy.
+        make: Creates an empty regression.
+        lift: Maps a context to the input of a regression.
+        as_policy: Maps the regressions, None for an arm without one, and the usable arms to a policy.
     """
 
     def __init__(
@@ -99,7 +99,7 @@ class PerArmPosteriors(Generic[R]):
         self._make = make
         self._lift = lift
         self._as_policy = as_policy
-        self._blank = make()  # what is believed of an arm before anything is known
+        self._blank = make()  # prior of an arm without data
         self._expecting: set[int] = set()
 
     @property
@@ -107,32 +107,32 @@ class PerArmPosteriors(Generic[R]):
         """None: no weight is learned."""
 
     def predict(self, context: FloatArray, arms: Sequence[int]) -> tuple[FloatArray, FloatArray]:
-        """Means and deviations of the scores of some arms."""
+        """Predict means and deviations of the scores of some arms."""
         x = self._lift(context)
         found = np.array([(self.models[arm] or self._blank).predict(x) for arm in arms])
         return found[:, 0], found[:, 1]
 
     def learn(self, arm: int, context: FloatArray, score: float) -> None:
-        """Take in a score; nothing may be expected."""
+        """Absorb a score; requires that no pair is pending."""
         self._model(arm).learn(self._lift(context), score)
 
     def expect(self, arm: int, context: FloatArray) -> None:
-        """Reckon with a pair whose score is awaited."""
+        """Add a pending pair, which affects deviations only."""
         self._model(arm).expect(self._lift(context))
         self._expecting.add(arm)
 
     def forget(self) -> None:
-        """Expect nothing any more."""
+        """Remove all pending pairs."""
         for arm in self._expecting:
             self._model(arm).forget()
         self._expecting = set()
 
     def grow(self) -> None:
-        """Make room for one more arm."""
+        """Add an arm."""
         self.models.append(None)
 
     def policy(self, usable: BoolArray) -> Policy:
-        """The means as plain arrays."""
+        """Export the means as plain arrays."""
         return self._as_policy(self.models, usable)
 
     def _model(self, arm: int) -> R:
@@ -148,7 +148,7 @@ class JointPosteriors(Generic[W]):
     Args:
         n_arms: K.
         model: An empty regression on inputs of length d + K.
-        as_policy: From the regression and the usable arms to a policy.
+        as_policy: Maps the regression and the usable arms to a policy.
     """
 
     def __init__(self, n_arms: int, model: W, as_policy: Callable[[W, BoolArray], Policy]) -> None:
@@ -158,32 +158,32 @@ class JointPosteriors(Generic[W]):
 
     @property
     def eta(self) -> None:
-        """None is learned."""
+        """None: no weight is learned."""
 
     def predict(self, context: FloatArray, arms: Sequence[int]) -> tuple[FloatArray, FloatArray]:
-        """Means and deviations of the scores of some arms."""
+        """Predict means and deviations of the scores of some arms."""
         found = np.array([self.model.predict(self._input(arm, context)) for arm in arms])
         return found[:, 0], found[:, 1]
 
     def learn(self, arm: int, context: FloatArray, score: float) -> None:
-        """Take in a score; nothing may be expected."""
+        """Absorb a score; requires that no pair is pending."""
         self.model.learn(self._input(arm, context), score)
 
     def expect(self, arm: int, context: FloatArray) -> None:
-        """Reckon with a pair whose score is awaited."""
+        """Add a pending pair, which affects deviations only."""
         self.model.expect(self._input(arm, context))
 
     def forget(self) -> None:
-        """Expect nothing any more."""
+        """Remove all pending pairs."""
         self.model.forget()
 
     def grow(self) -> None:
-        """Make room for one more arm."""
+        """Add an arm."""
         self.model.widen()
         self._n_arms += 1
 
     def policy(self, usable: BoolArray) -> Policy:
-        """The means as plain arrays."""
+        """Export the means as plain arrays."""
         return self._as_policy(self.model, usable)
 
     def _input(self, arm: int, context: FloatArray) -> FloatArray:

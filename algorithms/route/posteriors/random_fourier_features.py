@@ -10,14 +10,15 @@ from winnow.algorithms.state.arrays import FloatArray
 
 
 class RandomFeatures:
-    """phi(y) = D^-1/2 [cos w_j.y, sin w_j.y], of length 1, with phi(y).phi(y') near the rbf kernel k(y, y').
+    """Features phi(y) = D^-1/2 [cos w_j.y, sin w_j.y], of length 1, with phi(y).phi(y') near the rbf kernel.
 
-    The frequencies w_j, drawn from N(0, bandwidth^-2 I), are standard normal ones, a function of the seed
-    alone, divided by the bandwidth: the same in a resumed campaign, and in proportion for every bandwidth.
+    The frequencies w_j, from N(0, bandwidth^-2 I), are standard normal numbers, a function of the seed alone,
+    divided by the bandwidth. So they are the same in a resumed campaign, and proportional for all bandwidths.
+    The kernel is k(y, y').
 
     Args:
-        config: The problem and the common parameters; the kernel has to be "rbf".
-        n_features: D, the number of frequencies, at least 1; an inner product is off by about D^-1/2.
+        config: The problem and the common parameters; the kernel must be "rbf".
+        n_features: D, the number of frequencies, at least 1; the error of an inner product is about D^-1/2.
         feature_seed: Non-negative.
 
     Raises:
@@ -43,16 +44,16 @@ class RandomFeatures:
 
     @property
     def width(self) -> int:
-        """2 D, the length of phi(y)."""
+        """Length 2 D of phi(y)."""
         return 2 * len(self.frequencies)
 
     def __call__(self, context: FloatArray) -> FloatArray:
-        """phi(y) of a context, shape (d,) to (2 D,)."""
+        """Compute phi(y) of a context, shape (d,) to (2 D,)."""
         return fourier(self.frequencies, context)
 
 
 def fourier(frequencies: FloatArray, context: FloatArray) -> FloatArray:
-    """phi(y) of a context, shape (2 D,), for frequencies of shape (D, d)."""
+    """Compute phi(y) of a context, shape (2 D,), for frequencies of shape (D, d)."""
     phases = frequencies @ context
     waves: FloatArray = np.concatenate([np.cos(phases), np.sin(phases)]) / math.sqrt(len(frequencies))
     return waves

@@ -1,4 +1,4 @@
-"""Posteriors whose kernel is chosen from the scores, again and again as these grow in number."""
+"""Posteriors whose kernel is chosen from the scores, repeatedly as their number grows."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -17,27 +17,27 @@ from winnow.algorithms.route.posteriors.posteriors import Posteriors
 from winnow.algorithms.state.arrays import BoolArray, FloatArray
 
 FIRST_CHOICE, LAST_CHOICE = 64, 4_096
-"""Scores told; each choice comes at twice as many as the one before. Nothing is chosen after the last one, so
-that the contexts need not be kept for ever, and no prompt waits long for what is learned anew."""
+"""Number of scores at the first and the last choice; each choice comes at twice as many as the one before.
+After the last one, contexts need not be stored any longer, and no prompt waits for a long refit."""
 MOST_SCORES = 600
-"""Number of scores, at most, of which the likelihood is computed: a decomposition of more takes seconds."""
+"""Largest number of scores in a likelihood: a decomposition of more takes seconds."""
 
 
 class TunedPosteriors:
-    """Posteriors on the rbf kernel that is most probable, given the scores so far.
+    """Posteriors with the rbf kernel that is most probable given the scores so far.
 
-    After 64, 128, 256, ... and at last 4 096 scores, the bandwidth and alpha are chosen from up to 600 of
-    them, evenly spread over all so far: the last ones alone are mostly of arms on prompts that they are good
-    at, and look like noise. All scores are then learned anew, less half their mean, so what is believed is a
-    function of the scores told, in order. Regressions shrink to that half: scores are mostly of the arms that
-    are good, so that their mean expects too much of the others, and 0, which the published algorithm shrinks
-    to, is no more than the middle of the scale. Where the best arm depends on the prompt, half lost less than
-    either when it was measured. `eta` becomes the deviation of the noise: eta x deviation is then the
-    deviation of a Gaussian process from which scores are drawn.
+    After 64, 128, 256, ... and finally 4 096 scores, the bandwidth and alpha are chosen from up to 600 of
+    them, evenly spread over all so far: the last ones alone are mostly of arms on prompts that suit them, and
+    look like noise. All scores are then relearned, less half their mean, so the state is a function of the
+    scores in order. Regressions shrink to that half: scores are mostly of good arms, so their mean is too
+    high for the others, and 0, to which the published algorithm shrinks, is only the middle of the scale. If
+    the best arm depends on the prompt, half had a smaller regret than either in measurements. `eta` becomes
+    the deviation of the noise: eta x deviation is then the deviation of a Gaussian process from which scores
+    are drawn.
 
     Args:
-        config: The problem and the common parameters; numbers given for `alpha` and `eta` are kept.
-        make: Makes posteriors for K arms with the bandwidth and alpha of a config.
+        config: The problem and the common parameters; numbers set for `alpha` and `eta` are kept.
+        make: Creates posteriors for K arms with the bandwidth and alpha of a config.
 
     Source: Rasmussen & Williams (2006), "Gaussian Processes for Machine Learning", Section 5.4.1, for the
     choice of a kernel by its marginal likelihood.
@@ -50,22 +50,22 @@ class TunedPosteriors:
         self._n_grown = 0
         self._told: list[tuple[int, FloatArray, float]] = []  # emptied at the last choice
         self._next = FIRST_CHOICE
-        self._centre = 0.0  # taken off every score, and added to every prediction
+        self._centre = 0.0  # subtracted from every score, and added to every prediction
         self.smoothness: Smoothness | None = None
-        """The kernel and noise that were chosen last; None before the first choice."""
+        """Kernel and noise of the last choice; None before the first choice."""
 
     @property
     def eta(self) -> float | None:
-        """The weight of uncertainty that goes with the kernel; None before the first choice."""
+        """Weight of uncertainty chosen with the kernel; None before the first choice."""
         return None if self.smoothness is None else self.smoothness.noise
 
     def predict(self, context: FloatArray, arms: Sequence[int]) -> tuple[FloatArray, FloatArray]:
-        """Means and deviations of the scores of some arms."""
+        """Predict means and deviations of the scores of some arms."""
         means, deviations = self._inner.predict(context, arms)
         return means + self._centre, deviations
 
     def learn(self, arm: int, context: FloatArray, score: float) -> None:
-        """Take in a score; nothing may be expected."""
+        """Absorb a score; requires that no pair is pending."""
         self._inner.learn(arm, context, score - self._centre)
         if self._next > LAST_CHOICE:
             return
@@ -74,25 +74,25 @@ class TunedPosteriors:
             self._choose()
 
     def expect(self, arm: int, context: FloatArray) -> None:
-        """Reckon with a pair whose score is awaited."""
+        """Add a pending pair, which affects deviations only."""
         self._inner.expect(arm, context)
 
     def forget(self) -> None:
-        """Expect nothing any more."""
+        """Remove all pending pairs."""
         self._inner.forget()
 
     def grow(self) -> None:
-        """Make room for one more arm."""
+        """Add an arm."""
         self._inner.grow()
         self._n_grown += 1
 
     def policy(self, usable: BoolArray) -> Policy:
-        """The means as plain arrays."""
+        """Export the means as plain arrays."""
         policy = self._inner.policy(usable)
         return Policy(policy.arrays, {**policy.parameters, "centre": self._centre})
 
     def _choose(self) -> None:
-        """Choose the kernel and learn all scores anew."""
+        """Choose the kernel and relearn all scores."""
         config, told = self._config, self._told
         self._centre = sum(score for _, _, score in told) / len(told) / 2.0
         spread = np.linspace(0, len(told) - 1, min(len(told), MOST_SCORES)).astype(np.int64)
@@ -116,5 +116,5 @@ class TunedPosteriors:
 
 
 def is_tuned(config: RouteConfig) -> bool:
-    """Whether a config asks for the kernel to be chosen."""
+    """Whether a config requires the kernel to be chosen."""
     return config.kernel == "rbf" and config.bandwidth == "auto"
