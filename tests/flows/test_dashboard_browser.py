@@ -193,6 +193,14 @@ def test_a_duel_is_read_with_both_texts_and_its_judgments(page):
     expect(said(page, "No comparison is like this.")).to_be_visible()
 
 
+def test_a_table_offers_no_download_in_which_a_spreadsheet_finds_formulas(page):
+    page.goto("/comparisons?campaign=survivor")
+    page.get_by_test_id("stDataFrame").first.hover()
+    toolbar = page.get_by_test_id("stElementToolbar").first
+    expect(toolbar.get_by_role("button", name="Fullscreen")).to_be_visible()
+    expect(toolbar.get_by_role("button", name="Download as CSV")).to_have_count(0)
+
+
 def test_another_row_is_read_once_it_is_clicked(page):
     page.goto("/comparisons?campaign=survivor")
     where = said(page, "position")

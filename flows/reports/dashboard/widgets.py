@@ -72,6 +72,7 @@ STYLE = """<style>
   [class*="st-key-written"] p.heading { font-weight: 600; }
   [class*="st-key-written"] pre { white-space: pre-wrap; }
   [class*="st-key-answer"], [class*="st-key-passage"] { gap: 0.3rem; }
+  [data-testid="stElementToolbarButton"]:has(button[aria-label^="Download as CSV"]) { display: none; }
   @media (max-width: 640px) {
     [class*="st-key-heading"] [data-testid="stText"] { font-size: 1.25rem; }
     [class*="st-key-answer"] { gap: 0.9rem; }
@@ -80,7 +81,8 @@ STYLE = """<style>
   .stMainBlockContainer h1 { font-size: 1.9rem; }
   .stMainBlockContainer h2, .stMainBlockContainer h3 { font-size: 1.25rem; }
 </style>"""
-"""Of our own and constant: nothing that is shown is ever put into it."""
+"""Of our own and constant: nothing that is shown is ever put into it. Streamlit's download of a table is
+hidden, since a spreadsheet calculates texts in it that begin like a formula."""
 
 
 def show_heading(text: str, *, key: str) -> None:
