@@ -8,11 +8,13 @@
 import json
 import math
 import re
+from base64 import b64encode
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import NamedTuple
+from urllib.parse import quote
 
 import httpx
 
@@ -125,8 +127,14 @@ class Server:
         return f"{self.url}{self.proxy}"
 
     def shown(self, text: str) -> str:
-        """The words of the server or a library, on one line of bounded length, without the key."""
-        text = text.replace(self.key, "***") if self.key else text
+        """The words of the server or a library, on one line of bounded length, without the key.
+
+        Servers and libraries also tell it as it stands in a URL, or in base64.
+        """
+        if self.key:
+            encoded = b64encode(self.key.encode()).decode().rstrip("=")
+            spellings = (self.key, quote(self.key, safe=""), quote(self.key), encoded)
+            text = re.sub("|".join(map(re.escape, spellings)), "***", text, flags=re.IGNORECASE)
         text = " ".join("".join(each if each.isprintable() else " " for each in text).split())
         return text if len(text) <= SHOWN else text[: SHOWN - 1] + "…"
 

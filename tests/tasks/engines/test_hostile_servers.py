@@ -406,6 +406,14 @@ def test_openai_itself_is_told_of_the_account(monkeypatch):
     assert "x-ambient" not in sent
 
 
+@pytest.mark.parametrize(
+    "told", ["sk+a/é", "SK+A/É", "sk%2Ba%2F%C3%A9", "sk%2ba/%c3%a9", "c2srYS/DqQ==", "c2srYS/DqQ"]
+)
+def test_a_key_is_repeated_in_none_of_its_spellings(told):
+    server = Server(model="m", url="http://h/v1", key="sk+a/é", variable="KEY")
+    assert server.shown(f"no {told}!").replace("==", "") == "no ***!"
+
+
 @pytest.mark.parametrize("key", ["sk-\nHost: evil", "sk-clé", "sk-\x00"])
 def test_a_key_that_no_header_can_hold_is_named_by_its_variable(monkeypatch, key):
     monkeypatch.setattr("winnow.tasks.engines.openai.engine.key_in", lambda variable: key)
