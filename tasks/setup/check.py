@@ -53,6 +53,8 @@ def check_campaign(
         SpecError: With the key, what is wrong and what to do.
     """
     check_people(spec)
+    if not is_stored:
+        _check_depth(spec)
     _check_objective(spec)
     dataset = dataset or read_dataset(spec.dataset, is_allowed=is_allowed)
     _check_fields(spec, dataset)
@@ -306,6 +308,20 @@ def class_of(objective: str) -> type[ResolvedCampaign]:
     """The class of campaigns with this objective."""
     found: type[ResolvedCampaign] = object_at(traits_of(objective).campaign)
     return found
+
+
+MOST_AROUND = 32
+"""Judges that a judge may stand within."""
+
+
+def _check_depth(spec: CampaignSpec) -> None:
+    """Refuse judges so far within one another that making them would exhaust the interpreter's stack."""
+    for judge in judges_of(spec):
+        if judge.place.count(".judges[") > MOST_AROUND:
+            raise SpecError(
+                f"a judge stands within more than {MOST_AROUND} others; combine the judges in one list",
+                path=judge.place.partition(".judges[")[0],
+            )
 
 
 def check_people(spec: CampaignSpec) -> None:

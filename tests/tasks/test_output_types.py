@@ -305,3 +305,24 @@ def test_a_schemas_own_values_are_no_judges(spec, key, value):
     judge = {"type": "json-schema", "schema": {"type": "object", key: given}}
     for each in (judge, {"type": "all", "judges": [judge]}):
         check_campaign(spec(output_type="generate", choices=None, judge=each))
+
+
+@pytest.mark.parametrize("place", ["judge", "metrics[0].judge"])
+def test_judges_that_stand_too_far_within_one_another_are_refused(spec, place):
+    def nested(depth):
+        return nested_once(nested(depth - 1)) if depth else {"type": "exact"}
+
+    def nested_once(judge):
+        return {"type": "all", "judges": [judge]}
+
+    def given(depth):
+        judge = nested(depth)
+        if place == "judge":
+            return spec(output_type="generate", choices=None, judge=judge)
+        metric = {"name": "deep", "judge": judge}
+        return spec(output_type="generate", choices=None, judge={"type": "exact"}, metrics=[metric])
+
+    check_campaign(given(32))
+    with pytest.raises(SpecError, match="a judge stands within more than 32 others") as refusal:
+        check_campaign(given(33))
+    assert refusal.value.path == place

@@ -23,6 +23,7 @@ from winnow.tasks.judges.registry import (
 from winnow.tasks.plugins.allowed_code import NotAllowed
 from winnow.tasks.rounds.ask import plan_judge_call
 from winnow.tasks.spec.judge_tree import judge_tree, judging_fingerprints
+from winnow.tasks.spec.objectives import traits_of
 
 MOST_CALLS = 10_000
 """Calls of a judge for one duel, after which it is held to want more for ever."""
@@ -98,7 +99,7 @@ class JudgesAgain:
             whole = stored_spec(self._campaign, storage="")
             of_metrics = {each.name: each.judge for each in whole.metrics}
             spec = whole.judge if metric is None else of_metrics[metric]
-            if self._campaign.objective == "best-duel":
+            if traits_of(self._campaign.objective).compares_pairs:
                 judge, code = create_pair_judge(spec.type, **spec.params), pair_judge_code(spec.type)
             else:
                 judge, code = create_judge(spec.type, **spec.params), judge_code(spec.type, **spec.params)
