@@ -185,7 +185,6 @@ STILL_IMPORTED = {
     "tasks.answer.sentences.objectives",
     "tasks.queries.status",
     "tasks.setup.load",
-    "tasks.setup.program_tests",
 }
 """Modules of the core that import satellites all the same; none is to be added."""
 

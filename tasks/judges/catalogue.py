@@ -12,7 +12,6 @@ known by its source files.
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from importlib import import_module
 from importlib.metadata import EntryPoint
 from typing import Any
 
@@ -152,8 +151,7 @@ class Catalogue:
 
     def _factory(self, name: str) -> Factory:
         if maker := self._built_in.get(name):
-            module, _, attribute = maker.location.partition(":")
-            factory: Factory = getattr(import_module(f"winnow.tasks.judges.{module}"), attribute)
+            factory: Factory = maker.load()
             return factory
         entry = self._installed().get(name)
         if entry is None:

@@ -10,10 +10,14 @@ from winnow.tasks.data.datasets import Example
 from winnow.tasks.data.template_grammar import TARGET
 from winnow.tasks.data.trial_renders import try_templates
 from winnow.tasks.errors import SpecError, TemplateError
+from winnow.tasks.judges.registry import BUILT_IN
 from winnow.tasks.spec.objectives import traits_of
 
 if TYPE_CHECKING:
     from winnow.tasks.judges.code.judge import CodeJudge
+
+CODE = "code"
+"""The type of the judge that runs programs."""
 
 
 def check_tests(checked: ResolvedCampaign) -> None:
@@ -24,7 +28,7 @@ def check_tests(checked: ResolvedCampaign) -> None:
     """
     spec = checked.spec
     for node in spec.judge.tree().walk():
-        if node.type != "code":
+        if node.type != CODE:
             continue
         place, judge = node.place, _code_judge(node.params)
         seen: list[str] = []
@@ -37,10 +41,9 @@ def check_tests(checked: ResolvedCampaign) -> None:
 
 
 def _code_judge(params: JsonView) -> "CodeJudge":
-    from winnow.tasks.judges.code.judge import CodeJudge  # with its sandbox, which few campaigns have
-
-    known = {each.name for each in fields(CodeJudge) if each.init}
-    return CodeJudge(**{key: value for key, value in params.items() if key in known})
+    code_judge: type[CodeJudge] = BUILT_IN[CODE].load()  # with its sandbox, which few campaigns have
+    known = {each.name for each in fields(code_judge) if each.init}
+    return code_judge(**{key: value for key, value in params.items() if key in known})
 
 
 def _render(judge: "CodeJudge", place: str, seen: list[str], example: Example) -> None:

@@ -7,7 +7,9 @@ parameters of a plug-in hold is not known; by convention, `model` and `models` d
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
+from winnow.algorithms.state.plugin_registry import object_at
 from winnow.storage.json_types import JsonObject, JsonView
 
 HUMAN = "human"
@@ -22,6 +24,10 @@ class Maker:
     """"module:callable", below `winnow.tasks.judges`."""
     version: int
     """Raised when a verdict can change: a campaign goes on with the version that it began with alone."""
+
+    def load(self) -> Any:  # noqa: ANN401 -- each makes a judge of its own class
+        """The callable; its module is imported now."""
+        return object_at(f"winnow.tasks.judges.{self.location}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -40,17 +40,11 @@ OF_ANSWERS = {
     "storage.queries.objective.duels", "storage.records.human", "tasks.objectives.certify",
     "tasks.objectives.human",
 }  # fmt: skip
-OF_REPORTS = {
-    "algorithms.best_duel", "algorithms.route", "storage.queries.objective.certify",
-    "storage.queries.objective.route", "tasks.objectives.best_duel", "tasks.objectives.route",
-}  # fmt: skip
 STILL_LOADED = {
-    "run": OF_ANSWERS | {
-        "algorithms.certify", "algorithms.route", "tasks.objectives.best_duel", "tasks.objectives.route",
-    },
-    "report": OF_ANSWERS | OF_REPORTS,
+    "run": OF_ANSWERS | {"tasks.objectives.best_duel"},
+    "report": OF_ANSWERS,
     "query": OF_ANSWERS,
-}  # fmt: skip
+}
 """Those that a command loads all the same; none is to be added."""
 
 
