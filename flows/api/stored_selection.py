@@ -31,10 +31,8 @@ from winnow.tasks.data.datasets import Dataset, Selection, dataset_of
 from winnow.tasks.engines.external.scoring_function import PROMPT, Scoring, scoring_by
 from winnow.tasks.engines.known_providers import FUNCTION
 from winnow.tasks.errors import SpecError
-from winnow.tasks.objectives.steps import generate_round, judge_round
+from winnow.tasks.objectives.runner import P, Runner, T
 from winnow.tasks.queries.status import campaign_status
-from winnow.tasks.rounds.plan import plan_round
-from winnow.tasks.rounds.record import decide_round, record_round
 from winnow.tasks.setup.check import check_campaign
 from winnow.tasks.setup.definition_changes import Change
 from winnow.tasks.setup.identity import IdentityChanged
@@ -176,13 +174,13 @@ def _run(campaign: CampaignSession, scoring: Scoring) -> Decision:
 
     An error that the function raises is passed on, once its earlier scores are stored.
     """
-    decision = campaign.selector.decision()
-    while not decision.stop and (round_ := plan_round(campaign)) is not None:
-        texts = generate_round(campaign, round_)
+
+    def unless_raised(step: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
         scoring.pass_on()
-        comparisons = judge_round(campaign, round_, texts)
-        decision = decide_round(campaign, round_, comparisons)
-        record_round(campaign, round_, comparisons, decision)
+        return step(*args, **kwargs)
+
+    with Runner(campaign) as runner:
+        runner.run(unless_raised)
     return campaign.selector.decision()
 
 

@@ -30,15 +30,13 @@ def plan_rounds(campaign: CampaignSession, *, begins: bool) -> list[RoundRecord]
     """
     with campaign.database.reading() as session:
         planned = round_records.unfinished_rounds(session, campaign.record.id)
-        number = round_records.next_round_number(session, campaign.record.id)
     while begins and len(planned) <= campaign.checked.lookahead:
-        if planned and number in campaign.checked.first_rounds:
+        if planned and planned[-1].number + 1 in campaign.checked.first_rounds:
             break
         new = plan_new(campaign, campaign.selector.ask, n_in_flight=len(planned))
         if new is None:
             break
         planned.append(new)
-        number += 1
     campaign.n_in_flight = len(planned)
     return planned
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
 
 from winnow.storage.engine.database import Database
 from winnow.storage.records import stream_batches
@@ -10,15 +9,11 @@ from winnow.storage.records.values import CampaignRecord, NewComparison, RoundRe
 from winnow.tasks.campaign.missing_texts import GenerationBatch
 from winnow.tasks.campaign.resolved import ResolvedCampaign
 from winnow.tasks.campaign.session import CampaignSession, running
-from winnow.tasks.engines.errors import EngineDied, EngineTimeout
 from winnow.tasks.objectives.route.arrivals import require_route
 from winnow.tasks.objectives.route.selector import as_router
-from winnow.tasks.objectives.steps import generate_round, judge_round
+from winnow.tasks.objectives.runner import finish_round, restarting
 from winnow.tasks.rounds.plan import plan_new, stored_plan
-from winnow.tasks.rounds.record import decide_round, record_round
 from winnow.tasks.rounds.score import places_of
-
-T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,20 +88,9 @@ def _answer(campaign: CampaignSession, positions: Sequence[int]) -> list[RoutedA
 
 
 def _finish(campaign: CampaignSession, round_: RoundRecord) -> list[RoutedAnswer]:
-    texts = _persistently(campaign, lambda: generate_round(campaign, round_))
-    comparisons = _persistently(campaign, lambda: judge_round(campaign, round_, texts))
-    record_round(campaign, round_, comparisons, decide_round(campaign, round_, comparisons))
-    return [_routed(campaign, round_, texts, each) for each in comparisons]
-
-
-def _persistently(campaign: CampaignSession, step: Callable[[], T]) -> T:
-    """The result of a step, once its engines live long enough; restarts of each are bounded in number."""
-    for _ in range(campaign.most_restarts):
-        try:
-            return step()
-        except (EngineDied, EngineTimeout):
-            continue
-    return step()
+    found = finish_round(campaign, round_, restarting(campaign.most_restarts))
+    assert found is not None, "a stream waits for nobody"
+    return [_routed(campaign, round_, found.texts, each) for each in found.comparisons]
 
 
 def _routed(
