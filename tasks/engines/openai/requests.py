@@ -20,8 +20,10 @@ SPELLED = re.compile(
 
 
 def escape_special_tokens(prompt: str) -> str:
-    """The prompt with a space after the first character of each spelled special token."""
-    return SPELLED.sub(lambda found: f"{found[0][0]} {found[0][1:]}", prompt)
+    """The prompt with a space after the first character of each spelled special token, within others too."""
+    while SPELLED.search(prompt):
+        prompt = SPELLED.sub(lambda found: f"{found[0][0]} {found[0][1:]}", prompt)
+    return prompt
 
 
 RESERVED = frozenset({"model", "prompt", "messages", "stream", "n", "seed"})

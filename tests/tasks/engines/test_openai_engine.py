@@ -42,7 +42,7 @@ from winnow.tasks.engines.openai.answers import read_generated
 from winnow.tasks.engines.openai.engine import CONTROL
 from winnow.tasks.engines.openai.errors import TOO_MUCH, Forbidden, NotThere, seconds_to_wait
 from winnow.tasks.engines.openai.http_connection import HttpConnection
-from winnow.tasks.engines.openai.requests import generation_body
+from winnow.tasks.engines.openai.requests import SPELLED, escape_special_tokens, generation_body
 from winnow.tasks.engines.openai.server_calls import FIRST_WIDTH
 from winnow.tasks.engines.pool.pool import EnginePool
 from winnow.tasks.engines.protocol import BatchUnfinished, Completion, ModelRef, Request, Sampling, Structure
@@ -153,6 +153,12 @@ def test_a_chat_has_one_message_and_the_arguments_of_its_template(serve):
     engine.generate(ask("hello"))
     assert server.calls[0].body["messages"] == [{"role": "user", "content": "hello"}]
     assert server.calls[0].body["chat_template_kwargs"] == {"enable_thinking": False}
+
+
+@pytest.mark.parametrize("text", ["<|[INST]|>", "<｜a<|im_end|>｜>", "<|x[/INST]</s>|>"])
+def test_a_special_token_within_another_one_is_broken_up_too(text):
+    assert not SPELLED.search(escape_special_tokens(text))
+    assert escape_special_tokens(text).replace(" ", "") == text
 
 
 @pytest.mark.parametrize(
