@@ -14,8 +14,10 @@ import os
 import re
 import secrets
 import socket
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Self
 from urllib.parse import urlsplit
 
@@ -140,6 +142,49 @@ def in_url(bound: str) -> str:
     """The address at which this machine reaches such a server, as it stands in a URL."""
     found = reachable(bound)
     return f"[{found}]" if ":" in found else found
+
+
+CONNECTIONS = {4: Path("/proc/net/tcp"), 6: Path("/proc/net/tcp6")}
+"""Linux's tables of the connections of this machine, with the user of each; see proc(5)."""
+
+LISTENS = "0A"
+
+
+def is_of_this_user(client: tuple[str, int] | None, port: int) -> bool:
+    """Whether a process of this user, on this machine, is at the other end of a connection to a port."""
+    if client is None:
+        return False
+    name, ends = _name_in_table(*client), f":{port:04X}"
+    users = [
+        user for local, remote, _, user in _connections(client[0]) if local == name and remote.endswith(ends)
+    ]
+    return users == [os.getuid()]
+
+
+def is_served_by_others(host: str, port: int) -> bool:
+    """Whether a process of another user listens at an address of this machine, as far as Linux tells."""
+    names = {_name_in_table(each, port) for each in (host, "::" if ":" in host else "0.0.0.0")}
+    users = {user for local, _, state, user in _connections(host) if state == LISTENS and local in names}
+    return bool(users - {os.getuid()})
+
+
+def _connections(host: str) -> list[tuple[str, str, str, int]]:
+    """Both ends of each connection of the host's kind, with its state and the user of the first end."""
+    try:
+        lines = CONNECTIONS[ipaddress.ip_address(host).version].read_text().splitlines()[1:]
+    except (OSError, ValueError):
+        return []
+    rows = map(str.split, lines)
+    return [(local, remote, state, int(user)) for _, local, remote, state, _, _, _, user, *_ in rows]
+
+
+def _name_in_table(host: str, port: int) -> str:
+    try:
+        packed = ipaddress.ip_address(host).packed
+    except ValueError:
+        return ""
+    words = (packed[start : start + 4] for start in range(0, len(packed), 4))
+    return "".join(f"{int.from_bytes(word, sys.byteorder):08X}" for word in words) + f":{port:04X}"
 
 
 def bearer(authorization: str) -> str | None:

@@ -4,6 +4,7 @@ import asyncio
 import os
 import random
 import socket
+import subprocess
 from urllib.parse import parse_qs, urlsplit
 
 import psutil
@@ -13,8 +14,15 @@ from dashboard_servers import serving
 from stored_campaigns import new_database
 from waiting import PATIENCE_S, until
 
-from winnow.flows.reports.dashboard.server import Door, is_of_this_user
-from winnow.flows.reports.http_access import TOKEN_VARIABLE, Gate, new_token
+from winnow.flows.cli.results.dashboards import _wait_until_up
+from winnow.flows.reports.dashboard.server import Door
+from winnow.flows.reports.http_access import (
+    TOKEN_VARIABLE,
+    Gate,
+    is_of_this_user,
+    is_served_by_others,
+    new_token,
+)
 from winnow.tasks.errors import WinnowError
 
 SOCKET = {
@@ -203,10 +211,21 @@ def test_the_user_of_a_connection_is_told_by_the_system(address, monkeypatch):
         ends = client.getsockname()[:2], server.getsockname()[1]
         assert is_of_this_user(*ends)
         assert not is_of_this_user(ends[0], 1)
+        assert not is_served_by_others(*server.getsockname()[:2])
         monkeypatch.setattr(os, "getuid", lambda: 12345)
         assert not is_of_this_user(*ends)
+        assert is_served_by_others(*server.getsockname()[:2])
+    assert not is_served_by_others("localhost", 1)
     assert not is_of_this_user(("192.0.2.1", 1), 1)
     assert not is_of_this_user(None, 1)
+
+
+def test_a_port_that_another_user_took_meanwhile_is_told_no_token(monkeypatch):
+    with socket.create_server(("127.0.0.1", 0)) as taken, subprocess.Popen(["sleep", "60"]) as server:
+        monkeypatch.setattr(os, "getuid", lambda: 12345)
+        with pytest.raises(WinnowError, match="another user of this machine has just taken 127"):
+            _wait_until_up(server, *taken.getsockname())
+        server.kill()
 
 
 @pytest.mark.parametrize("name", ["http://a.example", "a.example:80", "a b", "", "[::1]:1", "a/b"])

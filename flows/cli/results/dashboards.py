@@ -16,7 +16,7 @@ import typer
 
 from winnow.flows.cli.browser import open_in_browser
 from winnow.flows.cli.options import DEFAULT_STORAGE, AllowHost, Storage, TokenOption
-from winnow.flows.reports.http_access import Gate, in_url, new_token, reachable
+from winnow.flows.reports.http_access import Gate, in_url, is_served_by_others, new_token, reachable
 from winnow.flows.reports.open_readonly import tell_if_unreadable, to_read
 from winnow.tasks.errors import WinnowError
 from winnow.tasks.plugins.extras import require
@@ -136,6 +136,10 @@ def _wait_until_up(server: subprocess.Popen[bytes], host: str, port: int) -> Non
         if server.poll() is not None:
             raise _ended(server)
         with suppress(OSError), socket.create_connection((reachable(host), port), timeout=1):
+            if is_served_by_others(reachable(host), port):
+                raise WinnowError(
+                    f"another user of this machine has just taken {host}:{port}; name another by --port"
+                )
             return
         time.sleep(0.1)
     raise WinnowError(f"the page did not start within {START_TIMEOUT:g} s; try again on a less busy machine")

@@ -6,7 +6,6 @@ import sys
 from collections.abc import Sequence
 from functools import cache
 from http.cookies import CookieError, SimpleCookie
-from ipaddress import ip_address
 from pathlib import Path
 from urllib.parse import parse_qsl, quote, urlencode
 
@@ -17,7 +16,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from winnow.flows.reports.asgi_gate import answer, headers, refuse
 from winnow.flows.reports.dashboard import SCRIPT, TICKET_VARIABLE, TOKEN_VARIABLE
-from winnow.flows.reports.http_access import Gate, bearer
+from winnow.flows.reports.http_access import Gate, bearer, is_of_this_user
 from winnow.tasks.plugins.own_files import state_folder
 from winnow.tasks.processes.parent_watchdog import exit_with_parent
 
@@ -85,25 +84,6 @@ class Door:
         # Lax: the cookie goes with a link from elsewhere, and with nothing else of other sites.
         cookie = f"{self._cookie}={self._gate.token}; Path=/; HttpOnly; SameSite=Lax"
         await answer(send, GOING_AWAY, "", {"location": place, "set-cookie": cookie})
-
-
-CONNECTIONS = {4: Path("/proc/net/tcp"), 6: Path("/proc/net/tcp6")}
-"""Linux's tables of the connections of this machine, with the user of each; see proc(5)."""
-
-
-def is_of_this_user(client: tuple[str, int] | None, port: int) -> bool:
-    """Whether a process of this user, on this machine, is at the other end of a connection to a port."""
-    try:
-        address, own = ip_address((client or ("", 0))[0]), (client or ("", 0))[1]
-        lines = CONNECTIONS[address.version].read_text().splitlines()[1:]
-    except (OSError, ValueError):
-        return False
-    words = [address.packed[start : start + 4] for start in range(0, len(address.packed), 4)]
-    name = "".join(f"{int.from_bytes(word, sys.byteorder):08X}" for word in words)
-    for _, local, remote, _, _, _, _, user, *_ in map(str.split, lines):
-        if local == f"{name}:{own:04X}" and remote.endswith(f":{port:04X}"):
-            return int(user) == os.getuid()
-    return False
 
 
 def _query(scope: Scope) -> list[tuple[str, str]]:
