@@ -104,8 +104,8 @@ def test_is_imported_in_few_folders_only(package):
 LEVELS = {
     "algorithms": ("state", "bounds low_rank", "best_mean best_duel certify route", "champion gate papers"),
     "storage": (
-        "errors text json_types", "columns", "engine", "models", "records search", "queries migrations",
-        "admin",
+        "errors text json_types objectives", "columns", "engine", "models", "records search",
+        "queries migrations", "admin",
     ),
     "tasks": (
         "text", "errors", "plugins", "processes", "engines", "spec", "data", "candidates harness",

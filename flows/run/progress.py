@@ -21,11 +21,11 @@ from winnow.flows.run.log_format import json_context
 from winnow.flows.run.logging_callback import RoundLog
 from winnow.flows.run.progress_lines import IN_QUESTION, PlainProgress, Tally, interval
 from winnow.flows.run.signals import Interrupts
+from winnow.storage.objectives import traits_of
 from winnow.storage.records.values import RoundRecord
 from winnow.tasks.campaign.canaries.sizes import canary_words
 from winnow.tasks.campaign.session import CampaignSession
 from winnow.tasks.queries.columns import Cell
-from winnow.tasks.spec.objectives import traits_of
 from winnow.tasks.spec.stored_spec import estimated_value, grouping_of
 from winnow.tasks.text.phrases import amount, ends
 

@@ -7,11 +7,11 @@ import numpy as np
 from winnow.algorithms.decision import Decision
 from winnow.flows.reports.output import tell
 from winnow.flows.run.signals import Interrupts
+from winnow.storage.objectives import traits_of
 from winnow.storage.records.values import RoundRecord
 from winnow.tasks.campaign.canaries.sizes import canary_words
 from winnow.tasks.campaign.session import CampaignSession
 from winnow.tasks.queries.warnings.campaign_warnings import EarlyWarnings
-from winnow.tasks.spec.objectives import traits_of
 from winnow.tasks.spec.selector_traits import GATE, TRUSTS_A_MEAN
 from winnow.tasks.text.phrases import amount, ends, percentage, rounded
 

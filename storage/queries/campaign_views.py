@@ -26,6 +26,7 @@ from winnow.storage.models import (
     ReuseStats,
     Round,
 )
+from winnow.storage.objectives import traits_of
 from winnow.storage.records.campaigns import candidate_names
 from winnow.storage.records.candidates.standings import BET_LISTS
 from winnow.storage.records.loads import load_totals
@@ -302,9 +303,10 @@ def totals(session: Session, campaign_id: int) -> Row:
         .join(Dataset, Dataset.id == Campaign.dataset_id)
         .where(Campaign.id == campaign_id)
     ).one()
-    sides = candidates * (candidates - 1) // 2 if objective == "best-duel" else candidates
+    traits = traits_of(objective)
+    sides = candidates * (candidates - 1) // 2 if traits.compares_pairs else candidates
     # Prompts that arrived are answered, too.
-    wide = count_examples(session, campaign_id) if objective == "route" else n_examples
+    wide = count_examples(session, campaign_id) if traits.is_stream else n_examples
     return {
         "candidates": candidates,
         "examples": n_examples,

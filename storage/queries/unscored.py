@@ -8,6 +8,7 @@ from sqlalchemy.orm import Session, aliased
 from winnow.storage.columns import ByCodePoints
 from winnow.storage.json_types import Row
 from winnow.storage.models import Candidate, CandidateStats, Comparison, Round
+from winnow.storage.objectives import traits_of
 from winnow.storage.records.values import CampaignRecord
 
 
@@ -61,7 +62,7 @@ def by_reason(session: Session, campaign: CampaignRecord) -> dict[str, int]:
         .order_by(ByCodePoints(CandidateStats.reason))
     )
     # Both candidates of a duel have it in their stats.
-    sides = 2 if campaign.objective == "best-duel" else 1
+    sides = 2 if traits_of(campaign.objective).compares_pairs else 1
     return {reason: int(count) // sides for reason, count in rows}
 
 

@@ -21,6 +21,7 @@ from winnow.storage.models import (
     Round,
     table_of,
 )
+from winnow.storage.objectives import traits_of
 from winnow.storage.records.candidates.standings import Known, said_of_candidates
 from winnow.storage.records.candidates.stats import add_to_stats, decide
 from winnow.storage.records.generations import unpin_recorded
@@ -93,7 +94,7 @@ def latest_decision(
         return None
     found, objective = stored
     is_final = not (found.n_joined or (found.stop and unfinished_rounds(session, campaign_id)))
-    return found if objective == "route" or is_final else _opened_again(found)
+    return found if traits_of(objective).is_stream or is_final else _opened_again(found)
 
 
 def decision_as_stored(

@@ -6,6 +6,7 @@ from sqlalchemy import Select, Subquery, and_, distinct, func, or_, select, unio
 from sqlalchemy.orm import Session
 
 from winnow.storage.models import Campaign, Canary, Comparison, Generation, Judgment, Output, Pin, Round
+from winnow.storage.objectives import traits_of
 from winnow.storage.records.canaries import canary_record
 from winnow.storage.records.values import CanaryRecord
 
@@ -16,8 +17,9 @@ def used_texts(session: Session, campaign_id: int) -> Subquery:
     Comparisons and judgments say which these are, but to certify: there all count that the campaign paid for
     or took up.
     """
-    is_certified = session.scalar(select(Campaign.objective).where(Campaign.id == campaign_id)) == "certify"
-    of_both = (_paid_for, _taken_up) if is_certified else (_compared, _compared_beside, _judged)
+    objective = session.scalars(select(Campaign.objective).where(Campaign.id == campaign_id)).one()
+    by_losses = traits_of(objective).measures_risk
+    of_both = (_paid_for, _taken_up) if by_losses else (_compared, _compared_beside, _judged)
     return union(*(texts(campaign_id) for texts in of_both)).subquery()
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from sqlalchemy.orm import Session
 
 from winnow.algorithms.claims import ArmStatus, Assumption, Claim
+from winnow.storage.objectives import Traits, traits_of
 from winnow.storage.queries import unscored as unscored_views
 from winnow.storage.queries.campaign_views import all_scores_are_zero
 from winnow.storage.queries.campaign_views import metrics as metric_means
@@ -33,7 +34,6 @@ from winnow.tasks.engines.known_providers import FUNCTION
 from winnow.tasks.objectives.certify.certificate import Certificate, missing_losses
 from winnow.tasks.objectives.human.progress import People
 from winnow.tasks.spec.judge_tree import judge_tree, scored_by
-from winnow.tasks.spec.objectives import Traits, traits_of
 from winnow.tasks.spec.stored_spec import (
     NO_STORED_TEXT,
     ONLY,

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from sqlalchemy.orm import Session
 
+from winnow.storage.objectives import traits_of
 from winnow.storage.queries.objective.earlier_campaigns import (
     campaigns_before,
     count_scored,
@@ -21,7 +22,6 @@ from winnow.storage.records import datasets as dataset_records
 from winnow.storage.records import pruned as pruned_records
 from winnow.storage.records.values import CampaignRecord, PrunedRecord
 from winnow.tasks.campaign.example_seed import MADE_OF, made_of, seed_of_draws
-from winnow.tasks.spec.objectives import traits_of
 from winnow.tasks.spec.selector_traits import GATE, HUMAN_ONLY
 from winnow.tasks.spec.stored_spec import ONLY
 

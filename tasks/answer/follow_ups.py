@@ -2,6 +2,7 @@
 
 from sqlalchemy.orm import Session
 
+from winnow.storage.objectives import traits_of
 from winnow.storage.queries.objective import paired as paired_views
 from winnow.storage.records.values import CampaignRecord
 from winnow.tasks.answer.earlier_campaigns import asked_before, changed_since, held_out_positions
@@ -10,7 +11,6 @@ from winnow.tasks.answer.new_examples import Beyond, beyond_of
 from winnow.tasks.answer.next_step import NextStep, examples_to_separate
 from winnow.tasks.answer.opponents import closest_pair
 from winnow.tasks.answer.unit_costs import RunningCost, running_costs
-from winnow.tasks.spec.objectives import traits_of
 
 MOST_RUNNING = 4
 """Number of candidates whose running costs are told, at most."""

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Literal
 
 from winnow.algorithms.claims import ArmStatus, Assumption, Claim
 from winnow.storage.json_types import JsonView
+from winnow.storage.objectives import traits_of
 from winnow.tasks.answer.earlier_campaigns import Earlier
 from winnow.tasks.answer.new_examples import Beyond
 from winnow.tasks.answer.next_step import NextStep
@@ -14,7 +15,6 @@ from winnow.tasks.campaign.budget import BudgetUsage
 from winnow.tasks.campaign.canaries.changed_models import ServerChange
 from winnow.tasks.objectives.certify.certificate import Certificate
 from winnow.tasks.objectives.human.progress import People
-from winnow.tasks.spec.objectives import traits_of
 from winnow.tasks.spec.stored_spec import Constraint, Grouping
 
 if TYPE_CHECKING:  # these need numpy, which few answers have need of

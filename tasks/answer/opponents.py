@@ -4,10 +4,10 @@ from dataclasses import replace
 
 from sqlalchemy.orm import Session
 
+from winnow.storage.objectives import traits_of
 from winnow.storage.queries.objective import duels as duel_views
 from winnow.storage.records.values import CampaignRecord
 from winnow.tasks.answer.model import Answer, CandidateStanding
-from winnow.tasks.spec.objectives import traits_of
 
 
 def with_rival(session: Session, campaign: CampaignRecord, answer: Answer) -> Answer:

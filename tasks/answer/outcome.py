@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from winnow.algorithms.claims import HEURISTIC, Assumption, Claim
+from winnow.storage.objectives import traits_of
 from winnow.storage.records.values import CampaignRecord, DecisionRecord
 from winnow.tasks.answer.model import Outcome, claim_of
 from winnow.tasks.answer.new_examples import draws_examples
 from winnow.tasks.campaign.budget import BudgetUsage
-from winnow.tasks.spec.objectives import traits_of
 from winnow.tasks.spec.stored_spec import baseline_name, has_features
 
 

@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 
 from winnow.storage.json_types import JsonView
+from winnow.storage.objectives import traits_of
 from winnow.tasks.answer.model import Answer
 from winnow.tasks.answer.sentences.answer_lines import answer_lines, badge
 from winnow.tasks.answer.sentences.clauses import Line, rounds
 from winnow.tasks.answer.unit_costs import running_words
 from winnow.tasks.engines.known_providers import NO_SEED
-from winnow.tasks.spec.objectives import traits_of
 from winnow.tasks.text.phrases import amount, count_of, list_of, percentage
 
 NAMING = ("winner", "best", "certified", "passed")

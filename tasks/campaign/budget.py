@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from sqlalchemy.orm import Session
 
 from winnow.storage.json_types import JsonView
+from winnow.storage.objectives import Kind, traits_of
 from winnow.storage.queries import costs
 from winnow.storage.records import canaries, rounds
 from winnow.storage.records.human import labels
@@ -17,7 +18,6 @@ from winnow.storage.records.loads import loads_by_model
 from winnow.storage.records.values import CampaignRecord, DecisionRecord
 from winnow.tasks.engines.known_providers import REMOTE, WIDTH_ARGS
 from winnow.tasks.spec.judge_tree import judging_models, model_name
-from winnow.tasks.spec.objectives import Kind, traits_of
 from winnow.tasks.spec.stored_spec import limits_of, own_kind
 from winnow.tasks.text.phrases import amount
 

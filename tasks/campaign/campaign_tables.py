@@ -11,6 +11,7 @@ from sqlalchemy.orm import Session
 
 from winnow.storage.admin.schema import reading
 from winnow.storage.engine.database import storage_option
+from winnow.storage.objectives import traits_of
 from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records import datasets as dataset_records
 from winnow.storage.records import outcomes as outcome_records
@@ -18,7 +19,6 @@ from winnow.storage.records import rounds as round_records
 from winnow.storage.records.values import SET_ASIDE, CampaignRecord
 from winnow.tasks.campaign.budget import has_ended
 from winnow.tasks.data.score_tables import CAMPAIGN, ScoreTable, ScoreTableError, checked_table, read_table
-from winnow.tasks.spec.objectives import traits_of
 from winnow.tasks.spec.same_scores import exhaustive_name, has_the_same_scores
 from winnow.tasks.spec.stored_spec import ONLY
 

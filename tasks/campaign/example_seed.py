@@ -4,10 +4,10 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from itertools import chain
 
 from winnow.storage.json_types import JsonView
+from winnow.storage.objectives import traits_of
 from winnow.storage.records.values import CampaignRecord
 from winnow.tasks.engines.known_providers import WIDTH_ARGS
 from winnow.tasks.spec.judge_tree import judge_tree
-from winnow.tasks.spec.objectives import traits_of
 from winnow.tasks.spec.stored_spec import ONLY
 from winnow.tasks.text.canonical_json import sha256
 

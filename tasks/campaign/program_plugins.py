@@ -7,13 +7,13 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 from winnow.algorithms.state.plugin_registry import Registered, plugins
+from winnow.storage.objectives import traits_of
 from winnow.storage.records.values import CampaignRecord
 from winnow.tasks.engines.known_providers import FUNCTION
 from winnow.tasks.engines.providers import PROVIDERS
 from winnow.tasks.errors import SpecError, unknown_name
 from winnow.tasks.judges import registry as judges
 from winnow.tasks.spec.judge_tree import judge_trees, judging_models
-from winnow.tasks.spec.objectives import traits_of
 from winnow.tasks.spec.sections.embedder import BUILT_IN_EMBEDDERS
 
 KINDS = {"engine": "provider", "pair_judge": "pair judge"}

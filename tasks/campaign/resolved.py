@@ -13,6 +13,7 @@ from winnow.algorithms.protocols import Selector
 from winnow.algorithms.state.arrays import FloatArray
 from winnow.storage.engine.database import Database
 from winnow.storage.json_types import JsonObject, JsonView
+from winnow.storage.objectives import traits_of
 from winnow.storage.records.values import CampaignRecord, Losses, Values
 from winnow.tasks.campaign.budget import WORDS
 from winnow.tasks.campaign.placement import auto_lookahead
@@ -29,7 +30,6 @@ from winnow.tasks.judges.target_forms import KEY as TARGET_FORMS
 from winnow.tasks.judges.target_forms import has_forms, have_forms
 from winnow.tasks.plugins.selectors import campaign_selector
 from winnow.tasks.spec.campaign import CampaignSpec
-from winnow.tasks.spec.objectives import traits_of
 from winnow.tasks.spec.stored_spec import (
     CUT_AT_STOP,
     ONLY,

@@ -7,6 +7,7 @@ from functools import partial
 from typing import NamedTuple, Self
 
 from winnow.storage.json_types import JsonView
+from winnow.storage.objectives import traits_of
 from winnow.storage.records.values import NewCandidate
 from winnow.tasks.candidates.cache_keys import fingerprint_model
 from winnow.tasks.candidates.few_shot import draw_few_shot
@@ -20,7 +21,6 @@ from winnow.tasks.engines.protocol import ModelRef, Sampling
 from winnow.tasks.engines.server_keys import SERVER_KEYS, is_openais_own
 from winnow.tasks.errors import SpecError, unknown_name
 from winnow.tasks.spec.campaign import CampaignSpec, Exclusion, GuardrailSpec
-from winnow.tasks.spec.objectives import traits_of
 from winnow.tasks.spec.sections.generate_config import GenerateConfig, NamedGenerateConfig
 from winnow.tasks.spec.sections.models import ModelSpec
 

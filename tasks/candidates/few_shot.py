@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import NamedTuple, Self
 
 from winnow.storage.json_types import JsonObject, JsonView
+from winnow.storage.objectives import traits_of
 from winnow.tasks.data.datasets import Dataset
 from winnow.tasks.data.sandboxed_templates import Template, compile_template, render
 from winnow.tasks.data.sources import read_solved
@@ -12,7 +13,6 @@ from winnow.tasks.data.template_grammar import TARGET
 from winnow.tasks.engines.chat import Message
 from winnow.tasks.errors import SpecError, TemplateError
 from winnow.tasks.spec.campaign import CampaignSpec
-from winnow.tasks.spec.objectives import traits_of
 from winnow.tasks.spec.sections.prompts import FewShotSpec
 from winnow.tasks.text.canonical_json import sha256
 

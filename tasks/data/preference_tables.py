@@ -15,11 +15,11 @@ from numpy.typing import NDArray
 
 from winnow.algorithms.state.arrays import FloatArray
 from winnow.storage.admin.schema import reading
+from winnow.storage.objectives import traits_of
 from winnow.storage.queries.objective import duels as duel_views
 from winnow.storage.records import campaigns as campaign_records
 from winnow.tasks.data.array_files import DAMAGED
 from winnow.tasks.data.score_tables import CAMPAIGN, ScoreTableError, read_table
-from winnow.tasks.spec.objectives import traits_of
 
 SUM = 1e-6
 """Tolerance by which the preferences of two candidates over each other may miss a sum of 1."""

@@ -3,7 +3,7 @@
 import re
 
 from winnow.storage.json_types import JsonView
-from winnow.tasks.spec.objectives import OBJECTIVES, traits_of
+from winnow.storage.objectives import OBJECTIVES, traits_of
 
 
 def with_settings(model: object, settings: JsonView) -> object:

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from winnow.algorithms.state.plugin_registry import object_at
+from winnow.storage.objectives import traits_of
 from winnow.storage.records.values import NewComparison, RoundRecord
 from winnow.tasks.campaign.missing_texts import GenerationBatch
 from winnow.tasks.campaign.resolved import ResolvedCampaign
@@ -12,7 +13,6 @@ from winnow.tasks.engines.protocol import ModelRef
 from winnow.tasks.rounds.generate import have_outputs, plan_generations
 from winnow.tasks.rounds.samples import score_samples
 from winnow.tasks.rounds.score import score_outputs
-from winnow.tasks.spec.objectives import traits_of
 
 
 class RoundSteps:

@@ -8,11 +8,11 @@ from sqlalchemy.orm import Session
 
 from winnow.algorithms.bounds.mean_interval import mean_interval
 from winnow.storage.json_types import JsonView
+from winnow.storage.objectives import traits_of
 from winnow.storage.queries.objective import paired as paired_views
 from winnow.storage.queries.objective.paired import Scored
 from winnow.storage.records.values import CampaignRecord
 from winnow.tasks.answer.new_examples import by_chance
-from winnow.tasks.spec.objectives import traits_of
 
 ALPHA = 0.05
 """Error probability of an interval, for itself alone."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Literal
 from sqlalchemy.orm import Session
 
 from winnow.storage.json_types import JsonView
+from winnow.storage.objectives import traits_of
 from winnow.storage.queries import campaign_views
 from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records import canaries as canary_records
@@ -21,7 +22,6 @@ from winnow.tasks.campaign.budget import BudgetTracker, BudgetUsage, ending_limi
 from winnow.tasks.campaign.lease import how_left, now, seems_gone
 from winnow.tasks.objectives.certify.certificate import certificate_of
 from winnow.tasks.objectives.human.progress import people_of
-from winnow.tasks.spec.objectives import traits_of
 from winnow.tasks.spec.stored_spec import limits_of, own_kind
 
 if TYPE_CHECKING:

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from winnow.algorithms.state.plugin_registry import object_at
 from winnow.storage.json_types import Row
+from winnow.storage.objectives import OBJECTIVES, traits_of
 from winnow.tasks.errors import SpecError, did_you_mean
-from winnow.tasks.spec.objectives import OBJECTIVES, traits_of
 
 if TYPE_CHECKING:  # the command line reads the names alone
     from sqlalchemy.orm import Session

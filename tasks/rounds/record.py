@@ -12,6 +12,7 @@ from winnow.algorithms.decision import Bets, Decision, Differences
 from winnow.algorithms.errors import ImpossibleState
 from winnow.algorithms.protocols import Selector
 from winnow.algorithms.state.arrays import FloatArray
+from winnow.storage.objectives import traits_of
 from winnow.storage.records import generations as generation_records
 from winnow.storage.records import outcomes as outcome_records
 from winnow.storage.records.leases import writing_under
@@ -21,7 +22,6 @@ from winnow.tasks.campaign.lease import now
 from winnow.tasks.campaign.replicates import arms_and_examples
 from winnow.tasks.campaign.session import CampaignSession
 from winnow.tasks.errors import ContradictoryState
-from winnow.tasks.spec.objectives import traits_of
 from winnow.tasks.spec.stored_spec import baseline_name
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from winnow.algorithms.errors import AlgorithmError
 from winnow.algorithms.registry import describe, looks_ahead, third_party
 from winnow.algorithms.state.plugin_registry import object_at
+from winnow.storage.objectives import traits_of
 from winnow.tasks.campaign.budget import devices_by_model, unpriced
 from winnow.tasks.campaign.resolved import ResolvedCampaign, common_params
 from winnow.tasks.campaign.scored import ScoredCampaign
@@ -32,7 +33,6 @@ from winnow.tasks.setup.program_tests import check_tests
 from winnow.tasks.setup.unread_targets import check_readable
 from winnow.tasks.spec.campaign import CampaignSpec, judges_of
 from winnow.tasks.spec.judge_tree import HUMAN
-from winnow.tasks.spec.objectives import traits_of
 
 MOST_VALUES = 100
 """Values that a tag may have; more are too many to read."""

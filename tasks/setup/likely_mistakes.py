@@ -14,6 +14,7 @@ from itertools import islice
 from typing import NamedTuple
 
 from winnow.storage.json_types import JsonView
+from winnow.storage.objectives import traits_of
 from winnow.tasks.campaign.resolved import ResolvedCampaign
 from winnow.tasks.candidates.candidates import Candidate
 from winnow.tasks.data.datasets import Dataset, Example
@@ -23,7 +24,6 @@ from winnow.tasks.engines.chat import Prompt
 from winnow.tasks.errors import TemplateError
 from winnow.tasks.judges.target_forms import other_forms, use_of
 from winnow.tasks.spec.campaign import CampaignSpec
-from winnow.tasks.spec.objectives import traits_of
 from winnow.tasks.spec.sections.prompts import PromptSpec
 
 MOST_RENDERED = 20_000

@@ -12,6 +12,7 @@ from dataclasses import replace
 from winnow.storage.admin.schema import reading
 from winnow.storage.errors import StorageError
 from winnow.storage.json_types import JsonView
+from winnow.storage.objectives import traits_of
 from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records.human import labels
 from winnow.tasks.campaign.resolved import ResolvedCampaign
@@ -23,7 +24,6 @@ from winnow.tasks.errors import SpecError
 from winnow.tasks.setup.check import check_campaign
 from winnow.tasks.setup.yaml_file import SpecFile, parse_spec, read_spec_file
 from winnow.tasks.spec.campaign import CampaignSpec, SelectorSpec, StoppingSpec
-from winnow.tasks.spec.objectives import traits_of
 from winnow.tasks.spec.same_scores import exhaustive_name
 from winnow.tasks.spec.selector_traits import refuse_confidence
 from winnow.tasks.spec.stored_spec import LONGEST_NAME

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator
 
+from winnow.storage.objectives import traits_of
 from winnow.tasks.campaign.resolved import ResolvedCampaign
 from winnow.tasks.candidates.likelihood_scoring import Choices, FirstTargets, Weighing, weighing_of
 from winnow.tasks.engines.known_providers import REMOTE
@@ -13,7 +14,6 @@ from winnow.tasks.judges.protocol import Sample
 from winnow.tasks.judges.registry import create_judge
 from winnow.tasks.plugins.extras import missing_for
 from winnow.tasks.spec.campaign import CampaignSpec, JudgeSpec, OutputType
-from winnow.tasks.spec.objectives import traits_of
 from winnow.tasks.spec.sections.generate_config import GenerateConfig, StructuredOutput
 from winnow.tasks.spec.sections.models import ModelSpec
 

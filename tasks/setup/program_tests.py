@@ -5,13 +5,13 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from winnow.storage.json_types import JsonView
+from winnow.storage.objectives import traits_of
 from winnow.tasks.campaign.resolved import ResolvedCampaign
 from winnow.tasks.data.datasets import Example
 from winnow.tasks.data.template_grammar import TARGET
 from winnow.tasks.data.trial_renders import try_templates
 from winnow.tasks.errors import SpecError, TemplateError
 from winnow.tasks.judges.registry import BUILT_IN
-from winnow.tasks.spec.objectives import traits_of
 
 if TYPE_CHECKING:
     from winnow.tasks.judges.code.judge import CodeJudge

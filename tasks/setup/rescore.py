@@ -14,6 +14,7 @@ from sqlalchemy.orm import Session
 
 from winnow.storage.engine.database import Database
 from winnow.storage.json_types import JsonObject, JsonView
+from winnow.storage.objectives import traits_of
 from winnow.storage.queries import unscored as unscored_views
 from winnow.storage.queries.campaign_views import totals
 from winnow.storage.records import campaigns as campaign_records
@@ -29,7 +30,6 @@ from winnow.tasks.setup.check import check_campaign
 from winnow.tasks.setup.load import Approve
 from winnow.tasks.setup.yaml_file import SpecFile, overriding, parse_spec, read_spec_file
 from winnow.tasks.spec.campaign import CampaignSpec
-from winnow.tasks.spec.objectives import traits_of
 from winnow.tasks.spec.sections.dataset import DatasetSpec
 from winnow.tasks.spec.selector_traits import refuse_confidence
 from winnow.tasks.spec.stored_spec import ONLY

@@ -12,11 +12,11 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from winnow.storage.json_types import JsonObject, JsonView
+from winnow.storage.objectives import OBJECTIVES, traits_of
 from winnow.storage.text import in_home
 from winnow.tasks.errors import SpecError, SpecMistakes, in_quotes
 from winnow.tasks.setup.task_key import with_task
 from winnow.tasks.spec.campaign import CampaignFile, CampaignSpec
-from winnow.tasks.spec.objectives import OBJECTIVES, traits_of
 from winnow.tasks.spec.sections.dataset import TaskSpec
 from winnow.tasks.spec.selector_traits import TO_BEGIN_WITH, WITHOUT_AUTOEVALUATOR
 from winnow.tasks.spec.spec_model import SECRET, keys_of

@@ -13,6 +13,7 @@ import numpy as np
 from winnow.algorithms.state.arrays import FloatArray
 from winnow.storage.admin.schema import existing
 from winnow.storage.engine.database import Database
+from winnow.storage.objectives import traits_of
 from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records import datasets as dataset_records
 from winnow.storage.records.values import CampaignRecord
@@ -24,7 +25,6 @@ from winnow.tasks.embedding.embedded_prompts import check_embedder
 from winnow.tasks.embedding.precomputed import read_vectors
 from winnow.tasks.embedding.protocol import of_unit_length
 from winnow.tasks.errors import SpecError, WinnowError
-from winnow.tasks.spec.objectives import traits_of
 from winnow.tasks.spec.sections.embedder import EmbedderSpec
 
 

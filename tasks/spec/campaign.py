@@ -17,9 +17,9 @@ from pydantic import (
 )
 
 from winnow.storage.json_types import JsonObject, JsonView
+from winnow.storage.objectives import OBJECTIVES, Kind, traits_of
 from winnow.tasks.spec.judge_tree import JudgeNode, judge_tree
 from winnow.tasks.spec.model_servers import with_servers, without_servers
-from winnow.tasks.spec.objectives import OBJECTIVES, Kind, traits_of
 from winnow.tasks.spec.sections.budget import Budget, BudgetSpec, refuse_unfit
 from winnow.tasks.spec.sections.dataset import DatasetSpec, TaskSpec
 from winnow.tasks.spec.sections.embedder import EmbedderSpec

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from winnow.storage.json_types import JsonView
-from winnow.tasks.spec.objectives import KINDS, Kind, traits_of
+from winnow.storage.objectives import KINDS, Kind, traits_of
 from winnow.tasks.spec.selector_traits import GATE, NEEDS_FEATURES, PREFERS_COST
 
 DEFAULT_STORAGE = "sqlite:///winnow.db"

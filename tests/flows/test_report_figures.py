@@ -27,6 +27,7 @@ from winnow.flows.reports.html.figures.theme import GREY
 from winnow.flows.reports.html.model import first_of
 from winnow.flows.reports.html.sections.sections import sections_of
 from winnow.storage.engine.database import open_database
+from winnow.storage.objectives import terminal_of
 from winnow.storage.queries import campaign_views
 from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records import generations as generation_records
@@ -34,7 +35,6 @@ from winnow.storage.records import outcomes as outcome_records
 from winnow.storage.records import rounds as round_records
 from winnow.tasks.objectives.certify import evidence
 from winnow.tasks.queries.views import ask
-from winnow.tasks.spec.objectives import terminal_of
 
 
 @pytest.fixture

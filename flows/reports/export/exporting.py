@@ -20,13 +20,13 @@ from winnow.flows.reports.export.inspect_files import write_logs
 from winnow.flows.reports.output import umask
 from winnow.flows.reports.rows.writer import FileFormat, KindsOf, write_file
 from winnow.storage.json_types import Row
+from winnow.storage.objectives import traits_of
 from winnow.storage.records.values import CampaignRecord
 from winnow.tasks.errors import SpecError, WinnowError, unknown_name
 from winnow.tasks.queries.columns import cells, kinds_of
 from winnow.tasks.queries.views import answered_by, ask
 
 BATTLES, INSPECT = "battles", "inspect"
-DUELS = "best-duel"
 DEFINITION = "campaign.json"
 
 
@@ -76,7 +76,7 @@ class _Export:
 
 def parts_of(objective: str) -> list[str]:
     """The parts of an export of campaigns of an objective: their views, then what other tools read."""
-    return [*answered_by(objective), BATTLES if objective == DUELS else INSPECT]
+    return [*answered_by(objective), BATTLES if traits_of(objective).compares_pairs else INSPECT]
 
 
 def export(

@@ -9,9 +9,9 @@ from winnow.flows.reports.rows.text_table import unfolded
 from winnow.flows.reports.rows.writer import print_rows
 from winnow.flows.reports.summary import print_summary
 from winnow.flows.reports.terminal.sections import COVERAGE
+from winnow.storage.objectives import terminal_of
 from winnow.storage.records.values import CampaignRecord
 from winnow.tasks.queries.status import campaign_status
-from winnow.tasks.spec.objectives import terminal_of
 
 
 def print_report(session: Session, campaign: CampaignRecord, storage: str) -> None:

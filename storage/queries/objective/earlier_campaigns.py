@@ -10,13 +10,10 @@ from sqlalchemy.orm import Session, aliased
 
 from winnow.storage.engine.raw_sql import PARAMETERS_AT_ONCE, in_portions
 from winnow.storage.models import Annotation, AnnotationTask, Candidate, Comparison, Example, Round
+from winnow.storage.objectives import traits_of
 from winnow.storage.records.campaigns import campaigns, first_rounds
 from winnow.storage.records.pruned import pruned
 from winnow.storage.records.values import CampaignRecord, PrunedRecord
-
-SCORING = ("best-mean", "certify", "route")
-"""Objectives whose comparisons are of one candidate each, which an index finds by example."""
-DUELS = "best-duel"
 
 
 def campaigns_before(
@@ -26,7 +23,6 @@ def campaigns_before(
 
     Where candidates joined it later, those that were begun before the last of these are others, too.
     """
-    wanted = (*SCORING, DUELS) if with_duels else SCORING
     last = max(first_rounds(session, campaign.id), default=0)
     joined_at = session.scalar(
         select(Round.planned_at).where(Round.campaign_id == campaign.id, Round.number == last)
@@ -37,7 +33,8 @@ def campaigns_before(
         return other.id < campaign.id or (is_begun and other.id != campaign.id)
 
     known = sorted([*campaigns(session), *pruned(session)], key=lambda each: -each.id)
-    return [each for each in known if each.objective in wanted and is_before(each)]
+    wanted = [each for each in known if with_duels or not traits_of(each.objective).compares_pairs]
+    return list(filter(is_before, wanted))
 
 
 def scored_positions(session: Session, campaign: CampaignRecord) -> set[int]:
@@ -126,4 +123,4 @@ def _judged(campaign: CampaignRecord) -> Select[tuple[int]]:
 def _is_of(campaign: CampaignRecord) -> ColumnElement[bool]:
     """The condition that a comparison has as many candidates as its campaign's have; it selects an index."""
     second = Comparison.candidate_b_id
-    return second.is_not(None) if campaign.objective == DUELS else second.is_(None)
+    return second.is_not(None) if traits_of(campaign.objective).compares_pairs else second.is_(None)

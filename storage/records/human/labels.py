@@ -9,11 +9,10 @@ from sqlalchemy.orm import Session
 
 from winnow.storage.columns import ByCodePoints
 from winnow.storage.models import Campaign, Candidate, Comparison, Dataset, Example, Label, Lease
+from winnow.storage.objectives import OBJECTIVES, traits_of
 from winnow.storage.records.leases import find
 from winnow.storage.records.values import LeaseRecord
 
-OBJECTIVE = "certify"
-"""The one objective that reads labels."""
 PEOPLE = "human"
 """The kind of judge that has people rate outputs."""
 
@@ -69,14 +68,17 @@ def targets(session: Session, dataset_id: int, positions: Sequence[int]) -> dict
     }
 
 
+def _reads_labels() -> ColumnElement[bool]:
+    """Whether a campaign's losses are measured with labels."""
+    return Campaign.objective.in_([each for each in OBJECTIVES if traits_of(each).measures_risk])
+
+
 def used_positions(session: Session, dataset_id: int) -> set[int]:
     """Positions of the examples whose labels some stored comparison was made with.
 
     Where people rate the outputs themselves, no comparison is made with a label.
     """
-    certifying = select(Campaign.id, Campaign.spec).where(
-        Campaign.dataset_id == dataset_id, Campaign.objective == OBJECTIVE
-    )
+    certifying = select(Campaign.id, Campaign.spec).where(Campaign.dataset_id == dataset_id, _reads_labels())
     by_label = [
         id_ for id_, spec in session.execute(certifying) if spec.get("judge", {}).get("type") != PEOPLE
     ]
@@ -191,7 +193,7 @@ def leases_on(session: Session, dataset_id: int) -> list[tuple[str, LeaseRecord]
     rows = session.execute(
         select(Campaign.name, Campaign.id)
         .join(Lease, Lease.campaign_id == Campaign.id)
-        .where(Campaign.dataset_id == dataset_id, Campaign.objective == OBJECTIVE)
+        .where(Campaign.dataset_id == dataset_id, _reads_labels())
         .order_by(ByCodePoints(Campaign.name))
     )
     return [(name, lease) for name, id_ in rows if (lease := find(session, id_)) is not None]

@@ -2,6 +2,7 @@
 
 import re
 
+from winnow.storage.objectives import traits_of
 from winnow.tasks.answer.model import Answer
 from winnow.tasks.answer.new_examples import LEVEL
 from winnow.tasks.answer.sentences.claim import certainty
@@ -21,7 +22,6 @@ from winnow.tasks.answer.sentences.gate import gate_headline, gate_lines
 from winnow.tasks.answer.sentences.new_examples import beyond_lines, held_out_lines
 from winnow.tasks.answer.sentences.objectives import certificate_lines, policy_lines
 from winnow.tasks.answer.sentences.winner import runner_up_lines, winner_lines
-from winnow.tasks.spec.objectives import traits_of
 from winnow.tasks.text.phrases import amount, count_of, list_of, rounded
 
 UNSOLVED = "no candidate was shown to solve anything"

@@ -1,6 +1,7 @@
 """The claim of an answer in a sentence: how sure it is, and what it takes for granted."""
 
 from winnow.algorithms.claims import Raise
+from winnow.storage.objectives import traits_of
 from winnow.tasks.answer.model import Answer
 from winnow.tasks.answer.sentences.clauses import (
     MIXED,
@@ -13,7 +14,6 @@ from winnow.tasks.answer.sentences.clauses import (
     spent,
 )
 from winnow.tasks.answer.sentences.constraints import what_is_met
-from winnow.tasks.spec.objectives import traits_of
 from winnow.tasks.text.phrases import list_of
 
 

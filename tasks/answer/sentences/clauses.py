@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from winnow.algorithms.claims import Assumption, Raise
+from winnow.storage.objectives import traits_of
 from winnow.tasks.answer.model import Answer, Unscored
 from winnow.tasks.answer.new_examples import LEVEL
-from winnow.tasks.spec.objectives import traits_of
 from winnow.tasks.spec.stored_spec import estimated_value
 from winnow.tasks.text.phrases import amount, count_of, ends, list_of, percent, span
 

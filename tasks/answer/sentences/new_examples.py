@@ -2,10 +2,10 @@
 
 from typing import TYPE_CHECKING
 
+from winnow.storage.objectives import traits_of
 from winnow.tasks.answer.model import Answer
 from winnow.tasks.answer.new_examples import LEVEL, Beyond
 from winnow.tasks.answer.sentences.clauses import IF, MIXED, Line, which_is_open
-from winnow.tasks.spec.objectives import traits_of
 from winnow.tasks.text.phrases import count_of, ends, percent, rounded
 
 if TYPE_CHECKING:

@@ -1,5 +1,6 @@
 """Sentences on the best of candidates that are held against each other, its results, and the runner-up."""
 
+from winnow.storage.objectives import traits_of
 from winnow.tasks.answer.model import Answer, CandidateStanding
 from winnow.tasks.answer.sentences.clauses import (
     ALL_DROPPED,
@@ -11,7 +12,6 @@ from winnow.tasks.answer.sentences.clauses import (
     interval_words,
     spent,
 )
-from winnow.tasks.spec.objectives import traits_of
 from winnow.tasks.text.phrases import amount, count_of, ends, list_of, percentage, rounded
 
 WEIGHED = {"equal": "all counting alike", "size": "weighted by size", "given": "weighted as the file says"}

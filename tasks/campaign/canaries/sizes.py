@@ -6,11 +6,11 @@ itself.
 
 import math
 
+from winnow.storage.objectives import traits_of
 from winnow.tasks.campaign.canaries.changed_models import N_PROMPTS
 from winnow.tasks.campaign.resolved import ResolvedCampaign
 from winnow.tasks.engines.known_providers import REMOTE
 from winnow.tasks.engines.protocol import ModelRef
-from winnow.tasks.spec.objectives import traits_of
 from winnow.tasks.spec.sections.budget import PriceSpec
 from winnow.tasks.spec.stored_spec import limits_of
 

@@ -1,6 +1,6 @@
 """Facts about best-duel: which candidate is preferred over every other?"""
 
-from winnow.tasks.spec.objectives import Traits
+from winnow.storage.objectives import Traits
 
 TRAITS = Traits(
     campaign="winnow.tasks.objectives.best_duel.objective:BestDuel",

@@ -1,6 +1,6 @@
 """Facts about best-mean: which candidate scores highest on a benchmark?"""
 
-from winnow.tasks.spec.objectives import Traits
+from winnow.storage.objectives import Traits
 
 TRAITS = Traits(
     campaign="winnow.tasks.objectives.best_mean.objective:BestMean",

@@ -1,6 +1,6 @@
 """Facts about certify: which candidates keep their risk below a limit, with certainty?"""
 
-from winnow.tasks.spec.objectives import Traits
+from winnow.storage.objectives import Traits
 
 TRAITS = Traits(
     campaign="winnow.tasks.objectives.certify.objective:Certify",

@@ -8,6 +8,7 @@ from sqlalchemy.orm import Session
 
 from winnow.storage.engine.database import Database
 from winnow.storage.json_types import JsonView
+from winnow.storage.objectives import traits_of
 from winnow.storage.records import leases
 from winnow.storage.records.human import annotations
 from winnow.storage.records.human.annotations import GivenTask
@@ -19,7 +20,6 @@ from winnow.tasks.judges.human import UNCLEAR, in_order
 TERMINAL, PAGE = "terminal", "page"
 """Places where judgments and labels were given, as stored; files are known by their names."""
 FIRST, SECOND, TIE = "first", "second", "tie"
-DUELS = "best-duel"
 
 HOLD = dt.timedelta(minutes=10)
 """Time for which a task is left to the person that it was shown to; then others are given it as well."""
@@ -65,7 +65,7 @@ def choices_of(campaign: CampaignRecord) -> tuple[Choice, ...]:
     """The choices for a campaign's tasks: its levels from the lowest on, or which of a pair is better."""
     judge: JsonView = campaign.spec["judge"]
     unclear = Choice(name=UNCLEAR, verdict=None)
-    if campaign.objective == DUELS:
+    if traits_of(campaign.objective).compares_pairs:
         ties = (Choice(name=TIE, verdict=0.5),) if judge.get("ties", True) else ()
         return (Choice(name=FIRST, verdict=1.0), Choice(name=SECOND, verdict=0.0), *ties, unclear)
     levels: Mapping[str, float] = judge["levels"]

@@ -1,6 +1,6 @@
 """Facts about route: which candidate should answer each prompt as it comes?"""
 
-from winnow.tasks.spec.objectives import Traits
+from winnow.storage.objectives import Traits
 
 TRAITS = Traits(
     campaign="winnow.tasks.objectives.route.objective:Route",

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from typing import Never, cast
 
 from winnow.storage.admin.recorded_comparisons import RecordedJudgment, RecordedText
+from winnow.storage.objectives import traits_of
 from winnow.storage.records.values import CampaignRecord
 from winnow.storage.text import storable
 from winnow.tasks.campaign.missing_texts import PlannedGeneration
@@ -23,7 +24,6 @@ from winnow.tasks.judges.registry import (
 from winnow.tasks.plugins.allowed_code import NotAllowed
 from winnow.tasks.rounds.ask import plan_judge_call
 from winnow.tasks.spec.judge_tree import judge_tree, judging_fingerprints
-from winnow.tasks.spec.objectives import traits_of
 
 MOST_CALLS = 10_000
 """Calls of a judge for one duel, after which it is held to want more for ever."""

@@ -17,6 +17,7 @@ from winnow.storage.admin.recorded_comparisons import (
     RecordedText,
     recorded_comparisons,
 )
+from winnow.storage.objectives import traits_of
 from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records.human import labels
 from winnow.storage.records.values import CampaignRecord, NewCandidate
@@ -33,7 +34,6 @@ from winnow.tasks.queries.check.judges import JudgesAgain, Unchecked, mismatch, 
 from winnow.tasks.rounds.generate import plan_text
 from winnow.tasks.rounds.samples import ScoredText, reduced
 from winnow.tasks.spec.campaign import ChoicesSpec
-from winnow.tasks.spec.objectives import traits_of
 from winnow.tasks.spec.sections.generate_config import SamplesSpec
 from winnow.tasks.spec.stored_spec import cuts_at_stop
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from sqlalchemy.orm import Session
 
 from winnow.storage.engine.database import Database
+from winnow.storage.objectives import traits_of
 from winnow.storage.queries import warnings as warning_views
 from winnow.storage.queries.candidate_outputs import ids_without_point
 from winnow.storage.queries.warnings import Counts
@@ -32,7 +33,6 @@ from winnow.tasks.queries.warnings.from_spec import (
 )
 from winnow.tasks.queries.warnings.one_example import one_example
 from winnow.tasks.spec.judge_tree import JudgeNode, judge_tree, judging_models
-from winnow.tasks.spec.objectives import traits_of
 from winnow.tasks.text.phrases import count_of
 
 FEWEST_EQUAL = 10

@@ -12,6 +12,7 @@ from typing import Literal
 from sqlalchemy.orm import Session
 
 from winnow.storage.json_types import JsonView, Row
+from winnow.storage.objectives import traits_of
 from winnow.storage.queries import campaign_views
 from winnow.storage.queries.candidate_outputs import (
     CandidateCounts,
@@ -37,7 +38,6 @@ from winnow.tasks.judges.rules.reading.final_text import without_thoughts
 from winnow.tasks.judges.rules.string_match import normalise
 from winnow.tasks.queries.warnings.from_spec import CampaignWarning, Kind
 from winnow.tasks.spec.judge_tree import judge_tree
-from winnow.tasks.spec.objectives import traits_of
 from winnow.tasks.spec.stored_spec import cuts_at_stop
 from winnow.tasks.text.phrases import list_of
 from winnow.tasks.text.printable import one_line

@@ -11,7 +11,7 @@ from pydantic import (
     model_validator,
 )
 
-from winnow.tasks.spec.objectives import KINDS, Kind, traits_of
+from winnow.storage.objectives import KINDS, Kind, traits_of
 from winnow.tasks.spec.spec_model import SpecModel
 
 Count = Annotated[int, Field(ge=1, strict=True)]

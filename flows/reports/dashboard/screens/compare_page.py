@@ -19,6 +19,7 @@ from winnow.flows.reports.dashboard.widgets import (
 from winnow.flows.reports.html.figures.estimates import intervals
 from winnow.flows.reports.html.figures.labels import readable
 from winnow.storage.json_types import Row
+from winnow.storage.objectives import traits_of
 from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records.values import CampaignRecord
 from winnow.tasks.answer.sentences.answer_lines import headline
@@ -37,7 +38,6 @@ from winnow.tasks.queries.comparing import (
 from winnow.tasks.queries.schedule_history import other_numbers
 from winnow.tasks.queries.status import CampaignStatus, campaign_status
 from winnow.tasks.queries.views import ask
-from winnow.tasks.spec.objectives import traits_of
 from winnow.tasks.text.phrases import amount, ends, rounded
 
 PATIENCE = 30.0

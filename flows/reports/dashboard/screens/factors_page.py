@@ -12,6 +12,7 @@ from winnow.flows.reports.html.figures.estimates import intervals
 from winnow.flows.reports.html.figures.parallel import parallel
 from winnow.flows.reports.html.model import MOST_CANDIDATES
 from winnow.storage.json_types import Row
+from winnow.storage.objectives import traits_of
 from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records.values import CampaignRecord
 from winnow.tasks.queries.factors import (
@@ -22,7 +23,6 @@ from winnow.tasks.queries.factors import (
     FactorTables,
     factor_tables,
 )
-from winnow.tasks.spec.objectives import traits_of
 
 PATIENCE = 30.0
 """Seconds that reading the scores may take."""

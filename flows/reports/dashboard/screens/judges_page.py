@@ -14,6 +14,7 @@ from winnow.flows.reports.dashboard.widgets import (
     show_soft,
 )
 from winnow.storage.json_types import Row
+from winnow.storage.objectives import traits_of
 from winnow.storage.queries import browse
 from winnow.storage.queries.browse import Doubt, Filters
 from winnow.storage.records import campaigns as campaign_records
@@ -21,7 +22,6 @@ from winnow.storage.records.values import CampaignRecord
 from winnow.tasks.objectives.best_duel.judge_agreement import campaigns_agreement
 from winnow.tasks.queries.views import answered_by, ask
 from winnow.tasks.spec.judge_tree import is_human
-from winnow.tasks.spec.objectives import traits_of
 
 PATIENCE = 30.0
 """Seconds that a table may take."""

@@ -14,12 +14,12 @@ from winnow.flows.reports.dashboard.screens.matrix_filters import CANDIDATE, ask
 from winnow.flows.reports.dashboard.widgets import choose_campaign, opened_pages, shown_of_pages
 from winnow.flows.reports.html.figures.labels import readable
 from winnow.flows.reports.rows.names import shortened_apart
+from winnow.storage.objectives import traits_of
 from winnow.storage.queries import matrix
 from winnow.storage.queries.matrix import Cell, MatrixRow
 from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records.values import CampaignRecord
 from winnow.tasks.queries.views import ask
-from winnow.tasks.spec.objectives import traits_of
 from winnow.tasks.text.phrases import rounded
 
 ROWS = 50

@@ -8,9 +8,9 @@ from sqlalchemy.orm import Session
 from winnow.flows.reports.html.figures.labels import readable
 from winnow.flows.reports.html.model import Passage, Sample, SampleGroup
 from winnow.storage.json_types import Row
+from winnow.storage.objectives import traits_of
 from winnow.storage.queries import samples as sample_views
 from winnow.storage.records.values import CampaignRecord
-from winnow.tasks.spec.objectives import traits_of
 
 MOST_SAMPLES = 5
 """Of each kind."""

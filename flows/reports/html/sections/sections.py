@@ -5,8 +5,8 @@ from sqlalchemy.orm import Session
 from winnow.flows.reports.html.model import Section
 from winnow.flows.reports.html.sections import standard
 from winnow.flows.reports.html.sections.standard import ReadOnce
+from winnow.storage.objectives import page_of
 from winnow.storage.records.values import CampaignRecord
-from winnow.tasks.spec.objectives import page_of
 
 
 def sections_of(

@@ -14,6 +14,7 @@ from winnow.flows.reports.html.model import Section, first_of
 from winnow.flows.reports.html.sections.samples import MOST_SAMPLES, sample_groups
 from winnow.flows.reports.rows.text_table import decimals_of
 from winnow.storage.json_types import Row
+from winnow.storage.objectives import page_of
 from winnow.storage.queries import campaign_views
 from winnow.storage.queries import samples as sample_views
 from winnow.storage.queries.costs import cache_hit_rate
@@ -25,7 +26,6 @@ from winnow.tasks.answer.sentences.clauses import out_since
 from winnow.tasks.data.tag_counts import TagCounts
 from winnow.tasks.queries import breakdowns
 from winnow.tasks.queries.views import ask
-from winnow.tasks.spec.objectives import page_of
 from winnow.tasks.spec.stored_spec import constraints_of
 from winnow.tasks.text.phrases import span
 

@@ -1,7 +1,8 @@
 """Facts about each objective, by which all other modules tell objectives apart.
 
 An objective is a package of `winnow.tasks.objectives`, named as in a campaign's file with underscores. Its
-module `traits` holds its `TRAITS`; everything else of it is imported only for its own campaigns.
+module `traits` holds its `TRAITS`; everything else of it is imported only for its own campaigns. This module
+is part of storage because stored rows are read by these facts too; it knows packages by their names alone.
 """
 
 from collections.abc import Mapping
@@ -9,8 +10,6 @@ from dataclasses import dataclass, field
 from functools import cache
 from importlib import import_module
 from typing import Any, Literal, cast, get_args
-
-from winnow.algorithms.state.plugin_registry import object_at
 
 Kind = Literal["comparisons", "tokens", "gpu_seconds", "cost", "human_labels"]
 """A kind of amount that a budget limits."""
@@ -67,8 +66,8 @@ def traits_of(objective: str) -> Traits:
     Raises:
         ModuleNotFoundError: If there is no such objective.
     """
-    package = objective.replace("-", "_")
-    return cast(Traits, object_at(f"winnow.tasks.objectives.{package}.traits:TRAITS"))
+    module = import_module(f"winnow.tasks.objectives.{objective.replace('-', '_')}.traits")
+    return cast(Traits, module.TRAITS)
 
 
 def terminal_of(objective: str) -> Any:  # noqa: ANN401
