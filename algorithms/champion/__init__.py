@@ -1,10 +1,10 @@
-"""The best of many arms with a guarantee: a race on common examples, then tests against a filled row.
+"""Best of many arms with a guarantee: a race on common examples, then tests against a filled row.
 
-`race` bets on common examples, `switch` weighs the two and says when to leave them, `draws`,
-`control_variates` and `wealth` test arms against a known mean, `allocation` says what to ask next,
-`elimination` holds it all together and says who is out, `verdict` when to stop and what may be claimed,
-`selector` is the selector.
-`top_m` is for the m best arms, `thrift` for the cheapest that is good enough, `constraints` for what the
-best has to meet beside, `shown_intervals` and `differences` are for showing.
-docs/how-the-guarantee-works.md has the proof.
+A filled row is the row of an arm that has been observed on all examples. `race` bets on common examples,
+`switch` weights race and tests and decides when to leave the race, `draws`, `control_variates` and `wealth`
+test arms against a known mean, `allocation` chooses the next examples, `elimination` combines the evidence
+and eliminates arms, `verdict` decides when to stop and what can be claimed, and `selector` is the selector.
+`top_m` is for the m best arms, `thrift` for the cheapest that is good enough, `constraints` for further
+conditions on the best arm, `shown_intervals` and `differences` for reports. docs/how-the-guarantee-works.md
+has the proof.
 """

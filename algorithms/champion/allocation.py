@@ -1,7 +1,7 @@
-"""The arms to ask next, and how often, outside the race; nothing here changes what may be claimed.
+"""Allocation outside the race: which arms to propose next, and how often; claims do not depend on it.
 
-Where the least mean of groups counts, an arm is hoped to have the least of what its groups are hoped to have,
-and its draws go where it seems to be worst. With constraints, arms that are hoped to meet them come first.
+If the least mean of groups counts, an arm's optimistic value is the least optimistic value of its groups, and
+its draws go to the group that looks worst. With constraints, arms that optimistically meet them come first.
 """
 
 import math
@@ -13,28 +13,28 @@ from winnow.algorithms.champion.elimination import Evidence
 from winnow.algorithms.champion.switch import FIRST_DRAWS
 from winnow.algorithms.state.arrays import BoolArray, FloatArray, IntArray
 
-BOLDNESS = 0.8  # a: of the bonus for what was seen little
-FILL_SHARE = 0.25  # phi: a row is filled outright once so much of it was asked
+BOLDNESS = 0.8  # a: factor of the bonus for few observations
+FILL_SHARE = 0.25  # phi: a row is filled completely once this share was proposed
 SMALLEST = 4
-MOST_ARMS = 8  # in a round of tests
-GROWTH = 0.1  # of what an arm was asked already
-FILL_STEPS = 6  # rounds that an arm is asked at least before it is filled outright
-LEAD_GROWTH = 0.5  # of what the arm in front was asked already: it may not be in front for long
+MOST_ARMS = 8  # per round of tests
+GROWTH = 0.1  # relative to the examples proposed for an arm so far
+FILL_STEPS = 6  # minimum number of rounds of an arm before it is filled completely
+LEAD_GROWTH = 0.5  # for the leading arm, relative to its proposed examples; it may not lead for long
 RIVALS, SMALLEST_RIVAL = 5, 3  # other arms in a round of the search
-SHARE_OF_NEED = 0.4  # of the draws that an arm may need until it is out
-MOST_STEPS = 64  # in which an arm's draws are spread over its groups
+SHARE_OF_NEED = 0.4  # of the estimated draws until an arm is eliminated
+MOST_STEPS = 64  # number of steps in which an arm's draws are distributed over its groups
 
 Portion = tuple[int, int]
-"""An arm, and how many of its examples to ask."""
+"""An arm, with the number of its examples to propose."""
 
 
 def plan(evidence: Evidence, asked: IntArray, round_size: int) -> list[Portion]:
-    """The portions to ask next; none where no arm in question has an example left.
+    """Plan the next portions; empty if no arm in question has an example left.
 
     Args:
-        evidence: The evidence from all that was told.
-        asked: Shape (K, P), examples of each part told of each arm or in flight.
-        round_size: Pairs that a round should have, about.
+        evidence: The evidence from all observations.
+        asked: Shape (K, P), examples of each part of each arm observed or in flight.
+        round_size: Approximate number of pairs in a round.
     """
     in_all = asked.sum(axis=1)
     arms = np.flatnonzero(evidence.alive & (in_all < evidence.n_examples))
@@ -48,7 +48,7 @@ def plan(evidence: Evidence, asked: IntArray, round_size: int) -> list[Portion]:
 
 
 def _search(evidence: Evidence, arms: IntArray, asked: IntArray, round_size: int) -> list[Portion]:
-    """Look for the row to fill: the arms that may be best, until one was asked often enough."""
+    """Search for the row to fill: propose promising arms until one was proposed often enough."""
     order = np.lexsort((-_hoped(evidence, arms, asked), ~_may_meet(evidence, arms)))
     asked = asked.sum(axis=1)
     first, n_first = int(arms[order[0]]), int(asked[order[0]])
@@ -65,7 +65,7 @@ def _search(evidence: Evidence, arms: IntArray, asked: IntArray, round_size: int
 
 
 def _test(evidence: Evidence, arms: IntArray, asked: IntArray, round_size: int) -> list[Portion]:
-    """Test the arms that may be best, so that a better one soon raises the level for all others."""
+    """Test the promising arms, so that a better one soon raises the threshold for all others."""
     order = np.lexsort((-_hoped(evidence, arms, asked, shrinks=True), ~_may_meet(evidence, arms)))
     if round_size <= SMALLEST:
         return [(int(arms[order[0]]), round_size)]
@@ -79,17 +79,17 @@ def _test(evidence: Evidence, arms: IntArray, asked: IntArray, round_size: int) 
 def spread(
     evidence: Evidence, arm: int, asked: IntArray, wanted: int, rng: np.random.Generator
 ) -> list[tuple[int, int]]:
-    """The parts that the next examples of an arm are to be of.
+    """Distribute the next examples of an arm over its parts.
 
     Args:
-        evidence: The evidence from all that was told.
+        evidence: The evidence from all observations.
         arm: The arm.
-        asked: Shape (P,), its examples of each part told or in flight.
-        wanted: Number of examples wanted, at least 1; fewer are given where fewer are free.
-        rng: For parts that nothing is known of.
+        asked: Shape (P,), its examples of each part observed or in flight.
+        wanted: Number of examples wanted, at least 1; fewer are returned if fewer are free.
+        rng: Breaks ties between parts.
 
     Returns:
-        A part, and how many of its examples, each part once.
+        Pairs of a part and a number of its examples, each part once.
     """
     groups, given = evidence.groups, np.zeros_like(asked)
     free = groups.part_sizes - asked
@@ -107,9 +107,9 @@ def spread(
 
 
 def _hoped(evidence: Evidence, arms: IntArray, asked: IntArray, *, shrinks: bool = False) -> FloatArray:
-    """The value that each of A arms may have, shape (A,); `asked` has shape (A, P).
+    """Optimistic value of each of A arms, shape (A,); `asked` has shape (A, P).
 
-    With `shrinks` the bonus is the smaller the less of a row is left.
+    With `shrinks`, the bonus decreases with the remaining share of a row.
     """
     rows, n = evidence.groups.rows_of(arms), asked.ravel()
     bonus = _bonus(evidence.draws, rows, n)
@@ -120,13 +120,13 @@ def _hoped(evidence: Evidence, arms: IntArray, asked: IntArray, *, shrinks: bool
 
 
 def _counts(evidence: Evidence, arms: IntArray) -> IntArray:
-    """Draws of each of A arms, shape (A,)."""
+    """Number of draws of each of A arms, shape (A,)."""
     rows = evidence.groups.rows_of(arms)
     return np.asarray(evidence.draws.count[rows].reshape(-1, evidence.groups.n_parts).sum(axis=1))
 
 
 def _may_meet(evidence: Evidence, arms: IntArray) -> BoolArray:
-    """The mask of those of A arms that are hoped to meet all constraints, shape (A,)."""
+    """Mask of those of A arms that optimistically meet all constraints, shape (A,)."""
     hoped = np.ones(len(arms), dtype=np.bool_)
     for each in evidence.constraints:
         counts = each.draws.count[arms]
@@ -142,7 +142,7 @@ def _bonus(draws: Draws, arms: IntArray, asked: IntArray) -> FloatArray:
 
 
 def _need(evidence: Evidence, arms: IntArray) -> FloatArray:
-    """Draws that each arm may need until it is out, if it goes on as so far; infinite where it does not."""
+    """Estimated draws until each arm is eliminated, at its current rate; infinite without growth."""
     logs = np.log(np.maximum(evidence.wealths(arms), 1e-300))
     counts = np.maximum(_counts(evidence, arms), 1)
     need = (np.log(evidence.levels[arms]) - logs) * counts / np.where(logs > 0.0, logs, 1.0)

@@ -1,11 +1,11 @@
-"""Tests of the arms that cost less than the best one for being good enough, on examples not told before.
+"""Tests of whether arms cheaper than the best one are good enough, on unobserved examples.
 
-Letters: L the best arm, whose row is full, with a mean from low_L to high_L, as its unscored examples count 0
-or 1; margin half of epsilon; low_L + margin a bound on all other means. An arm is good enough if its mean is
-at least low_L - margin and high_L - 2 margin. t_1 is the moment at which L is known. Of an arm with n
-examples told by then, the scores on them are facts, and the other N - n are a finite population, of which
-every later draw is a uniform one. The tests bet on those alone. docs/how-the-cheapest-is-chosen.md has the
-proof.
+Letters: L the best arm, whose row is full, with a mean from low_L to high_L, because its unscored examples
+count as 0 or 1; margin half of epsilon; low_L + margin a bound on all other means. An arm is good enough if
+its mean is at least low_L - margin and high_L - 2 margin. t_1 is the time at which L is known. For an arm
+with n examples observed by then, the scores on them are known, and the other N - n are a finite population,
+of which every later draw is a uniform one. The tests bet on those alone. docs/how-the-cheapest-is-chosen.md
+has the proof.
 """
 
 import math
@@ -20,16 +20,16 @@ from winnow.algorithms.protocols import Batch
 from winnow.algorithms.state.arrays import BoolArray, FloatArray, IntArray
 
 ALL = slice(None)
-HOPELESS = 2.0  # standard errors below what is good enough: such arms are not tested
-FUTILITY = 0.1  # an arm is given up when bets that it is not good enough have made the inverse of it
+HOPELESS = 2.0  # standard errors below good enough: such arms are not tested
+FUTILITY = 0.1  # an arm is abandoned when bets that it is not good enough reach the inverse
 
 
 Prefer = Literal["mean", "cost"]
-"""The kind of answer: the best arm, or the best and the cheapest that is good enough."""
+"""Kind of answer: the best arm, or the best and the cheapest that is good enough."""
 
 
 def thrift_of(config: BestMeanConfig, costs: FloatArray | None) -> "Thrift":
-    """The search for a cheap arm with half of `delta` and of `epsilon`.
+    """Create the search for a cheap arm with half of `delta` and of `epsilon`.
 
     Raises:
         InvalidParameter: If there is no `delta`, no `epsilon` or no cost for each arm.
@@ -47,20 +47,20 @@ def thrift_of(config: BestMeanConfig, costs: FloatArray | None) -> "Thrift":
 
 
 class CandidateTests(NamedTuple):
-    """Tests on one arm: that its mean is high enough, and that it is not."""
+    """Tests of one arm: that its mean is high enough, and that it is not."""
 
     is_enough: Wealth
     is_less: Wealth
 
 
 class Thrift:
-    """The arms that cost less than the best one, tested from the cheapest on.
+    """Arms cheaper than the best one, tested from the cheapest on.
 
     Args:
         n_examples: N.
-        costs: Shape (K,), what each arm costs, fixed before any score is seen.
-        margin: The most by which the chosen arm's mean may lie below the best arm's.
-        delta: Bound on the probability that the chosen arm's mean lies lower.
+        costs: Shape (K,), cost of each arm, fixed before any score is observed.
+        margin: Largest amount by which the chosen arm's mean can lie below the best arm's.
+        delta: Upper bound of the probability that the chosen arm's mean lies lower.
     """
 
     def __init__(self, n_examples: int, costs: FloatArray, margin: float, delta: float) -> None:
@@ -68,38 +68,38 @@ class Thrift:
         self._costs, self._margin, self.delta = costs, margin, delta
         self._told: list[list[tuple[IntArray, FloatArray]]] = [[] for _ in costs]  # by arm
         self._row: FloatArray = np.zeros(n_examples)  # (N,) scores of the best arm, unscored as 0
-        self._least = -margin  # what an arm's mean may be above low_L, and no less, to be good enough
-        self._order: list[int] = []  # the arms that are tested, the cheapest first
+        self._least = -margin  # smallest difference of an arm's mean from low_L that is good enough
+        self._order: list[int] = []  # arms to test, cheapest first
         self._tests: dict[int, CandidateTests] = {}
         self._level = np.inf
         self.has_begun = False
         """Whether the best arm is known."""
         self.n_dropped = 0
-        """Number of arms that had been dropped when the best one was known."""
+        """Number of arms dropped before the best one was known."""
         self.chosen: int | None = None
-        """The cheapest arm that was shown to be good enough."""
+        """The cheapest arm shown to be good enough."""
         self.given_up = np.zeros(len(costs), dtype=np.bool_)
-        """Shape (K,), arms that are tested no more."""
+        """Shape (K,), arms no longer tested."""
 
     @property
     def next_arm(self) -> int | None:
-        """The arm that is tested now; None where there is none any more."""
+        """The arm under test; None if none is left."""
         if self.chosen is not None:
             return None
         return next((arm for arm in self._order if not self.given_up[arm]), None)
 
     @property
     def goes_on(self) -> bool:
-        """Whether there is an arm to test, or will be."""
+        """Whether there is an arm to test, or can be later."""
         return not self.has_begun or self.next_arm is not None
 
     def begin(self, best: int, active: BoolArray, *, may_choose: bool = True) -> None:
-        """Fix the best arm, whose row is full, and which arms are tested against it.
+        """Fix the best arm, whose row is full, and the arms to test against it.
 
         Args:
             best: L.
-            active: Shape (K,), arms that were not dropped.
-            may_choose: Whether an arm may be chosen at all.
+            active: Shape (K,), arms not dropped.
+            may_choose: Whether any arm can be chosen.
         """
         self.has_begun, self.n_dropped = True, int(np.count_nonzero(~active))
         self._row = self._scores_of(best, 0.0)
@@ -117,7 +117,7 @@ class Thrift:
         self._choose()
 
     def tell(self, batch: Batch, scores: FloatArray, active: BoolArray) -> None:
-        """Absorb scores, shape (B,), NaN where unscored; the arms in `active`, (K,), were not dropped."""
+        """Absorb scores, shape (B,), NaN if unscored; `active`, (K,), are the arms not dropped."""
         for arm in np.unique(batch.arms).tolist():
             mine = batch.arms == arm
             examples, own = batch.examples[mine], scores[mine]
@@ -126,24 +126,24 @@ class Thrift:
                 self._bet(arm, examples, own)
         if self.has_begun:
             self.given_up |= ~active
-            if self.chosen is not None and not active[self.chosen]:  # by rounds that were in flight
+            if self.chosen is not None and not active[self.chosen]:  # dropped by rounds that were in flight
                 self.chosen = None
             self._choose()
 
     def _scores_of(self, arm: int, unscored: float) -> FloatArray:
-        """An arm's scores by example, shape (N,); 0 where nothing was told."""
+        """Scores of an arm by example, shape (N,); 0 if unobserved."""
         row = np.zeros(self._n_examples)
         for examples, scores in self._told[arm]:
             row[examples] = np.nan_to_num(scores, nan=unscored)
         return row
 
     def _differences(self, arm: int) -> FloatArray:
-        """The arm's scores less those of the best arm on the same examples, unscored as 0, shape (n,)."""
+        """Scores less those of the best arm on the same examples, unscored as 0, shape (n,)."""
         found = [np.nan_to_num(scores, nan=0.0) - self._row[examples] for examples, scores in self._told[arm]]
         return np.concatenate(found) if found else np.zeros(0)
 
     def _is_hopeful(self, differences: FloatArray) -> bool:
-        """Whether it is worth testing an arm; it decides what is spent, as t_1 comes before all tests."""
+        """Whether an arm is worth testing; this affects only the cost, because t_1 precedes all tests."""
         n = len(differences)
         if n == 0:
             return True
@@ -154,7 +154,7 @@ class Thrift:
         left = self._n_examples - len(differences)
         if left == 0:
             return
-        # The mean of what is left if the arm's whole row were just good enough, and the same in [0, 1].
+        # Mean of the remaining examples if the arm's row were exactly good enough; then scaled to [0, 1].
         least = (self._least * self._n_examples - differences.sum()) / left
         grid = np.array([(1.0 + least) / 2.0])
         self._tests[arm] = CandidateTests(
@@ -167,7 +167,7 @@ class Thrift:
         test.is_less.bet(0, (1.0 - np.nan_to_num(scores, nan=1.0) + theirs) / 2.0, ALL)
 
     def _choose(self) -> None:
-        """Look at the arms from the cheapest on, until one is good enough or still to be tested."""
+        """Go through the arms from the cheapest on, until one is good enough or needs more tests."""
         while (arm := self.next_arm) is not None:
             if self._is_enough(arm):
                 self.chosen = arm
@@ -179,7 +179,7 @@ class Thrift:
     def _is_enough(self, arm: int) -> bool:
         total = float(self._differences(arm).sum()) - self._row_untold(arm)
         if total >= (self._least - 1e-9) * self._n_examples:
-            return True  # for certain, whatever is not told
+            return True  # certain for any values of the unobserved scores
         return arm in self._tests and bool(self._tests[arm].is_enough.capital(0)[0] >= self._level)
 
     def _is_in_vain(self, arm: int) -> bool:
@@ -189,6 +189,6 @@ class Thrift:
         return bool(self._tests[arm].is_less.capital(0)[0] >= 1.0 / FUTILITY)
 
     def _row_untold(self, arm: int) -> float:
-        """The sum of the best arm's scores on examples that the arm was not told."""
+        """Sum of the best arm's scores on examples unobserved for the arm."""
         told = [examples for examples, _ in self._told[arm]]
         return float(self._row.sum() - sum(self._row[examples].sum() for examples in told))

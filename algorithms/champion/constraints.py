@@ -1,9 +1,9 @@
-"""Constraints that arms have to meet beside a high mean: least means of further outcomes of the same pairs.
+"""Constraints on arms in addition to a high mean: least means of further outcomes of the same pairs.
 
-Letters: K arms, N examples, J constraints, B pairs; c_j the least mean that is asked for of outcome j. An arm
-meets the constraints if its mean of outcome j over all N examples is at least c_j, for every j. An outcome
-that is missing is worth 0 where an arm is to meet them, and 1 where it is to be out. Means that differ by
-less than `ROUNDING` are equal, in favour of the arm. docs/how-constraints-are-met.md has the proof.
+Letters: K arms, N examples, J constraints, B pairs; c_j the required mean of outcome j. An arm meets the
+constraints if its mean of outcome j over all N examples is at least c_j, for every j. A missing outcome
+counts as 0 for showing that an arm meets them, and as 1 for eliminating the arm. Means that differ by less
+than `ROUNDING` are equal, in favour of the arm. docs/how-constraints-are-met.md has the proof.
 """
 
 from collections.abc import Iterator
@@ -25,12 +25,13 @@ from winnow.algorithms.state.arrays import BoolArray, FloatArray, IntArray, at_b
 
 
 class Constraint(NamedTuple):
-    """The draws of the outcome of one constraint, and the wealths of bets that arms do not meet it."""
+    """Draws of the outcome of one constraint, and wealths of bets that arms do not meet it."""
 
     least: float
-    """N c_j, less what rounding may take off."""
+    """N c_j, less a tolerance for rounding."""
     is_bet_on: bool
-    """Whether it is bet on: not where c_j is 1, as any value below 1, which alone wins, rules the arm out."""
+    """Whether it is bet on: not if c_j is 1, because any value below 1, the only winning value, proves the
+    violation."""
     draws: Draws
     wealths: Wealths
 
@@ -45,7 +46,7 @@ class Constraint(NamedTuple):
         self.draws.append(batch, played, nothing)
 
     def _adaptive_bets(self, arms: IntArray) -> FloatArray:
-        """Bets by how far the mean so far is from c_j; only what was told before these draws decides."""
+        """Adaptive bets from the distance between mean and c_j, by observations before these draws only."""
         draws = self.draws
         counts = np.maximum(draws.count[arms], 1)
         squares = np.maximum(draws.squares[arms] - draws.sums[arms] ** 2 / counts, 0.0)
@@ -54,12 +55,12 @@ class Constraint(NamedTuple):
 
 
 class Constraints:
-    """The arms that meet all constraints, those that cannot, and the wealths of bets that arms do not.
+    """Arms that meet all constraints, arms that cannot, and wealths of bets that arms do not.
 
     Args:
         n_arms: K.
         n_examples: N.
-        at_least: Shape (J,), c_j; None where there are no constraints, which every arm meets.
+        at_least: Shape (J,), c_j; None without constraints, which every arm meets.
     """
 
     def __init__(self, n_arms: int, n_examples: int, at_least: FloatArray | None) -> None:
@@ -75,7 +76,7 @@ class Constraints:
         ]
 
     def __len__(self) -> int:
-        """J."""
+        """Number J of constraints."""
         return len(self._each)
 
     def __iter__(self) -> Iterator[Constraint]:
@@ -83,43 +84,43 @@ class Constraints:
 
     @property
     def are_met(self) -> BoolArray:
-        """Arms that meet all constraints whatever the unknown outcomes are, shape (K,)."""
+        """Arms that meet all constraints for any values of the unknown outcomes, shape (K,)."""
         met = [each.draws.low >= each.least for each in self._each]
         return np.array(np.all(met, axis=0)) if met else np.ones(self._n_arms, dtype=np.bool_)
 
     @property
     def are_missed(self) -> BoolArray:
-        """Arms that cannot meet some constraint whatever the unknown outcomes are, shape (K,)."""
+        """Arms that violate some constraint for any values of the unknown outcomes, shape (K,)."""
         missed = [each.draws.high + each.draws.left < each.least for each in self._each]
         return np.array(np.any(missed, axis=0)) if missed else np.zeros(self._n_arms, dtype=np.bool_)
 
     def add_arms(self, count: int) -> None:
-        """Let more arms take part, where there are no constraints: the selector refuses them elsewhere."""
+        """Add arms; only without constraints, the selector refuses them otherwise."""
         assert not self._each
         self._n_arms += count
 
     def tell(self, batch: Batch, values: FloatArray) -> None:
-        """Absorb outcomes, shape (B, J), NaN where there is none."""
+        """Absorb outcomes, shape (B, J), NaN if missing."""
         for each, told in zip(self._each, values.T, strict=True):
             each.tell(Grouped.of(batch.arms, batch.examples, told))
 
     def averaged(self, arms: IntArray, wealths: FloatArray) -> FloatArray:
-        """The average of the wealths of bets on the means of some arms, shape (A,), and on their constraints.
+        """Average wealths of bets on the means of some arms, shape (A,), and of bets on their constraints.
 
-        The shares are fixed before anything is told.
+        The shares are fixed before the first observation.
         """
         bets = [each.wealths.since_start(arms) for each in self._each if each.is_bet_on]
         return np.asarray((wealths + sum(bets)) / (1 + len(bets)))
 
     def split(self, batch: Batch, outcomes: ArrayLike) -> tuple[ArrayLike, FloatArray]:
-        """The scores of a batch, not checked yet, and the outcomes for the constraints, checked.
+        """Split the outcomes of a batch into unchecked scores and checked outcomes for the constraints.
 
         Args:
             batch: B pairs.
             outcomes: Shape (B, 1 + J), the score first; of shape (B,) without constraints.
 
         Raises:
-            RefusedTell: If these outcomes cannot be right.
+            RefusedTell: If these outcomes are invalid.
         """
         if not self._each:
             return outcomes, np.zeros((len(batch), 0))
@@ -144,10 +145,10 @@ def checked_constraints(
     top_m: int,
     has_groups: bool,
 ) -> FloatArray | None:
-    """The least means that a selector is given, as floats; None where it is given none.
+    """Validate the least means of a selector; return them as floats, None without any.
 
     Raises:
-        InvalidParameter: If they are no means, or what else is asked for does not go with them.
+        InvalidParameter: If they are not means, or are incompatible with other settings.
     """
     if at_least is None:
         return None

@@ -1,9 +1,9 @@
-"""Control variates: what the scores of others say of an example before an arm is drawn on it.
+"""Control variates: predictions of an arm's score on an example from other arms' scores.
 
-Features of an example: the score of the filled row on it; how much better the arms told so far did on it than
-they do on average; and, where there is a history, how much better earlier rows did. All are known of all
-examples before a batch, so whatever weights the past gives them, what they say of an example less their mean
-over those that the arm was not told has mean 0 for its next draw. The weights decide only how much is saved.
+Features of an example are the score of the filled row on it; the mean surplus of the observed arms on it over
+their own averages; and, with a history, the surplus of earlier rows. All are known for all examples before a
+batch. So for any weights that depend on the past, a prediction less its mean over the arm's unobserved
+examples has mean 0 for the next draw. The weights affect only the savings.
 """
 
 from typing import NamedTuple
@@ -15,18 +15,18 @@ from winnow.algorithms.champion.draw_order import DrawHistory, Draws, Grouped
 from winnow.algorithms.low_rank.factor_model import Floats
 from winnow.algorithms.state.arrays import BoolArray, FloatArray, IntArray, with_more
 
-BEST_ROWS = 100  # candidates are compared with their like: rows that do well, as far as there are so many
-DOUBT = 1.0  # scores of an average example that stand beside those of an example, or of an average row
+BEST_ROWS = 100  # candidates are compared with similar rows: those that do well, if there are this many
+DOUBT = 1.0  # pseudo-observations of an average example, or of an average row
 
 
 def past_ease(history: Floats) -> FloatArray:
-    """The surplus on each example of the best rows of a history over their own average.
+    """Mean surplus on each example of the best rows of a history over their own averages.
 
     Args:
-        history: Shape (M, N), scores in [0, 1], NaN where there is none.
+        history: Shape (M, N), scores in [0, 1], NaN if missing.
 
     Returns:
-        Shape (N,), in [-1, 1]; 0 where the history has no score.
+        Shape (N,), in [-1, 1]; 0 if no row has a score.
     """
     is_there = ~np.isnan(history)
     scores = np.where(is_there, history, np.float32(0.0))
@@ -43,38 +43,38 @@ def past_ease(history: Floats) -> FloatArray:
 
 
 ROW, EASE, PAST = 0, 1, 2
-"""Places of the features: the filled row, the arms told so far, and the history where there is one."""
-POOLED_DRAWS = 20.0  # of all arms, that stand beside an arm's own in its weights
+"""Indices of the features: the filled row, the observed arms, and the history if there is one."""
+POOLED_DRAWS = 20.0  # draws of all arms, weighted against an arm's own draws
 RIDGE, PRIOR = 0.1, np.array([0.3, 0.3, 0.0])
-"""The weights' prior, worth this much of variance summed over draws; a history has to earn its own."""
+"""Prior of the weights, equivalent to this summed variance; a history starts with weight 0."""
 LEAST_BOUND = 1e-9
 
 
 class Band(NamedTuple):
-    """The controls of B draws, of mean 0 over what was left before each, and how far they may reach."""
+    """Controls of B draws, of mean 0 over the examples left before each, with bounds."""
 
     values: FloatArray
     """Shape (B,)."""
     below: FloatArray
-    """Shape (B,), minus the least that each may be, not negative."""
+    """Shape (B,), minus the smallest possible value of each, non-negative."""
     above: FloatArray
-    """Shape (B,), the most that each may be, not negative."""
+    """Shape (B,), largest possible value of each, non-negative."""
 
 
 class Controls:
-    """The features of N examples and the weights of K arms, or of their rows; see `draws`.
+    """Features of N examples and weights of K arms, or of their rows; see `draws`.
 
     Args:
         n_arms: K.
         groups: Groups of the examples.
-        past: Shape (N,), what a history says of the examples; None without one.
+        past: Shape (N,), the history's feature of the examples; None without one.
     """
 
     def __init__(self, n_arms: int, groups: Groups, past: FloatArray | None) -> None:
         self._groups = groups
         n_examples, n_arms = len(groups.weights), n_arms * groups.n_parts
-        self._residuals = np.zeros(n_examples)  # (N,) summed over the arms told
-        self._told = np.zeros(n_examples)  # (N,) how many arms were
+        self._residuals = np.zeros(n_examples)  # (N,) summed over the observed arms
+        self._told = np.zeros(n_examples)  # (N,) number of observed arms
         fixed = [] if past is None else [past]
         self._features = np.stack([*np.zeros((PAST, n_examples)), *fixed])  # (F, N)
         n_features = len(self._features)
@@ -86,7 +86,7 @@ class Controls:
         self._across = np.zeros((n_arms, n_features))  # (K, F) with the scores
         self._all_within = np.zeros((n_features, n_features))  # summed over the arms
         self._all_across = np.zeros(n_features)
-        self._explained = np.zeros(n_arms)  # (K,) of the squared deviations of the scores, summed
+        self._explained = np.zeros(n_arms)  # (K,) sum of the explained squared deviations of the scores
 
     def add_arms(self, count: int) -> None:
         """Append arms without draws."""
@@ -97,11 +97,11 @@ class Controls:
         self.weights, self._explained = with_more(self.weights, count), with_more(self._explained, count)
 
     def before(self, batch: Grouped, untold: BoolArray) -> Band:
-        """The controls of a batch and their bounds.
+        """Compute the controls of a batch with their bounds.
 
         Args:
             batch: Pairs of G arms.
-            untold: Shape (G, N), of which examples each arm was not told before the batch.
+            untold: Shape (G, N), examples not observed for each arm before the batch.
         """
         band = Band(*np.zeros((3, len(batch.examples))))
         for arm, start, size, free in zip(batch.arms, batch.starts, batch.sizes, untold, strict=True):
@@ -109,7 +109,7 @@ class Controls:
             if not weights.any():
                 continue
             mine = slice(start, start + size)
-            # Not a matrix product: its rounding may depend on the number of threads.
+            # Not a matrix product, because its rounding can depend on the number of threads.
             said = weights[0] * self._features[0]
             for weight, of_feature in zip(weights[1:], self._features[1:], strict=True):
                 said += weight * of_feature
@@ -124,13 +124,13 @@ class Controls:
     def _means_left(
         self, left: FloatArray, drawn: FloatArray, free: BoolArray, examples: IntArray
     ) -> FloatArray:
-        """Means over what is left before each draw of a row, the earlier ones being gone, shape (B,).
+        """Means over the examples left before each draw of a row, without earlier draws, shape (B,).
 
         Args:
             left: Weighted sums of the features of the examples in `free`.
-            drawn: Shape (B,), the same of those drawn.
-            free: Shape (N,), examples that were left before the first draw.
-            examples: Shape (B,), those drawn.
+            drawn: Shape (B,), the same for the drawn examples.
+            free: Shape (N,), examples left before the first draw.
+            examples: Shape (B,), drawn examples.
         """
         if self._groups.are_alike:
             return np.asarray((left.sum() - (drawn.cumsum() - drawn)) / (len(left) - np.arange(len(drawn))))
@@ -140,15 +140,15 @@ class Controls:
         return np.asarray(((of_left * left).sum() - (gone.cumsum() - gone)) / rest)
 
     def features_of(self, examples: IntArray) -> FloatArray:
-        """Shape (B, F)."""
+        """Features of some examples, shape (B, F)."""
         return self._features[:, examples].T
 
     def residuals(self, batch: Grouped, features: FloatArray, scores: FloatArray, draws: Draws) -> FloatArray:
-        """Each score of a batch less what its arm's mean and the history make of it, shape (B,).
+        """Residual of each score of a batch after its arm's mean and the history, shape (B,).
 
         Args:
-            batch: Pairs, which `draws` has not absorbed yet.
-            features: Shape (B, F), as they were before the batch.
+            batch: Pairs that `draws` has not absorbed yet.
+            features: Shape (B, F), features before the batch.
             scores: Shape (B,), unscored as 1.
             draws: All draws before the batch.
         """
@@ -163,7 +163,7 @@ class Controls:
         return np.asarray(residuals)
 
     def learn(self, batch: Grouped, residuals: FloatArray) -> None:
-        """Absorb residuals of scores, shape (B,); see `residuals`."""
+        """Update the ease feature from residuals of scores, shape (B,); see `residuals`."""
         np.add.at(self._residuals, batch.examples, residuals)
         np.add.at(self._told, batch.examples, 1.0)
         touched = batch.examples
@@ -174,14 +174,14 @@ class Controls:
 
         Args:
             batch: Pairs.
-            features: Shape (B, F), as they were before the batch.
+            features: Shape (B, F), features before the batch.
             scores: Shape (B,), unscored as 1.
-            draws: All draws, those of the batch among them.
+            draws: All draws, including those of the batch.
         """
         self._absorb(batch.arms, batch.starts, features, scores, draws)
 
     def fill(self, row: FloatArray, arms: IntArray, drawn: DrawHistory, draws: Draws) -> None:
-        """Take another filled row, and work out the features of all draws of some arms again.
+        """Replace the filled row, and recompute the features of all draws of some arms.
 
         Args:
             row: Shape (N,).
@@ -199,9 +199,9 @@ class Controls:
         self.weigh(arms, draws)
 
     def weigh(self, arms: IntArray, draws: Draws) -> None:
-        """Choose the weights of some arms by all that was told."""
+        """Fit the weights of some arms to all observations."""
         within, across = self._within[arms], self._across[arms]
-        # Arms that were all told the same few examples say no more of the others than so many draws do.
+        # Arms observed on the same few examples inform the others only as much as that many draws.
         pooled = min(POOLED_DRAWS, float(np.count_nonzero(self._told)))
         share = pooled / max(float(draws.count.sum()), 1.0)
         squares = within + share * self._all_within + RIDGE * np.eye(within.shape[1])
@@ -214,7 +214,7 @@ class Controls:
     def _absorb(
         self, arms: IntArray, starts: IntArray, features: FloatArray, scores: FloatArray, draws: Draws
     ) -> None:
-        """Add the moments of draws, those of each arm in a row that begins at its start."""
+        """Add the moments of draws; the draws of an arm are contiguous from its start."""
         products = features[:, :, np.newaxis] * features[:, np.newaxis, :]
         self._sums[arms] += np.add.reduceat(features, starts)
         self._products[arms] += np.add.reduceat(products, starts)
@@ -228,11 +228,11 @@ class Controls:
         self._within[arms], self._across[arms] = within, across
 
     def estimates(self, draws: Draws, arms: IntArray) -> FloatArray:
-        """Means of some arms with the features taken into account, shape (A,)."""
+        """Means of some arms, adjusted by the features, shape (A,)."""
         counts, groups = np.maximum(draws.count[arms], 1), self._groups
         surplus = self._sums[arms] / counts[:, np.newaxis] - self._means[arms % groups.n_parts]
         means = draws.sums[arms] / counts
-        if not groups.are_alike:  # what is drawn late is of other groups than what is drawn early
+        if not groups.are_alike:  # late draws are from other groups than early ones
             means = (draws.high[arms] + draws.left[arms] * means) / draws.totals[arms]
         return np.asarray(means - (self.weights[arms] * surplus).sum(axis=1))
 
@@ -247,6 +247,6 @@ class Controls:
         return np.asarray(np.stack(sums, axis=1) / groups.totals[:, np.newaxis])
 
     def residual_squares(self, draws: Draws, arms: IntArray) -> FloatArray:
-        """Squared deviations of the scores from what the features say, summed, shape (A,)."""
+        """Sums of squared deviations of the scores from their predictions, shape (A,)."""
         deviations = draws.squares[arms] - draws.sums[arms] ** 2 / np.maximum(draws.count[arms], 1)
         return np.asarray(np.maximum(deviations - self._explained[arms], 0.0))

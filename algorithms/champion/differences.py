@@ -1,8 +1,8 @@
-"""Intervals of the differences of all arms' means to that of one arm, which all hold at once.
+"""Simultaneous intervals for the differences of all arms' means from that of one arm.
 
-They follow from intervals of the means, which the scores of the filled row make narrow as a control, and from
-bets on the differences of scores on the common examples of the race.
-docs/how-differences-are-bounded.md has the proof.
+They follow from intervals of the means, which the filled row's scores make narrow as a control, and from bets
+on the differences of scores on the common examples of the race. docs/how-differences-are-bounded.md has the
+proof.
 """
 
 from typing import NamedTuple
@@ -16,7 +16,7 @@ from winnow.algorithms.state.arrays import FloatArray
 
 
 class Ends(NamedTuple):
-    """Intervals of the differences of K arms' means to that of one arm; NaN where nothing is known."""
+    """Intervals of the differences of K arms' means from that of one arm; NaN if unknown."""
 
     estimates: FloatArray
     """Shape (K,)."""
@@ -26,7 +26,7 @@ class Ends(NamedTuple):
     """Shape (K,)."""
 
     def within(self, lower: FloatArray, upper: FloatArray) -> "Ends":
-        """These ends narrowed by others, NaN where nothing is known; unchanged where nothing would remain."""
+        """Intersect with other ends, NaN if unknown; an end stays unchanged if the intersection is empty."""
         lower, upper = np.fmax(self.lower, lower), np.fmin(self.upper, upper)
         is_empty = lower > upper
         lower, upper = np.where(is_empty, self.lower, lower), np.where(is_empty, self.upper, upper)
@@ -34,26 +34,26 @@ class Ends(NamedTuple):
 
 
 def by_means(estimates: FloatArray, lower: FloatArray, upper: FloatArray, best: int) -> Ends:
-    """The differences to one arm by intervals of the means, which are of shape (K,)."""
+    """Differences from one arm, from intervals of the means of shape (K,)."""
     return Ends(estimates - estimates[best], lower - upper[best], upper - lower[best])
 
 
 def by_race(
     race: Race, best: int, n_arms: int, n_examples: int, alpha: float
 ) -> tuple[FloatArray, FloatArray]:
-    """The lower and the upper ends that the common examples of the race give to the differences to one arm.
+    """Lower and upper ends for the differences from one arm, from the common examples of the race.
 
-    Those of all K (K - 1) / 2 pairs of arms that were in the race hold at once.
+    The ends for all K (K - 1) / 2 pairs of arms in the race hold simultaneously.
 
     Args:
         race: The race.
-        best: The arm, one of these.
-        n_arms: K, the arms that were in the race.
+        best: The arm, one of those in the race.
+        n_arms: K, the number of arms in the race.
         n_examples: N.
         alpha: The probability that any of these intervals is ever wrong.
 
     Returns:
-        Both of shape (K,), NaN where nothing is known.
+        Both of shape (K,), NaN if unknown.
     """
     lower, upper = np.full((2, len(race.columns)), np.nan)
     others = np.delete(np.arange(n_arms), best)
@@ -68,7 +68,7 @@ def by_race(
 
 
 def differences(ends: Ends, best: int, delta: float) -> Differences:
-    """The differences to one arm, which has none to itself."""
+    """Differences from one arm, with NaN for that arm itself."""
     for each in ends:
         each[best] = np.nan
     return Differences(

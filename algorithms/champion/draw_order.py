@@ -1,6 +1,6 @@
-"""The draws of all rows in the order they count, with all that a test of a row against a mean needs.
+"""Draws of all rows in counting order, with the quantities for tests of a row against a mean.
 
-A row is an arm, or where each group of examples is tested by itself, an arm on the examples of a group; see
+A row is an arm, or, if each group of examples is tested by itself, an arm on the examples of a group; see
 `groups`. Letters: R rows, N examples.
 """
 
@@ -13,24 +13,24 @@ from winnow.algorithms.state.arrays import FloatArray, IntArray, with_more
 
 
 class Grouped(NamedTuple):
-    """The pairs of a batch, those of an arm or row together and in the order they were drawn."""
+    """Pairs of a batch, grouped by arm or row, in drawing order within each."""
 
     arms: IntArray
-    """Shape (G,), each arm, or row, once, ascending."""
+    """Shape (G,), each arm or row once, ascending."""
     starts: IntArray
-    """Shape (G,), where the pairs of each begin."""
+    """Shape (G,), index of the first pair of each."""
     sizes: IntArray
     """Shape (G,)."""
     group: IntArray
-    """Shape (B,), which of the arms each pair is of."""
+    """Shape (B,), index of each pair's arm."""
     examples: IntArray
     """Shape (B,)."""
     scores: FloatArray
-    """Shape (B,), NaN where unscored."""
+    """Shape (B,), NaN if unscored."""
 
     @classmethod
     def of(cls, arms: IntArray, examples: IntArray, scores: FloatArray) -> "Grouped":
-        """Group pairs, given in the order they were drawn."""
+        """Group pairs that are in the order they were drawn."""
         order = np.argsort(arms, kind="stable")
         ordered = arms[order]
         is_first = np.concatenate(([True], ordered[1:] != ordered[:-1]))
@@ -41,46 +41,46 @@ class Grouped(NamedTuple):
 
     @property
     def rows(self) -> IntArray:
-        """The arm of each pair, shape (B,)."""
+        """Arm of each pair, shape (B,)."""
         return self.arms[self.group]
 
 
 class Played(NamedTuple):
-    """Draws, those of one row after those of the other, as they are bet on."""
+    """Draws in the form used for bets, grouped by row."""
 
     scores: FloatArray
-    """Unscored as 1."""
+    """Scores, unscored as 1."""
     before: FloatArray
-    """Sums of the row's scores before each draw, times the weights of their examples."""
+    """Weighted sums of the row's scores before each draw."""
     left: FloatArray
-    """Weight of the row's examples that were not told before each draw."""
+    """Weight of the row's examples unobserved before each draw."""
     total: FloatArray
     """Weight of all of the row's examples."""
     control: FloatArray
-    """The amount taken off the score; of mean 0 over what was left."""
+    """Control subtracted from the score; it has mean 0 over the examples left."""
     most: FloatArray
-    """Minus the least that the control may be, not negative."""
+    """Minus the smallest possible value of the control, non-negative."""
     adaptive: FloatArray
-    """The adaptive bet."""
+    """Adaptive bet."""
 
 
 FIRST_CAPACITY = 1024
 
 
 class DrawHistory(NamedTuple):
-    """All draws of some rows: those of one after those of the other, in the order they were drawn."""
+    """All draws of some rows, grouped by row, in drawing order within each."""
 
     played: Played
     examples: IntArray
     """Shape (F,)."""
     residuals: FloatArray
-    """Shape (F,), scores less the mean of their arm when they were told."""
+    """Shape (F,), scores less the mean of their arm when they were observed."""
     starts: IntArray
-    """Shape (A,), where those of each arm begin."""
+    """Shape (A,), index of the first draw of each arm."""
 
 
 class Draws:
-    """The draws of K arms; memory goes with the number of draws, not with that of pairs."""
+    """Draws of K arms; memory grows with the number of draws, not of pairs."""
 
     def __init__(self, n_arms: int, groups: Groups) -> None:
         n_rows = n_arms * groups.n_parts
@@ -90,10 +90,10 @@ class Draws:
         self.count = np.zeros(n_rows, dtype=np.int64)  # (R,)
         self.scored = np.zeros(n_rows, dtype=np.int64)  # (R,) draws with a score
         self.told = np.zeros(n_rows)  # (R,) weights of the examples drawn
-        self.low = np.zeros(n_rows)  # (R,) sums of the scores times their weights, unscored as 0
-        self.high = np.zeros(n_rows)  # (R,) the same, unscored as 1
-        self.sums = np.zeros(n_rows)  # (R,) of the scores, unscored as 1
-        self.squares = np.zeros(n_rows)  # (R,) of the scores, unscored as 1
+        self.low = np.zeros(n_rows)  # (R,) weighted sums of the scores, unscored as 0
+        self.high = np.zeros(n_rows)  # (R,) weighted sums of the scores, unscored as 1
+        self.sums = np.zeros(n_rows)  # (R,) sums of the scores, unscored as 1
+        self.squares = np.zeros(n_rows)  # (R,) sums of the squared scores, unscored as 1
         self._size = 0
         self._pairs = np.zeros((2, FIRST_CAPACITY), dtype=np.int64)  # arms and examples
         self._values = np.zeros((5, FIRST_CAPACITY))  # scores, controls, bounds, bets, residuals
@@ -109,23 +109,23 @@ class Draws:
 
     @property
     def left(self) -> FloatArray:
-        """Weight of each row's examples that were not drawn, shape (R,)."""
+        """Weight of each row's unobserved examples, shape (R,)."""
         return self.totals - self.told
 
     @property
     def variances(self) -> FloatArray:
-        """Variances of rows' scores, shape (R,), smoothed by a draw or two of a fair coin; at most 1/4."""
+        """Variances of the rows' scores, shape (R,), smoothed by one or two fair coin draws; at most 1/4."""
         deviations = self.squares - self.sums**2 / np.maximum(self.count, 1)
         return np.asarray(np.minimum((deviations + 0.5) / (self.count + 2), 0.25))
 
     def next_of(self, batch: Grouped, control: FloatArray, most: FloatArray, adaptive: FloatArray) -> Played:
-        """The draws of a batch as they are bet on, before they are appended."""
+        """Prepare the draws of a batch for bets, before they are appended."""
         scores = np.where(np.isnan(batch.scores), 1.0, batch.scores)
         weights = self._groups.weights[batch.examples]
         sums, told = _before(weights * scores), _before(weights)
         before = self.high[batch.rows] + sums - sums[batch.starts][batch.group]
         left = self.left[batch.rows] - (told - told[batch.starts][batch.group])
-        left = np.maximum(left, weights)  # rounding may take more off than there is
+        left = np.maximum(left, weights)  # rounding can subtract more than there is
         return Played(scores, before, left, self.totals[batch.rows], control, most, adaptive)
 
     def append(self, batch: Grouped, played: Played, residuals: FloatArray) -> None:
@@ -150,19 +150,20 @@ class Draws:
         self.squares[batch.arms] += np.add.reduceat(played.scores**2, batch.starts)
 
     def row(self, rows: IntArray) -> FloatArray:
-        """An arm's scores by example, shape (N,): unscored as 1, and 0 where there is no draw."""
+        """Scores of an arm by example, shape (N,): unscored as 1, and 0 without a draw."""
         mine = np.flatnonzero(np.isin(self._pairs[0, : self._size], rows))
         row = np.zeros(self.n_examples)
         row[self._pairs[1, mine]] = self._values[0, mine]
         return row
 
     def history(self, arms: IntArray) -> DrawHistory:
-        """All draws of some arms, given in ascending order, each with a draw."""
+        """All draws of some arms; the arms are in ascending order and each has a draw."""
         of_arm = self._pairs[0, : self._size]
         is_wanted = np.zeros(len(self.count), dtype=np.bool_)
         is_wanted[arms] = True
         order = np.flatnonzero(is_wanted[of_arm])
-        narrow = of_arm[order].astype(np.min_scalar_type(len(self.count)))  # which numpy sorts by radix
+        # numpy sorts narrow integers by radix
+        narrow = of_arm[order].astype(np.min_scalar_type(len(self.count)))
         order = order[np.argsort(narrow, kind="stable")]
         counts = self.count[arms]
         starts = np.concatenate(([0], counts.cumsum()[:-1]))
@@ -177,5 +178,5 @@ class Draws:
 
 
 def _before(values: FloatArray) -> FloatArray:
-    """The sums of the values before each one."""
+    """Sums of the values before each one."""
     return np.asarray(values.cumsum() - values)

@@ -1,13 +1,15 @@
-"""The arms that are out, by one wealth an arm: of the race and of the tests against the filled row.
+"""Elimination of arms, by one wealth per arm from the race and the tests against the filled row.
 
 An arm's wealth is M = w R C' + (1 - w) C: R the race's while the arm was in it, C the wealth of the tests of
-all its draws, C' that of its draws after the race. Where epsilon may end the race it is
-(1 - v) M + v V, V the wealth of bets in the race that the arm is not above the one that is named by epsilon.
-docs/how-the-guarantee-works.md has the proof that a best arm's wealth ever reaches 1 / delta with
-probability at most delta. Where the least mean of the groups of examples counts, each group has a C of its
-own, M is their average, and there is no race; an arm's mean then stands for its least one.
-docs/how-groups-are-compared.md has the proof for groups. With constraints, too, M is an average and there is
-no race; only a row that meets them is a champion. docs/how-constraints-are-met.md has the proof for these.
+all its draws, C' that of its draws after the race. If epsilon can end the race it is (1 - v) M + v V, with V
+the wealth of bets in the race that the arm does not exceed the named arm by epsilon.
+docs/how-the-guarantee-works.md proves that a best arm's wealth ever reaches 1 / delta with probability at
+most delta.
+
+If the least mean of the groups of examples counts, each group has its own C, M is their average, and there is
+no race; an arm's mean then denotes its least one. docs/how-groups-are-compared.md has the proof for groups.
+With constraints, too, M is an average and there is no race; only a row that meets them can be the champion.
+docs/how-constraints-are-met.md has the proof for these.
 """
 
 import math
@@ -24,24 +26,24 @@ from winnow.algorithms.champion.wealth import Wealths, adaptive_bets, log_factor
 from winnow.algorithms.champion.within_epsilon import WithinEpsilon
 from winnow.algorithms.state.arrays import BoolArray, FloatArray, IntArray, with_more
 
-TOLERANCE = 1e-9  # of a mean, in favour of the arm that is tested
+TOLERANCE = 1e-9  # of a mean, in favour of the tested arm
 
 
 class Evidence:
-    """The draws of K arms, and which arms are out.
+    """Draws of K arms, and which arms are eliminated.
 
-    Outcomes that are to meet constraints are told to `constraints`, before the scores of the same batch.
+    Outcomes for constraints are told to `constraints` before the scores of the same batch.
 
     Args:
         n_arms: K.
         n_examples: N.
-        mode: The mode, which weighs the race and the tests.
-        level: The wealth at which each of these arms is out.
-        epsilon: The amount by which T is above the champion's mean.
-        past: Shape (N,), what a history says of the examples; None without one.
-        top_m: m, how many of the best arms are looked for.
-        groups: Groups of the examples; None where all count alike.
-        at_least: Shape (J,), the least means of further outcomes; None without constraints.
+        mode: The mode, which weights the race and the tests.
+        level: Wealth at which each of these arms is eliminated.
+        epsilon: Amount by which T exceeds the champion's mean.
+        past: Shape (N,), the history's feature of the examples; None without one.
+        top_m: m, the number of best arms to find.
+        groups: Groups of the examples; None if all count alike.
+        at_least: Shape (J,), required means of further outcomes; None without constraints.
     """
 
     def __init__(
@@ -62,24 +64,25 @@ class Evidence:
         self.n_arms, self.n_examples = n_arms, n_examples
         self.mode, self._epsilon = mode, epsilon
         self.levels = np.full(n_arms, level)
-        """Shape (K,), the wealth at which each arm is out."""
+        """Shape (K,), wealth at which each arm is eliminated."""
         self.draws = Draws(n_arms, groups)
         self.controls = Controls(n_arms, groups, past)
         self.constraints = Constraints(n_arms, n_examples, at_least)
         self.race = Race(n_arms, n_examples, bets=mode.weight > 0.0)
         self._within = WithinEpsilon(self.race, n_examples, epsilon) if mode.within > 0.0 else None
-        self._named_by_race: int | None = None  # the arm that no other one is above by epsilon
+        self._named_by_race: int | None = None  # arm that no other one exceeds by epsilon
         self.in_race = groups.n_parts == 1
         """Whether all draws so far were on common examples."""
         self.champion: int | None = None
-        """L, of the filled rows the one with the m-th highest mean."""
+        """L, the filled row with the m-th highest mean."""
         self.total = math.nan
-        """N T: the champion's mean and epsilon, times N."""
+        """N T: the champion's mean plus epsilon, times N."""
         self.active = np.ones(n_arms, dtype=np.bool_)  # (K,) not dropped
-        self.is_out = np.zeros(n_arms, dtype=np.bool_)  # (K,) shown not to be of the best, beyond epsilon
+        # (K,) eliminated: shown not to be among the best, up to epsilon
+        self.is_out = np.zeros(n_arms, dtype=np.bool_)
         self.is_beaten = np.zeros(n_arms, dtype=np.bool_)
-        """Shape (K,), arms shown not to be among the m best even at an epsilon of 0."""
-        # (K,) raced against an arm that was dropped
+        """Shape (K,), arms shown not to be among the m best even with epsilon = 0."""
+        # (K,) raced against a dropped arm
         self._met_dropped: BoolArray = np.zeros(n_arms, dtype=np.bool_)
         self._wealths = Wealths(n_arms * groups.n_parts)
         self._raced = np.zeros(n_arms * groups.n_parts, dtype=np.int64)  # (R,) draws in the race
@@ -88,34 +91,34 @@ class Evidence:
 
     @property
     def alive(self) -> BoolArray:
-        """Arms in question, shape (K,), the champion among them."""
+        """Arms in question, shape (K,), including the champion."""
         return self.active & ~self.is_out
 
     @property
     def is_unfit(self) -> BoolArray:
-        """Arms that bets on constraints alone put out, whatever T is, shape (K,)."""
+        """Arms eliminated by bets on constraints alone, for any T, shape (K,)."""
         won = self.constraints.averaged(np.arange(self.n_arms), np.zeros(self.n_arms))
         return self.is_out & self._are_out(np.arange(self.n_arms), won)
 
     @property
     def can_race(self) -> bool:
-        """Whether common examples may be asked next: all arms in question were told the same so far."""
+        """Whether common examples can be proposed next: all arms in question have the same observations."""
         alive = self.alive
         is_level = bool((self.race.columns[alive] == self.race.n_columns).all())
         return self.in_race and is_level and not bool((alive & self._met_dropped).any())
 
     @property
     def is_settled(self) -> BoolArray:
-        """Arms told in full whose means are at most T whatever their unscored pairs are worth, shape (K,)."""
+        """Fully observed arms with means at most T for any values of their unscored pairs, shape (K,)."""
         if self.champion is None:
             return np.zeros(self.n_arms, dtype=np.bool_)
         return self._is_full() & np.asarray(self._least_sums(self.draws.high) <= self.total + self._slack)
 
     @property
     def is_decided(self) -> bool:
-        """Whether m arms are known that no other one beats any of by more than epsilon.
+        """Whether m arms are known that no other arm exceeds by more than epsilon.
 
-        With constraints, of those that meet them, or whether no arm does.
+        With constraints, whether this is known among the arms that meet them, or no arm meets them.
         """
         alive = self.alive
         if self.champion is None and len(self.constraints):
@@ -124,13 +127,13 @@ class Evidence:
             is_left = 1 <= np.count_nonzero(alive) <= self.top_m
             return bool(is_left and self._has_score()[alive].all())
         is_open = alive & ~self.is_settled
-        # Of one, the row that the others were tested against: one with the same sum may yet be above it.
+        # For m = 1, the row that the others were tested against: an arm with the same sum can exceed it.
         is_open[self.top if self.top_m > 1 else self.champion] = False
         return not is_open.any()
 
     @property
     def top(self) -> IntArray:
-        """The m arms with the highest means among the filled rows, best first; fewer where fewer are full.
+        """The m filled rows with the highest means, best first; fewer if fewer are full.
 
         With constraints, among those that meet them.
         """
@@ -139,22 +142,22 @@ class Evidence:
         return full[np.argsort(-self._least_sums(self.draws.low)[full], kind="stable")][: self.top_m]
 
     def wealths(self, arms: IntArray) -> FloatArray:
-        """The wealths of some arms, shape (A,), and before any arm is to be named the part that is known.
+        """Wealths of some arms, shape (A,); before an arm can be named, only the part that is known.
 
-        An arm that is told in full keeps the last one.
+        A fully observed arm keeps its last wealth.
         """
         wealths = self.constraints.averaged(arms, self._wealths_as_best(arms))
         named = self._named_by_race if self.champion is None else self.champion
         return wealths if named is None else self._with_regard_to(named, arms, wealths)
 
     def _with_regard_to(self, named: int, arms: IntArray, wealths: FloatArray) -> FloatArray:
-        """The wealths of some arms if an arm is named, given those of the bets that they are not the best."""
+        """Wealths of some arms if an arm is named, from those of the bets that they are not the best."""
         if self._within is None:
             return wealths
         return wealths + self.mode.within * self._within.wealths(arms, named)
 
     def _wealths_as_best(self, arms: IntArray) -> FloatArray:
-        """(1 - v) M of some arms, shape (A,), and before any row was filled the part of it that is known."""
+        """(1 - v) M of some arms, shape (A,); before a row was filled, only the part that is known."""
         groups, kept = self.groups, 1.0 - self.mode.within
         weight, rest = kept * self.mode.weight, kept * (1.0 - self.mode.weight)
         raced = weight * np.where(self._met_dropped[arms], 0.0, self.race.wealths(arms))
@@ -162,7 +165,7 @@ class Evidence:
             return raced
         rows = groups.rows_of(arms)
         tested = self._wealths.since_start(rows).reshape(-1, groups.n_parts).mean(axis=1)
-        if groups.n_parts > 1:  # which do not race
+        if groups.n_parts > 1:  # arms with groups do not race
             return np.asarray(tested)
         return np.asarray(raced * self._wealths.since_race(rows) + rest * tested)
 
@@ -170,7 +173,7 @@ class Evidence:
         """Absorb common examples of all arms in question.
 
         Args:
-            batch: All pairs, also those of arms that are out.
+            batch: All pairs, including those of eliminated arms.
             arms: Shape (A,), the arms in question.
             scores: Shape (A, B), on the common examples in the order they were drawn.
         """
@@ -184,14 +187,14 @@ class Evidence:
         self._crown()
 
     def tell(self, batch: Grouped, untold: BoolArray) -> Band:
-        """Absorb draws that every arm has of its own; the race, if it was still on, is left.
+        """Absorb separate draws of each arm; ends the race if it was still on.
 
         Args:
             batch: Draws of G rows.
-            untold: Shape (G, N), which of its examples each was not told before.
+            untold: Shape (G, N), examples not observed for each row before.
 
         Returns:
-            The controls that the draws were bet on with.
+            The controls used in the bets on these draws.
         """
         if self.in_race:
             self.in_race = False
@@ -211,13 +214,13 @@ class Evidence:
         return band
 
     def add_arms(self, levels: FloatArray) -> None:
-        """Let more arms take part, each on an order of examples of its own; a race that has begun is left.
+        """Add arms, each with its own order of examples; ends a race that has begun.
 
-        What was shown of the others stands: a better arm can only make it more true. Only where nothing can
-        be proven any more, all that are not dropped are in question again.
+        Earlier conclusions stand: a better arm only strengthens them. If nothing can be proven any longer,
+        all arms not dropped are in question again.
 
         Args:
-            levels: Shape (K,) with the new arms, the wealth at which each arm is out from now on.
+            levels: Shape (K,) including the new arms, wealth at which each arm is eliminated from now on.
         """
         count = len(levels) - self.n_arms
         self.n_arms, self.levels = len(levels), levels
@@ -238,11 +241,11 @@ class Evidence:
             self.drop(self.active, levels)
 
     def drop(self, active: BoolArray, levels: FloatArray) -> None:
-        """Leave out arms that were dropped, and decide anew which arms are out without them.
+        """Exclude dropped arms, and redetermine which arms are eliminated without them.
 
         Args:
-            active: Shape (K,), arms that are not dropped.
-            levels: Shape (K,), the wealth at which each arm is out from now on.
+            active: Shape (K,), arms not dropped.
+            levels: Shape (K,), wealth at which each arm is eliminated from now on.
         """
         self.active, self.levels = active.copy(), levels
         self._met_dropped = self.race.met_any(~active)
@@ -265,7 +268,7 @@ class Evidence:
         return adaptive_bets(gap, squares, self.draws.count[arms])
 
     def _crown(self) -> None:
-        """Make the m-th best of the filled rows the champion, and test all others against it anew."""
+        """Make the m-th best filled row the champion, and retest all others against it."""
         top = self.top
         if top.size < self.top_m:
             return
@@ -290,12 +293,12 @@ class Evidence:
             self._rule_out(np.unique(rows // self.groups.n_parts))
 
     def _log_factors(self, played: Played) -> FloatArray:
-        """Logarithms of the factors of some draws at the present T; see `log_factors`."""
-        totals = self.total * (played.total / self.n_examples)  # N T of the row of each
+        """Log factors of some draws at the current T; see `log_factors`."""
+        totals = self.total * (played.total / self.n_examples)  # N T of each draw's row
         return log_factors(played, totals, played.total)
 
     def _bet_again(self, arms: IntArray, drawn: DrawHistory) -> None:
-        """Compute the wealth of some rows from all of their draws, at the present T."""
+        """Recompute the wealth of some rows from all of their draws, at the current T."""
         assert self._untested is not None
         starts = drawn.starts
         logs = self._log_factors(drawn.played)  # (5, F)
@@ -309,7 +312,7 @@ class Evidence:
         self._wealths.put(arms, parts[:-1].transpose(1, 2, 0), parts[-1, 2])
 
     def _rule_out(self, arms: IntArray) -> None:
-        """Rule out those of some arms that are out by the tests: for certain, or by their wealth."""
+        """Eliminate those of some arms that are certainly worse, or whose wealth has reached its level."""
         arms = arms[self.alive[arms] & ~self._is_full()[arms]]
         most = self._least_sums(self.draws.high + self.draws.left)[arms]
         is_certain = most < self.total - self._slack
@@ -317,7 +320,7 @@ class Evidence:
         self.is_beaten[arms] = self.is_out[arms] & ((self._epsilon == 0.0) | self.is_unfit[arms])
 
     def _rule_out_by_constraints(self) -> None:
-        """Rule out arms that cannot meet the constraints; while no row is filled, also by bets on these."""
+        """Eliminate arms that cannot meet the constraints; without a filled row, also by bets on them."""
         if not len(self.constraints):
             return
         are_missed = self.constraints.are_missed
@@ -327,7 +330,7 @@ class Evidence:
             self._rule_out(np.flatnonzero(self.alive))
 
     def _rule_out_by_race(self) -> None:
-        """Rule out arms by the race; if all were out, keep the one with the least wealth."""
+        """Eliminate arms by the race; if none would remain, keep the one with the least wealth."""
         arms = np.flatnonzero(self.alive)
         if self.mode.weight == 0.0 or len(arms) < 2:
             return
@@ -339,7 +342,7 @@ class Evidence:
         self._name_by_race()
 
     def _name_by_race(self) -> None:
-        """Name the arm in front if no other one in question is above it by epsilon: the others are out."""
+        """Name the leading arm if no other arm in question exceeds it by epsilon; eliminate the others."""
         arms, scored = np.flatnonzero(self.alive), np.flatnonzero(self.alive & self._has_score())
         if self._within is None or self.champion is not None or len(arms) < 2 or len(scored) == 0:
             return
@@ -350,29 +353,29 @@ class Evidence:
             self._named_by_race, self.is_out[others] = leader, True
 
     def _take_back_name(self) -> None:
-        """Put in question again the arms that are out only because they are not far above the named arm.
+        """Restore the arms that were eliminated only because they do not exceed the named arm by epsilon.
 
-        They may be far above another arm, which becomes the champion.
+        They can exceed another arm, which becomes the champion.
         """
         if self._named_by_race is not None:
             self._named_by_race, self.is_out = None, self.is_beaten.copy()
 
     def _are_out(self, arms: IntArray, wealths: FloatArray) -> BoolArray:
-        """The mask of the wealths that reach their level; no infinite level is reached, even by overflow."""
+        """Mask of the wealths that reach their level; never an infinite level, even by overflow."""
         levels = self.levels[arms]
         return np.asarray(np.isfinite(levels) & (wealths >= levels))
 
     def _has_score(self) -> BoolArray:
-        """Arms that have any score, shape (K,)."""
+        """Arms with at least one score, shape (K,)."""
         return np.asarray(self._by_part(self.draws.scored).sum(axis=1) > 0)
 
     def _is_full(self) -> BoolArray:
         return np.asarray(self._by_part(self.draws.count).sum(axis=1) == self.n_examples)
 
     def _least_sums(self, sums: FloatArray) -> FloatArray:
-        """N times the least of the means that sums by row come to, shape (K,)."""
+        """N times the least mean of each arm, from sums by row, shape (K,)."""
         return self.groups.least(sums * (self.n_examples / self.draws.totals))
 
     def _by_part(self, values: IntArray) -> IntArray:
-        """Values of rows by arm and part, shape (K, P)."""
+        """Reshape values of rows by arm and part, shape (K, P)."""
         return values.reshape(self.n_arms, self.groups.n_parts)

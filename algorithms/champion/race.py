@@ -1,9 +1,9 @@
-"""Wealth of arms that all see the same random examples, each betting that better arms beat it.
+"""Wealth of arms on common random examples, each betting that better arms beat it.
 
-Letters: N examples of which t were told of every arm in the race; x_i the score of arm i; D = o - x_i with o
-the mean score of its opponents on the same example; r = -(sum of D so far) / (N - t), the mean of D over the
-examples not told if the opponents' mean were that of arm i. Where examples have weights, sums of D are
-weighted by them, and N - t is the weight of what was not told.
+Letters: N examples of which t were observed for every arm in the race; x_i the score of arm i; D = o - x_i
+with o the mean score of its opponents on the same example; r = -(sum of D so far) / (N - t), the mean of D
+over the unobserved examples if the opponents' mean were that of arm i. If examples have weights, sums of D
+are weighted by them, and N - t is the weight of the unobserved examples.
 """
 
 from typing import NamedTuple
@@ -14,69 +14,69 @@ from winnow.algorithms.champion.wealth import HIGHEST_LOG, LEAST_ROOM, MOST_STAK
 from winnow.algorithms.state.arrays import BoolArray, FloatArray, IntArray, with_more
 
 BETS = np.array([1.2, 0.5, 0.2, 0.07])
-"""Fixed bets, as shares of the stake for a lead of 1; each is a wealth of its own, and they are averaged."""
-SHARE_OF_FIXED = 0.7  # of the stake; the rest is bet adaptively
+"""Fixed bets, as shares of the stake for a lead of 1; each has its own wealth, and these are averaged."""
+SHARE_OF_FIXED = 0.7  # share of the stake on fixed bets; the rest is bet adaptively
 FIRST_ADAPTIVE = 0.3
-LEAST_LEAD = 1.4  # standard errors: what a lead is taken for where less was seen
+LEAST_LEAD = 1.4  # in standard errors: assumed lead if fewer were observed
 OPPONENT_COUNTS = np.array([1, 2, 3, 4, 6, 8, 12])
-"""Numbers of the best other arms that may be the opponents; the best number is chosen for each arm."""
+"""Possible numbers of best other arms as opponents; the best number is chosen for each arm."""
 
 
 class Opponents(NamedTuple):
-    """The opponents of A arms, fixed before the scores that they are played on."""
+    """Opponents of A arms, fixed before the scores of the comparison."""
 
     members: IntArray
     """Shape (V, W), lists of arms, best first: the leading arms without one of them each."""
     which: IntArray
-    """Shape (A,), the row of `members` for each arm."""
+    """Shape (A,), index into `members` for each arm."""
     size: IntArray
-    """Shape (A,), the number of opponents, from the front of that row."""
+    """Shape (A,), number of opponents, taken from the front of that row."""
     adaptive: FloatArray
-    """Shape (A,), the adaptive bet."""
+    """Shape (A,), adaptive bet."""
 
 
 class Columns(NamedTuple):
-    """The scores of all arms in the race that one batch told."""
+    """Scores of all arms in the race in one batch."""
 
     arms: IntArray
     """Shape (A,), the arms in the race."""
     scores: FloatArray
-    """Shape (A, B), on B common examples in the order they were drawn; NaN where unscored."""
+    """Shape (A, B), on B common examples in the order they were drawn; NaN if unscored."""
     weights: FloatArray
-    """Shape (B,), of these examples."""
+    """Shape (B,), weights of these examples."""
 
 
 class Race:
-    """The wealths of the arms that are still in the race.
+    """Wealths of the arms that are still in the race.
 
-    A wealth is 1 at first. For an arm whose mean is that of all others or more, the opponents' mean over
-    what is left cannot exceed its own, so D has a mean of at most r, and the wealth is a non-negative
-    supermartingale whatever decides about opponents and bets, as long as the scores of the next example do
-    not. An unscored pair counts 0 for an opponent and 1 for the arm itself, so that this holds for every
+    A wealth starts at 1. For an arm whose mean is at least that of all others, the opponents' mean over the
+    remaining examples cannot exceed its own. So D has a mean of at most r, and the wealth is a non-negative
+    supermartingale for any choice of opponents and bets that does not depend on the scores of the next
+    example. An unscored pair counts as 0 for an opponent and as 1 for the arm itself, so this holds for every
     completion.
 
     Args:
         n_arms: K.
         n_examples: N.
-        bets: Whether it bets at all; without, neither products nor scores are kept.
+        bets: Whether to bet; without bets, neither products nor scores are stored.
     """
 
     def __init__(self, n_arms: int, n_examples: int, *, bets: bool = True) -> None:
         self._n_examples, self._bets = n_examples, bets
-        self._weight = 0.0  # of the examples told
-        self._worth_low = np.zeros(n_arms)  # (K,) sums of the scores times weights, unscored as 0
-        self._worth_high = np.zeros(n_arms)  # (K,) sums of the scores times weights, unscored as 1
+        self._weight = 0.0  # of the observed examples
+        self._worth_low = np.zeros(n_arms)  # (K,) weighted sums of the scores, unscored as 0
+        self._worth_high = np.zeros(n_arms)  # (K,) weighted sums of the scores, unscored as 1
         self.columns = np.zeros(n_arms, dtype=np.int64)
-        """Shape (K,), examples told of each arm while it was in the race."""
+        """Shape (K,), examples observed for each arm while it was in the race."""
         self.low = np.zeros(n_arms)  # (K,) sums of the scores, unscored as 0
         self.high = np.zeros(n_arms)  # (K,) sums of the scores, unscored as 1
         n_betting = n_arms if bets else 0
         self.products = np.zeros((n_betting, n_betting))
-        """Shape (K, K), sums of products of scores, unscored as 0; of no arm where nothing is bet."""
+        """Shape (K, K), sums of products of scores, unscored as 0; empty without bets."""
         self._logs = np.zeros((n_arms, len(BETS) + 1))  # (K, 5), the adaptive one last
-        self._has_met = np.zeros((n_betting, n_betting), dtype=np.bool_)  # [i, j]: i was bet against j
+        self._has_met = np.zeros((n_betting, n_betting), dtype=np.bool_)  # [i, j]: i has bet against j
         self.told: list[Columns] = []
-        """The columns that were bet on, by batch."""
+        """Columns that were bet on, by batch."""
 
     def add_arms(self, count: int) -> None:
         """Append arms that are not in the race."""
@@ -90,17 +90,17 @@ class Race:
 
     @property
     def n_columns(self) -> int:
-        """Examples told of all arms in the race, t."""
+        """Number t of examples observed for all arms in the race."""
         return int(self.columns.max())
 
     def wealths(self, arms: IntArray) -> FloatArray:
-        """The wealths of some arms, shape (A,)."""
+        """Wealths of some arms, shape (A,)."""
         wealths = np.exp(np.minimum(self._logs[arms], HIGHEST_LOG))
         fixed = wealths[:, :-1].mean(axis=1)
         return np.asarray(SHARE_OF_FIXED * fixed + (1.0 - SHARE_OF_FIXED) * wealths[:, -1])
 
     def met_any(self, arms: BoolArray) -> BoolArray:
-        """The mask of the arms that were bet against any of those in `arms`; both of shape (K,)."""
+        """Mask of the arms that have bet against any of those in `arms`; both of shape (K,)."""
         if not self._bets:
             return np.zeros_like(arms)
         return np.asarray(self._has_met[:, arms].any(axis=1))
@@ -110,9 +110,9 @@ class Race:
 
         Args:
             arms: Shape (A,), the arms in the race, at least 2.
-            scores: Shape (A, B), on B examples, each drawn from those not told with a probability that goes
-                as its weight; NaN where unscored.
-            weights: Shape (B,), of these examples; all examples' sum to N. None where all are 1.
+            scores: Shape (A, B), on B examples, each drawn from the unobserved ones with a probability
+                proportional to its weight; NaN if unscored.
+            weights: Shape (B,), of these examples; the weights of all examples sum to N. None if all are 1.
         """
         low, high = np.nan_to_num(scores, nan=0.0), np.nan_to_num(scores, nan=1.0)
         weights = np.ones(scores.shape[1]) if weights is None else weights
@@ -130,7 +130,7 @@ class Race:
         self._weight += float(weights.sum())
 
     def differences(self, arm: int, other: int) -> FloatArray:
-        """An arm's scores less another's on the columns of both, in order; NaN where either is unscored."""
+        """Score differences of two arms on their common columns, in order; NaN if either is unscored."""
         found = [
             scores[arms == arm][0] - scores[arms == other][0]
             for arms, scores, _ in self.told
@@ -139,7 +139,7 @@ class Race:
         return np.concatenate(found) if found else np.zeros(0)
 
     def _remember(self, arms: IntArray, opponents: Opponents) -> None:
-        """Note which arms were bet against which."""
+        """Record which arms have bet against which."""
         for row, size in {(int(v), int(s)) for v, s in zip(opponents.which, opponents.size, strict=True)}:
             mine = (opponents.which == row) & (opponents.size == size)
             self._has_met[np.ix_(arms[mine], opponents.members[row, :size])] = True
@@ -157,11 +157,11 @@ class Race:
         worth = weights * lead
         before = (sums - self._worth_high[arms])[:, np.newaxis] + worth.cumsum(axis=1) - worth
         left = self._n_examples - self._weight - (weights.cumsum() - weights)  # (B,)
-        left = np.maximum(left, weights)  # rounding may take more off than there is
+        left = np.maximum(left, weights)  # rounding can subtract more than there is
         self._logs[arms] += log_growth(lead, -before / left, self._n_examples / left, opponents.adaptive)
 
     def _choose(self, arms: IntArray) -> Opponents:
-        """The opponents with the clearest lead so far, and the bet that this lead calls for."""
+        """Choose the opponents with the clearest lead so far, and the bet that fits this lead."""
         width = min(int(OPPONENT_COUNTS[-1]), len(arms) - 1)
         ranked = arms[np.argsort(-self.low[arms], kind="stable")]
         top = ranked[: width + 1]
@@ -195,13 +195,13 @@ class Race:
 
 
 def log_growth(lead: FloatArray, level: FloatArray, grown: FloatArray, adaptive: FloatArray) -> FloatArray:
-    """The growth of the logarithms of the wealths of A arms on B examples, shape (A, 5), by bet.
+    """Growth of the log wealths of A arms on B examples, shape (A, 5), by bet.
 
     Args:
         lead: Shape (A, B), D, at least -1.
-        level: Shape (A, B), r, the most that the mean of D may be where the arm is not to be out.
+        level: Shape (A, B), r, the largest mean of D under the hypothesis that the arm is among the best.
         grown: Shape (B,), N / (N - t).
-        adaptive: Shape (A,), the adaptive bets.
+        adaptive: Shape (A,), adaptive bets.
     """
     most = MOST_STAKED / np.maximum(1.0 + level, LEAST_ROOM)
     gain = lead - level
@@ -213,6 +213,6 @@ def log_growth(lead: FloatArray, level: FloatArray, grown: FloatArray, adaptive:
 
 
 def _mean_of_first(values: FloatArray) -> FloatArray:
-    """Along the second axis, the mean of the values up to each place."""
+    """Running means along the second axis."""
     counts = np.arange(1, values.shape[1] + 1).reshape(-1, *[1] * (values.ndim - 2))
     return np.asarray(values.cumsum(axis=1) / counts)

@@ -1,4 +1,4 @@
-"""Champion: the best arm with a guarantee, by a race and by tests against a filled row."""
+"""Champion: best arm with a guarantee, by a race and by tests against a filled row."""
 
 import math
 from dataclasses import replace
@@ -25,53 +25,54 @@ from winnow.algorithms.low_rank.history import History
 from winnow.algorithms.protocols import EMPTY_BATCH, Batch
 from winnow.algorithms.state.arrays import BoolArray, FloatArray, IntArray, with_more
 
-COMPARISONS_PER_STEP = 32  # of the race, where rounds are smaller
-COLUMN_GROWTH = 0.05  # of the common examples told, where rounds hold many arms
+COMPARISONS_PER_STEP = 32  # minimum per step of the race, for smaller rounds
+COLUMN_GROWTH = 0.05  # relative to the observed common examples, for rounds with many arms
 FIRST_COLUMNS = 2
 
 
 class Champion:
     """Race all arms on common examples, then fill the best row and test the others against its mean.
 
-    In a race every arm in question is asked the same random examples, and bets that better arms beat it;
-    where `epsilon` is large enough, it bets too that it is not above the first by `epsilon`, and the race
-    ends once all others have won. Against a filled row, whose mean is a fact, each arm bets on examples of
-    its own that it is not as good, with the filled row and the other arms' scores as control variates. All
-    bets are one wealth an arm, and an arm is out once it reaches 1/delta. Only the one best arm must never
-    get there, so the error probability is delta without a union over arms; docs/how-the-guarantee-works.md
-    has the proof.
+    In a race every arm in question gets the same random examples, and bets that better arms beat it. If
+    `epsilon` is large enough, it also bets that it does not exceed the first arm by `epsilon`, and the race
+    ends once all others have won. Against a filled row, whose mean is known, each arm bets on its own
+    examples that it is not as good, with the filled row and the other arms' scores as control variates. All
+    bets form one wealth per arm, and an arm is eliminated once its wealth reaches 1/delta. An error requires
+    that the wealth of the one best arm does, so the error probability is delta without a union over arms;
+    docs/how-the-guarantee-works.md has the proof.
 
-    In a round of the race every arm in question is asked at least one example, however small `batch_size` is;
-    a row is filled in one round. Otherwise `batch_size` is about the size of a round; up to 4, rounds ask one
-    arm at a time. Without `delta` the tests are at 0.05, and go on to the rest of the matrix when decided.
+    In a round of the race every arm in question gets at least one example, however small `batch_size` is; a
+    row is filled in one round. Otherwise `batch_size` is about the size of a round; up to 4, rounds propose
+    one arm at a time. Without `delta` the tests are at 0.05, and continue with the rest of the matrix when
+    decided.
 
     Args:
         config: The problem and the common parameters.
         start: "race" never fills a row while the race goes on, "champion" fills one at once, and "auto"
-            weighs both by the size of the grid and leaves the race when it would cost more than it saves.
-        dropping: With m arms dropped, which arm is the best of the rest is up to the data. "stated" states
-            an error probability of (m + 1) delta then; "reserved" keeps it at delta, at the cost of a wealth
-            of 2/delta, or (m + 1)(m + 2)/delta, that an arm needs to be out.
-        additions: With lists of arms added after scores were told, which arms there are is up to the data.
-            "stated" states J + 1 times the error probability after J lists, if how many there are does not
-            depend on the data; "expected" keeps it, at the cost of a wealth of 2/delta, or
-            (j + 1)(j + 2)/delta, that an arm of list j needs to be out.
-        prefer: "cost" looks for the cheapest arm that is good enough once the best is known: half of `delta`
-            and of `epsilon` is for the best, half for the cheapest, so that no arm is better than the chosen
-            one by more than `epsilon`. It needs both.
-        costs: Shape (K,), what each arm costs, fixed beforehand; in a campaign's file, by candidate.
-        top_m: m, to find the m best arms: no arm that is left out has a mean that is above one of theirs by
-            more than `epsilon`. With more than 1, m rows are filled and there is no race.
-        history: Scores of other models on the same examples, shape (M, N), in [0, 1], NaN where missing: what
-            its best rows found easy is a control variate. The guarantee holds whatever is in it; how much an
-            arm's scores go with it is learned from the campaign.
-        groups: Shape (N,), the group of each example, counted from 0: arms are then compared by what their
-            means on the groups come to.
-        group_weights: Shape (G,), above 0, how much each group counts in the mean of the groups' means; None,
-            with groups, to compare arms by the least of these, which takes a `start` other than "race".
-        constraints: Shape (J,), in (0, 1]: further outcomes of a pair, in [0, 1], are told beside its score,
-            and the best arm is that of those whose mean of each of them, over all examples, is at least
-            this. There is no race then, and no arm may be added. It needs `delta`.
+            weights both by the size of the matrix and leaves the race when it would cost more than it saves.
+        dropping: With m arms dropped, which arm is the best of the rest depends on the data. "stated" then
+            states an error probability of (m + 1) delta; "reserved" keeps it at delta, but eliminates an arm
+            only at a wealth of 2/delta, or (m + 1)(m + 2)/delta.
+        additions: If lists of arms are added after scores were observed, the set of arms depends on the data.
+            "stated" states J + 1 times the error probability after J lists, if the number of lists does not
+            depend on the data; "expected" keeps it, but eliminates an arm of list j only at a wealth of
+            2/delta, or (j + 1)(j + 2)/delta.
+        prefer: "cost" finds the cheapest arm that is good enough once the best is known: half of `delta` and
+            of `epsilon` is for the best, half for the cheapest, so that no arm is better than the chosen one
+            by more than `epsilon`. Requires both.
+        costs: Shape (K,), cost of each arm, fixed beforehand; in a campaign's file, by candidate.
+        top_m: m, to find the m best arms: no other arm has a mean that exceeds one of theirs by more than
+            `epsilon`. With more than 1, m rows are filled and there is no race.
+        history: Scores of other models on the same examples, shape (M, N), in [0, 1], NaN if missing: the
+            examples that are easy for its best rows give a control variate. The guarantee holds for any
+            history; its correlation with an arm's scores is learned from the campaign.
+        groups: Shape (N,), the group of each example, counted from 0: arms are then compared by a value
+            computed from their means on the groups.
+        group_weights: Shape (G,), above 0, weight of each group in the mean of the groups' means; None, with
+            groups, to compare arms by the least of these, which requires a `start` other than "race".
+        constraints: Shape (J,), in (0, 1]: further outcomes of a pair, in [0, 1], are told with its score,
+            and the best arm is the best of those whose mean of each of them, over all examples, is at least
+            this. There is then no race, and no arm can be added. Requires `delta`.
 
     Source: this project; bets on draws without replacement after Waudby-Smith & Ramdas (2020), "Confidence
     sequences for sampling without replacement".
@@ -100,7 +101,7 @@ class Champion:
         if groups is not None:
             _check_groups(top_m, start, prefer, is_least=group_weights is None)
         thrift = thrift_of(config, costs) if prefer == "cost" else None
-        if thrift is not None and config.delta is not None:  # half of both is for the best
+        if thrift is not None and config.delta is not None:  # half of both is for the best arm
             config = replace(config, delta=config.delta / 2.0, epsilon=config.epsilon / 2.0)
         self._config = config
         has_no_race = top_m > 1 or given.n_parts > 1 or at_least is not None
@@ -131,38 +132,38 @@ class Champion:
         )
         self._rounds_told = 0  # until the best is known
         self.out_in_round = np.full(config.n_arms, -1)
-        """Shape (K,), the round, counted from 0, in which an arm was shown to be out; -1 where it is not."""
+        """Shape (K,), round, counted from 0, in which an arm was eliminated; -1 if it is not."""
         self.out_at = np.full(config.n_arms, -1)
-        """Shape (K,), the number of pairs that had been told then; -1 where it is not out."""
+        """Shape (K,), number of pairs observed by then; -1 if the arm is not eliminated."""
 
     @property
     def wealths(self) -> FloatArray:
-        """The wealth of each arm, from a stake of 1, by bets that it is not the best, shape (K,).
+        """Wealth of each arm from a stake of 1, by bets that it is not the best, shape (K,).
 
-        An arm is out at its level, see `levels`. The best arm's wealth ever reaches x with probability at
-        most 1/x; with arms dropped or added, see `dropping` and `additions`.
+        An arm is eliminated at its level, see `levels`. The best arm's wealth ever reaches x with probability
+        at most 1/x; for dropped or added arms, see `dropping` and `additions`.
         """
         return self.evidence.wealths(np.arange(self.n_arms))
 
     @property
     def levels(self) -> FloatArray:
-        """The wealth at which each arm is out, shape (K,); infinite where nothing can be proven."""
+        """Wealth at which each arm is eliminated, shape (K,); infinite if nothing can be proven."""
         return self.evidence.levels
 
     @property
     def n_arms(self) -> int:
-        """K, with those that were added."""
+        """Number of arms K, including those added."""
         return self._matrix.n_arms
 
     def add_arms(self, count: int) -> None:
-        """Let more arms take part from now on, a list of them at once; those before them keep their indices.
+        """Add a list of arms from now on; earlier arms keep their indices.
 
-        What was learned of the others stays as it is. A race that has begun is left, as the examples of the
-        new arms come in an order of their own. A replay adds the same arms at the same places among
-        its tells. See `additions` for what an answer then states.
+        The state of earlier arms is unchanged. A race that has begun is ended, because the examples of the
+        new arms have their own order. A replay adds the same arms at the same places among its tells. See
+        `additions` for the error probability that an answer then states.
 
         Args:
-            count: Number of arms that are added, at least 1.
+            count: Number of arms to add, at least 1.
         """
         if count < 1:
             raise InvalidParameter("count", count, "at least 1")
@@ -190,11 +191,11 @@ class Champion:
         return self._ask_arms(room, rng)
 
     def take_up(self, batch: Batch) -> None:
-        """See `LookingAhead`."""
+        """Register a batch as proposed and pending."""
         self._matrix.ask(batch.arms, batch.examples)
 
     def tell(self, batch: Batch, outcomes: ArrayLike) -> None:
-        """Absorb scores in [0, 1], NaN where unscored; with constraints, 1 + J outcomes of each pair."""
+        """Absorb scores in [0, 1], NaN if unscored; with constraints, 1 + J outcomes of each pair."""
         given, values = self.evidence.constraints.split(batch, outcomes)
         scores = self._matrix.tell(batch, given)
         if len(batch) == 0:
@@ -202,7 +203,7 @@ class Champion:
         self.evidence.constraints.tell(batch, values)
         if self._thrift is not None:
             self._thrift.tell(batch, scores, self._matrix.active)
-            if self._thrift.has_begun:  # what was found out of the best is a fact now
+            if self._thrift.has_begun:  # the answer about the best arm is final
                 self._verdict.tell(Grouped.of(batch.arms, batch.examples, scores), None)
                 return
         self._tell_evidence(batch, scores)
@@ -237,17 +238,17 @@ class Champion:
         return replace(self._verdict.decision(self.evidence), bets=bets)
 
     def _races(self, rng: np.random.Generator) -> bool:
-        """Whether the next batch is one of the race.
+        """Whether the next batch belongs to the race.
 
-        It is left for good by the first batch that is not of common examples. Whether one in flight is,
-        is read off the batch, as when it is told: so one that took it up thinks what one that asked it does,
-        whatever it was asked for, and neither differs from one that was only told it.
+        The race ends permanently with the first batch that is not of common examples. Whether a batch in
+        flight is of common examples is determined from the batch itself, as when it is told. So a selector
+        that took the batch up decides like one that proposed it, and like one that was only told it.
         """
         evidence, mode = self.evidence, self._mode
         if not evidence.can_race or evidence.is_decided:
             return False
-        # One that was asked before arms were added lacks these: by the next common examples, drawn from what
-        # it left, they would be asked no random ones of theirs.
+        # A batch proposed before arms were added lacks these: of the next common examples, drawn from the
+        # rest of the others, they would get a non-random selection.
         if any(_width(batch) < 2 or self._places(batch) is None for batch in self._matrix.in_flight):
             return False
         told = evidence.race.n_columns
@@ -269,12 +270,12 @@ class Champion:
         )
 
     def _asked_columns(self) -> int:
-        """Common examples told or in flight."""
+        """Number of common examples observed or in flight."""
         arm = int(np.flatnonzero(self.evidence.alive)[0])
         return int(self._matrix.told[arm] + self._matrix.pending[arm])
 
     def _ask_columns(self, room: int, rng: np.random.Generator) -> Batch:
-        """The next common examples, all arms on one before the next one; empty where none fit."""
+        """Propose the next common examples, all arms on one before the next; empty if none fit."""
         arms = np.flatnonzero(self.evidence.alive)
         asked, size = self._asked_columns(), self._config.batch_size
         columns = FIRST_COLUMNS
@@ -289,7 +290,7 @@ class Champion:
         return self._matrix.ask(np.tile(arms, len(examples)), np.repeat(examples, len(arms)))
 
     def _ask_arms(self, room: int, rng: np.random.Generator) -> Batch:
-        """Examples of each arm's own."""
+        """Propose separate examples of each arm."""
         matrix = self._matrix
         size = min(self._config.batch_size, room)
         portions = [] if self.evidence.is_decided else plan(self.evidence, matrix.asked, size)
@@ -305,7 +306,7 @@ class Champion:
         return matrix.ask(np.concatenate(arms), np.concatenate(examples))
 
     def _draw(self, arm: int, size: int, rng: np.random.Generator) -> IntArray:
-        """Examples of an arm's own; where each group is tested by itself, those of a group together."""
+        """Draw separate examples of an arm; if groups are tested separately, grouped by part."""
         matrix = self._matrix
         if matrix.groups.n_parts == 1 or size == 0:
             return matrix.draw(arm, size, rng)
@@ -313,7 +314,7 @@ class Champion:
         return np.concatenate([matrix.draw(arm, wanted, rng, part) for part, wanted in of_parts])
 
     def _ask_cheaper(self, thrift: Thrift, room: int, rng: np.random.Generator) -> Batch:
-        """The rest of the best arm's row, where it is not full, then examples of the arm that is tested."""
+        """Propose the rest of the best arm's row if it is not full, then examples of the arm under test."""
         if thrift.has_begun:
             arm, size = thrift.next_arm, self._config.batch_size
         else:
@@ -324,14 +325,14 @@ class Champion:
         return self._matrix.ask(np.full(len(examples), arm), examples)
 
     def _columns_of(self, batch: Batch, scores: FloatArray) -> FloatArray | None:
-        """Scores of the arms in question, shape (A, B), if the batch is common examples of all of them."""
+        """Scores of the arms in question, shape (A, B), if the batch has common examples of all of them."""
         places = self._places(batch)
         return None if places is None else np.asarray(scores.reshape(-1, _width(batch))[:, places].T)
 
     def _places(self, batch: Batch) -> IntArray | None:
-        """The places of the arms in question among each example's arms; None unless each has all of them."""
+        """Positions of the arms in question among each example's arms; None unless each has all of them."""
         arms = np.flatnonzero(self.evidence.alive)
-        if arms.size == 0:  # all were dropped, and batches of the race are still in flight
+        if arms.size == 0:  # all were dropped while batches of the race are in flight
             return None
         width = _width(batch)
         if width < len(arms):
@@ -343,7 +344,7 @@ class Champion:
         return np.asarray(place)
 
     def _untold_before(self, batch: Grouped) -> BoolArray:
-        """The mask of each row's examples that it was not told before a batch, shape (G, N)."""
+        """Mask of each row's examples not observed before a batch, shape (G, N)."""
         groups = self._matrix.groups
         untold = self._matrix.untold(batch.arms // groups.n_parts)
         untold[batch.group, batch.examples] = True
@@ -361,10 +362,10 @@ class Champion:
 
 
 def _check_groups(top_m: int, start: Start, prefer: Prefer, *, is_least: bool) -> None:
-    """Refuse settings that do not go with groups.
+    """Raise if a setting is incompatible with groups.
 
     Raises:
-        InvalidParameter: If one is given.
+        InvalidParameter: If a setting is incompatible.
     """
     if top_m > 1:
         raise InvalidParameter("top_m", top_m, "1 where groups are compared")
@@ -375,7 +376,7 @@ def _check_groups(top_m: int, start: Start, prefer: Prefer, *, is_least: bool) -
 
 
 def _width(batch: Batch) -> int:
-    """The number of arms of each example, where all examples of a batch are of the same arms; 0 elsewhere."""
+    """Number of arms per example if all examples of a batch have the same arms; else 0."""
     changes = np.flatnonzero(batch.examples[1:] != batch.examples[:-1])
     width = int(changes[0]) + 1 if changes.size else len(batch)
     if len(batch) % width:
@@ -386,18 +387,19 @@ def _width(batch: Batch) -> int:
 
 
 class RaceOnly(Champion):
-    """Ask all arms in question the same random examples until one is left.
+    """Give all arms in question the same random examples until one is left.
 
-    Champion that never leaves the race: the better choice where the answer costs less than a row, as a row of
-    K x N pairs is 1/K of them. The race is left only where arms were added, or where arms that were out are
-    in question again because an arm that they raced against was dropped.
+    A champion that never leaves the race: the better choice if the answer costs less than a row, which is 1/K
+    of the K x N pairs. The race ends only if arms were added, or if eliminated arms are in question again
+    because an arm that they raced against was dropped.
 
     Args:
         config: The problem and the common parameters.
-        dropping: As of `Champion`.
-        additions: As of `Champion`.
-        groups: As of `Champion`.
-        group_weights: As of `Champion`, needed with groups: which arm's least group is better, no race tells.
+        dropping: Same as in `Champion`.
+        additions: Same as in `Champion`.
+        groups: Same as in `Champion`.
+        group_weights: Same as in `Champion`, required with groups: a race cannot compare the arms' least
+            groups.
 
     Source: this project; see `Champion`.
     """

@@ -1,4 +1,4 @@
-"""Intervals of the means of arms that came in several lists, for showing: nothing is decided by them."""
+"""Intervals of the means of arms from several lists, for reports only: no decision uses them."""
 
 from collections import deque
 from collections.abc import Callable
@@ -14,7 +14,7 @@ from winnow.algorithms.state.arrays import BoolArray, FloatArray, IntArray
 
 
 class ControlledWealth(Wealth):
-    """The capital of bets on scores less the control that was announced, if one was."""
+    """Capital of bets on scores less the announced control, if any."""
 
     announced: Control | None = None
 
@@ -26,7 +26,7 @@ class ControlledWealth(Wealth):
         is_draw: BoolArray | None = None,
         control: Control | None = None,
     ) -> None:
-        """Absorb the next scores of some arms; an announced control serves once."""
+        """Absorb the next scores of some arms; an announced control is used once."""
         announced, self.announced = self.announced, None
         super().bet(arms, scores, window, is_draw, announced if control is None else control)
 
@@ -34,9 +34,9 @@ class ControlledWealth(Wealth):
 class ControlledIntervals(FinitePopulationIntervals):
     """Intervals that hold for all arms, at all times, with probability at least 1 - alpha.
 
-    The promise and what it assumes are those of `FinitePopulationIntervals`; besides, that the controls of
-    draws were fixed before their scores were known and have mean 0 over what was left. What goes for a score
-    goes for one less such a control. The estimates are means of these.
+    The assumptions are those of `FinitePopulationIntervals` and one more: the controls of draws are fixed
+    before their scores are known and have mean 0 over the examples left. A score less such a control has the
+    same mean as the score. The estimates are means of these differences.
     """
 
     def __init__(self, n_arms: int, n_examples: int, alpha: float) -> None:
@@ -70,11 +70,11 @@ class ControlledIntervals(FinitePopulationIntervals):
 
 
 class GroupedIntervals:
-    """Intervals of the arms' values by means of groups, which hold for all arms, at all times.
+    """Intervals of the arms' values by group means, valid for all arms at all times.
 
-    The means of each group have intervals that may ever be wrong with probability alpha / G; where all hold,
-    the values of their ends are the ends of an interval of the arm's value. Draws have no controls here, as
-    theirs have mean 0 over all examples that are left, and not over those of a group.
+    The means of each group have intervals that are ever wrong with probability at most alpha / G. If all
+    hold, the values of their ends are the ends of an interval of the arm's value. Draws have no controls
+    here, because the controls have mean 0 over all remaining examples, not over those of a group.
 
     Args:
         n_arms: K.
@@ -89,7 +89,7 @@ class GroupedIntervals:
         ]
 
     def tell(self, batch: Grouped, band: Band | None) -> None:
-        """Absorb draws of some arms; `band` is as of `ControlledIntervals` and not used."""
+        """Absorb draws of some arms; `band` is ignored, as there are no controls here."""
         of_draw = self._groups.of_example[batch.examples]
         for group in np.unique(of_draw).tolist():
             mine = of_draw == group
@@ -97,7 +97,7 @@ class GroupedIntervals:
 
     @property
     def estimates(self) -> FloatArray:
-        """Shape (K,), each inside its interval; NaN before an arm's first score."""
+        """Estimates, shape (K,), each inside its interval; NaN before an arm's first score."""
         found = self._groups.value(np.stack([each.estimates for each in self._of_groups], axis=1))
         return np.clip(found, self.lower, self.upper)
 
@@ -113,14 +113,14 @@ class GroupedIntervals:
 
 
 class ShownIntervals:
-    """Intervals by list of arms: those of a list all hold at once, at an error probability of its own.
+    """Intervals by list of arms: simultaneous within a list, each list with its own error probability.
 
-    A list may be chosen by all that was told before it: its arms' draws begin after that. So the error
+    A list can be chosen by all earlier observations, because its arms' draws begin later. So the error
     probabilities of the lists add up.
 
     Args:
         groups: Groups of the examples.
-        alpha_of: The error probability of the list of a number, counted from 0.
+        alpha_of: Maps the index of a list, counted from 0, to its error probability.
     """
 
     def __init__(self, groups: Groups, alpha_of: Callable[[int], float]) -> None:
@@ -146,12 +146,12 @@ class ShownIntervals:
 
     @property
     def estimates(self) -> FloatArray:
-        """Shape (K,), each inside its interval; NaN before an arm's first score."""
+        """Estimates, shape (K,), each inside its interval; NaN before an arm's first score."""
         return np.concatenate([each.estimates for each in self._lists])
 
     @property
     def lower(self) -> FloatArray:
-        """Lower ends, shape (K,); all ends of a list hold at once, but for an error of its `alpha_of`."""
+        """Lower ends, shape (K,); simultaneous within a list, with the error probability of `alpha_of`."""
         return np.concatenate([each.lower for each in self._lists])
 
     @property
@@ -161,7 +161,7 @@ class ShownIntervals:
 
 
 def _part(batch: Grouped, band: Band | None, arms: slice, offset: int) -> tuple[Grouped, Band | None]:
-    """The draws of some of the arms of a batch, these counted from `offset`."""
+    """Draws of some of the arms of a batch, with arms counted from `offset`."""
     starts, sizes = batch.starts[arms], batch.sizes[arms]
     pairs = slice(int(starts[0]), int(starts[-1] + sizes[-1]))
     part = Grouped(

@@ -1,6 +1,6 @@
-"""The change from the race to tests against a filled row: a mode fixed beforehand, and the costs of both.
+"""Change from the race to tests against a filled row: a mode fixed beforehand, and cost estimates.
 
-The costs are an estimate, on which no claim rests: leaving the race may be decided by anything that was told.
+No claim depends on the cost estimates: any observation can be used to decide when to leave the race.
 """
 
 import math
@@ -14,29 +14,29 @@ from winnow.algorithms.state.arrays import FloatArray
 
 Start = Literal["auto", "race", "champion"]
 
-COLUMNS_PER_RIVAL = 0.75  # N = 0.75 K^2 is where both are about as good, on the tables it was fitted to
+COLUMNS_PER_RIVAL = 0.75  # N = 0.75 K^2 is the break-even point on the tables it was fitted to
 LEAST_WEIGHT, MOST_WEIGHT = 0.2, 0.95
 FEWEST_COLUMNS = 2
 FIRST_DRAWS = 4
-SHARE_OF_FIRST_COLUMNS = 0.3  # of a row, spread over all arms: what looking at each once more may cost
+SHARE_OF_FIRST_COLUMNS = 0.3  # of a row, spread over all arms: allowed cost of one more look at each
 
 
 @dataclass(frozen=True, slots=True)
 class Mode:
-    """The mode, chosen before anything is told: a choice of wealths by what is told would cost a union."""
+    """Mode, chosen before any observation: choosing wealths by observations would cost a union bound."""
 
     weight: float
-    """w, the share of each arm's stake that is bet in the race; 0 for tests against a filled row alone."""
+    """w, share of each arm's stake bet in the race; 0 for tests against a filled row alone."""
     columns: int
-    """Common examples that are always asked before it is decided whether to leave the race."""
+    """Common examples that are always proposed before the decision to leave the race."""
     leaves: bool
-    """Whether the race is left for tests against a filled row."""
+    """Whether the race can be left for tests against a filled row."""
     within: float = 0.0
-    """v, the share of each arm's stake that is bet in the race on its not being above others by epsilon."""
+    """v, share of each arm's stake bet in the race on not exceeding others by epsilon."""
 
 
 def mode_of(n_arms: int, n_examples: int, start: Start, *, delta: float, epsilon: float) -> Mode:
-    """The mode of a grid of K x N."""
+    """Choose the mode for a K x N matrix."""
     if start == "race":
         within = _share_within(n_arms, n_examples, delta, epsilon)
         return Mode(MOST_WEIGHT, n_examples, leaves=False, within=within)
@@ -52,17 +52,17 @@ def mode_of(n_arms: int, n_examples: int, start: Start, *, delta: float, epsilon
 
 
 SHARE_WITHIN = 0.5
-VARIANCE_OF_LEADS = 0.12  # of how far a model's score on an example is above that of one like it, about
-MOST_OF_A_ROW = 0.9  # examples that it may take: later, next to nothing is left to be saved
-WORTH_OF_A_ROW = 3.0  # a fill is followed by tests, so the race is left if it costs more than so many rows
+VARIANCE_OF_LEADS = 0.12  # approximate variance of a score's lead over that of a similar model on an example
+MOST_OF_A_ROW = 0.9  # largest share of examples: later, almost nothing can be saved
+WORTH_OF_A_ROW = 3.0  # tests follow a fill, so the race is left if it costs more than this number of rows
 
 
 def _share_within(
     n_arms: int, n_examples: int, delta: float, epsilon: float, *, most_rows: float = math.inf
 ) -> float:
-    """v; 0 where too many draws would be needed to tell arms of one mean from arms epsilon apart.
+    """Share v; 0 if too many draws would be needed to separate arms of equal mean from arms epsilon apart.
 
-    That is more than `MOST_OF_A_ROW` of each row, or more than `most_rows` rows in all.
+    That is more than `MOST_OF_A_ROW` of each row, or more than `most_rows` rows in total.
     """
     if epsilon == 0.0:
         return 0.0
@@ -73,27 +73,27 @@ def _share_within(
 
 
 def _log_level_within(n_arms: int, delta: float, within: float) -> float:
-    """ln((K - 1) / (v delta)), the level that the bets with regard to one arm have to reach by themselves."""
+    """ln((K - 1) / (v delta)), log level that the bets with regard to one arm must reach by themselves."""
     return math.log((n_arms - 1) / (within * delta)) if within > 0.0 else math.inf
 
 
 DRAWS = 24
-GUESS_PER_ARM = 2.5  # n_0 / K: columns that a race of K arms takes, before anything is seen of it
-TRUSTED_COLUMNS = 32  # as many columns say as much as the guess
+GUESS_PER_ARM = 2.5  # n_0 / K: expected columns of a race of K arms, before any observation
+TRUSTED_COLUMNS = 32  # number of columns with the same weight as the guess
 
 
 class Goal(NamedTuple):
-    """The state that ends a race: all arms but one are out, or not above that one by epsilon."""
+    """Condition that ends a race: all arms but one are eliminated, or do not exceed that one by epsilon."""
 
     log_level: float
     """ln(1 / delta)."""
     log_level_within: float
-    """ln((K - 1) / (v delta)); infinite where nothing is bet on that."""
+    """ln((K - 1) / (v delta)); infinite without such bets."""
     epsilon: float
 
     @classmethod
     def of(cls, mode: Mode, n_arms: int, delta: float, epsilon: float) -> "Goal":
-        """The goal for K arms."""
+        """Create the goal for K arms."""
         return cls(-math.log(delta), _log_level_within(n_arms, delta, mode.within), epsilon)
 
 
@@ -106,16 +106,16 @@ def race_costs_more(
     n_arms: int,
     rng: np.random.Generator,
 ) -> bool:
-    """Whether the race is to be left.
+    """Whether to leave the race, by its expected cost.
 
     Args:
         n_examples: N.
-        n_columns: t, common examples told, at least 2.
-        goal: The state that would end the race.
+        n_columns: t, observed common examples, at least 2.
+        goal: The condition that would end the race.
         means: Shape (A,), mean scores of the arms in the race.
         products: Shape (A, A), mean products of their scores.
         n_arms: K.
-        rng: For draws of what the means may be.
+        rng: For draws of plausible means.
     """
     guessed = _without_replacement(n_examples, np.array(GUESS_PER_ARM * n_arms)).item() * len(means)
     seen = _expected_cost(n_examples, n_columns, goal, means, products, rng)
@@ -132,7 +132,7 @@ def _expected_cost(
     products: FloatArray,
     rng: np.random.Generator,
 ) -> float:
-    """Comparisons until the race ends, as a mean over draws of the arms' means given what was seen."""
+    """Expected comparisons until the race ends, over draws of the arms' means given the observations."""
     covariances = products - np.outer(means, means)  # (A, A)
     own = covariances.diagonal()
     specific = np.maximum(own - 2.0 * covariances.mean(axis=1) + covariances.mean(), 1e-4)  # (A,) q
@@ -153,7 +153,7 @@ def _expected_cost(
     is_best = (np.arange(DRAWS), best)
     needed = _without_replacement(n_examples, 2.0 * (goal.log_level + 1.0) / rate)
     needed[is_best] = t
-    end = needed.max(axis=1)  # until then arms that are not out are asked
+    end = needed.max(axis=1)  # until then arms that are not eliminated get examples
     if math.isfinite(goal.log_level_within):
         ahead = gap[:, :, 0] + goal.epsilon
         rate = ahead**2 / (spread[:, :, 0] + 0.35 * ahead)
@@ -165,5 +165,5 @@ def _expected_cost(
 
 
 def _without_replacement(n_examples: int, with_replacement: FloatArray) -> FloatArray:
-    """Draws without replacement that are worth so many with replacement."""
+    """Number of draws without replacement that are equivalent to this number with replacement."""
     return np.asarray(n_examples * with_replacement / (n_examples + with_replacement))

@@ -1,7 +1,7 @@
-"""The m best arms of many: which arms are among them, and which are tied for the last place.
+"""The m best arms: members, and ties for the last place.
 
-The last of them is held against the others as the one best arm is where m is 1.
-docs/how-the-best-m-are-found.md has the proof.
+The last member is compared with the others like the one best arm for m = 1. docs/how-the-best-m-are-found.md
+has the proof.
 """
 
 from typing import NamedTuple
@@ -18,10 +18,10 @@ from winnow.algorithms.state.arrays import BoolArray, FloatArray, IntArray
 
 
 def check_top_m(top_m: int, n_arms: int, start: Start, prefer: Prefer) -> None:
-    """Refuse numbers of best arms that cannot be looked for.
+    """Validate the number of best arms to find.
 
     Raises:
-        InvalidParameter: If there are not more arms than that, or what else is asked for needs one best.
+        InvalidParameter: If there are not more arms than that, or another setting requires one best arm.
     """
     if not 1 <= top_m < n_arms:
         raise InvalidParameter("top_m", top_m, f"from 1 to {n_arms - 1}, fewer than there are candidates")
@@ -32,18 +32,18 @@ def check_top_m(top_m: int, n_arms: int, start: Start, prefer: Prefer) -> None:
 
 
 class TopM(NamedTuple):
-    """The m best arms, and how the others stand to the last of them."""
+    """The m best arms, and the others relative to the last of them."""
 
     members: IntArray
-    """Shape (m,), best first; fewer where fewer arms are left."""
+    """Shape (m,), best first; fewer if fewer arms are left."""
     tied: BoolArray
-    """Shape (K,), fully scored arms with the mean of the last member, where one of them is no member."""
+    """Shape (K,), fully scored arms with the mean of the last member, if one of them is not a member."""
     below: BoolArray
-    """Shape (K,), arms whose mean is lower than that of the last member, whatever is not known."""
+    """Shape (K,), arms whose mean is below that of the last member for any missing scores."""
 
     @classmethod
     def of(cls, matrix: ScoreMatrix, members: IntArray) -> "TopM":
-        """The standing of all arms against these members, by the known scores."""
+        """Compare all arms with these members, by the known scores."""
         least, most = matrix.possible_means
         last = float(least[members].min())
         is_member = np.isin(np.arange(matrix.n_arms), members)
@@ -56,7 +56,7 @@ class TopM(NamedTuple):
         )
 
     def groups(self, is_beaten: BoolArray, active: BoolArray) -> list[tuple[ArmStatus, BoolArray]]:
-        """The statuses of all arms, to be given in this order; see `statuses`."""
+        """Statuses of all arms, in order of application; see `statuses`."""
         is_member = np.isin(np.arange(len(active)), self.members)
         return [
             ("not-better", ~is_member),
@@ -68,9 +68,9 @@ class TopM(NamedTuple):
 
 
 def known_best(matrix: ScoreMatrix, top_m: int, epsilon: float) -> IntArray | None:
-    """The m best arms where the known scores alone settle which they are, best first; None elsewhere.
+    """The m best arms if the known scores alone determine them, best first; otherwise None.
 
-    An example without a score counts 0 for them and 1 for the others.
+    A missing score counts as 0 for them and as 1 for the others.
     """
     least, most = matrix.possible_means
     arms = np.flatnonzero(matrix.active)
@@ -83,7 +83,7 @@ def known_best(matrix: ScoreMatrix, top_m: int, epsilon: float) -> IntArray | No
 
 
 def below_the_best(matrix: ScoreMatrix, top_m: int) -> BoolArray:
-    """Arms that m others are better than whatever is not known, shape (K,)."""
+    """Arms that m others exceed for any values of the missing scores, shape (K,)."""
     least, most = matrix.possible_means
     active: FloatArray = np.where(matrix.active, least, -np.inf)
     return np.asarray(matrix.active & (most < np.sort(active)[-top_m] - ROUNDING))

@@ -1,4 +1,4 @@
-"""The verdict on the evidence: whether to stop, which arm is the best, and what may be claimed."""
+"""Verdict on the evidence: whether to stop, which arm is best, and what can be claimed."""
 
 import math
 from typing import Literal
@@ -24,39 +24,39 @@ from winnow.algorithms.decision import Decision, Differences, statuses
 from winnow.algorithms.state.arrays import BoolArray, FloatArray, with_more
 
 Dropping = Literal["stated", "reserved"]
-"""The price of dropped arms: a higher stated probability of an error, or the same at a higher cost."""
+"""How dropped arms are accounted for: a higher stated error probability, or the same at a higher cost."""
 Additions = Literal["stated", "expected"]
-"""The price of arms that are added after scores were told, of the same two kinds."""
+"""How arms added after observations are accounted for, in the same two ways."""
 
 
 class Verdict:
-    """The stopping rule over the evidence, and the decision that follows.
+    """Stopping rule over the evidence, with the decision that follows.
 
     With `delta` it stops as soon as an arm is known that no other one, of those not dropped, beats by more
-    than `epsilon`: every other arm is out, or told in full and no better. What is claimed of it is
+    than `epsilon`: every other arm is eliminated, or fully observed and no better. The claim about it is
 
-    * exact: it follows from the known scores, an example without one counting 0 for it and 1 for others.
-    * proven: it follows from the tests, with the probability of an error that the claim names.
+    * exact: it follows from the known scores, with a missing score counted as 0 for it and as 1 for others.
+    * proven: it follows from the tests, with the error probability that the claim states.
 
-    With constraints the same is said of the arms that meet them: the arm that is named does for certain.
-    Where all arms are out, what is claimed is that none does, and nobody is named.
+    With constraints the same holds among the arms that meet them: the named arm certainly does. If all arms
+    are eliminated, the claim is that none meets them, and no arm is named.
 
     With m arms dropped and J lists of arms added, the best arm of the rest is among the first m + 1 arms of
-    its list, whichever list that is. Which these are is settled before any of them is drawn from, and the
-    wealth of each that is at least as good as all that are left, which began at 1 with its list, ever reaches
-    x with probability at most 1/x. So at a level of 1/delta the answer is wrong with probability at most
-    (m + 1)(J + 1) delta. It takes no less: who adds weak arms where the second arm of a list is out, and
-    drops the first, and strong ones elsewhere, has (m + 1) delta of every list. Levels of (m + 1)(m + 2)
-    times as much take the m + 1 off, as 1/2 + 1/6 + ... is 1 and the arm in place k of its list matters only
-    once k - 1 are dropped; levels of (j + 1)(j + 2) times as much for the arms of list j take the J + 1 off.
-    Where J itself depends on the outcomes, (J + 1) delta holds on average: list j is only there if it was
-    added before its arms were drawn from, so that its best arm is out and J >= j with probability at most
-    delta P(J >= j), and the sum over j is delta E(J + 1). What is reserved for holds whatever decides
-    about J.
+    its list, whichever list that is. These are fixed before any of them is drawn from. The wealth of each of
+    them that is at least as good as all remaining arms starts at 1 with its list, and ever reaches x with
+    probability at most 1/x. So at a level of 1/delta the answer is wrong with probability at most (m + 1)(J +
+    1) delta. This bound is sharp: adding weak arms where the second arm of a list is eliminated, and dropping
+    the first, and adding strong ones elsewhere, gives (m + 1) delta for every list. Levels that are (m + 1)(m
+    + 2) times higher remove the factor m + 1, because 1/2 + 1/6 + ... is 1 and the arm in place k of its list
+    matters only once k - 1 are dropped; levels that are (j + 1)(j + 2) times higher for the arms of list j
+    remove the factor J + 1. If J itself depends on the outcomes, (J + 1) delta holds on average: list j
+    exists only if it was added before its arms were drawn from, so its best arm is eliminated and J >= j with
+    probability at most delta P(J >= j), and the sum over j is delta E(J + 1). With higher levels for later
+    lists, delta holds for any rule that determines J.
 
-    Intervals of means and of differences are for showing, and decide nothing. They all hold at once, with a
-    `delta` of their own for every list of arms, or `delta` in all where additions are expected;
-    docs/how-differences-are-bounded.md has the proof.
+    Intervals of means and of differences are for reports, and no decision uses them. They hold
+    simultaneously, with a separate `delta` for every list of arms, or `delta` in total if additions are
+    expected; docs/how-differences-are-bounded.md has the proof.
     """
 
     def __init__(
@@ -72,12 +72,13 @@ class Verdict:
         self._config = config
         self._matrix = matrix
         self._dropping, self._additions = dropping, additions
-        self._list_of = np.zeros(config.n_arms, dtype=np.int64)  # (K,) with which list each arm came
+        self._list_of = np.zeros(config.n_arms, dtype=np.int64)  # (K,) index of each arm's list
         self._thrift = thrift
         self.delta = interval_alpha(config)
-        """The probability of an error that the tests are made at."""
+        """Error probability of the tests."""
         self._mode, self._top_m = mode, top_m
-        self._share = self.delta / (1 + self._has_pairs)  # of intervals of means, and of those of pairs
+        # error share of intervals of means, and of those of pairs
+        self._share = self.delta / (1 + self._has_pairs)
         self._intervals: ShownIntervals | None = None
         if config.intervals:
             self._intervals = ShownIntervals(matrix.groups, self._alpha_of)
@@ -85,23 +86,23 @@ class Verdict:
 
     @property
     def n_additions(self) -> int:
-        """J, how often arms were added."""
+        """Number J of additions of arms."""
         return int(self._list_of[-1])
 
     def add_arms(self, count: int) -> None:
-        """Follow the matrix, to which a list of arms was added."""
+        """Extend to a list of arms that was added to the matrix."""
         self._list_of = with_more(self._list_of, count, self.n_additions + 1)
         if self._intervals is not None:
             self._intervals.add_arms(count)
 
     def tell(self, batch: Grouped, band: Band | None) -> None:
-        """Follow the matrix, which has accepted a batch; `band` are the controls of its draws."""
+        """Update the intervals with a batch that the matrix has accepted; `band` are its controls."""
         if self._intervals is not None:
             self._intervals.tell(batch, band)
 
     @property
     def levels(self) -> FloatArray:
-        """The wealth at which each arm is out, shape (K,); infinite where nothing can be proven."""
+        """Wealth at which each arm is eliminated, shape (K,); infinite if nothing can be proven."""
         if self._stated >= 1.0:
             return np.full(len(self._list_of), np.inf)
         shares = _reserved(self._n_dropped) if self._dropping == "reserved" else 1.0
@@ -114,7 +115,7 @@ class Verdict:
         return self._thrift is not None and self._stated + self._thrift.delta < 1.0
 
     def room(self, evidence: Evidence) -> int:
-        """The number of pairs that may be asked; 0 when stopped."""
+        """Number of pairs that can be proposed; 0 when stopped."""
         if self._reason(evidence) != "running":
             return 0
         matrix = self._matrix
@@ -123,10 +124,10 @@ class Verdict:
         return max(0, most - int(matrix.told.sum() + matrix.pending.sum()))
 
     def decision(self, evidence: Evidence) -> Decision:
-        """The decision.
+        """Compute the current decision.
 
         Raises:
-            ImpossibleState: If what is believed contradicts itself.
+            ImpossibleState: If the decision contradicts itself or the scores.
         """
         reason, matrix, intervals = self._reason(evidence), self._matrix, self._intervals
         unknown = np.full(matrix.n_arms, np.nan)
@@ -149,9 +150,9 @@ class Verdict:
     def _differences(
         self, evidence: Evidence, best: int | None, status: tuple[ArmStatus, ...], *, has_ended: bool
     ) -> Differences | None:
-        """The differences of the others to the best arm, or to the last of the m best.
+        """Differences of the others from the best arm, or from the last of the m best.
 
-        The pairs of the race are only looked at once the selector has stopped.
+        The pairs of the race are used only once the selector has stopped.
         """
         intervals = self._intervals
         members = [arm for arm, each in enumerate(status) if each == "top"]
@@ -168,7 +169,7 @@ class Verdict:
 
     @property
     def _has_pairs(self) -> bool:
-        """Whether differences on the common examples of a race are bet on, too; the grid decides."""
+        """Whether to bet also on score differences in a race; depends only on the mode and the groups."""
         return self._mode.weight > 0.0 and self._matrix.groups.n_groups == 1
 
     def _reason(self, evidence: Evidence) -> Reason:
@@ -188,7 +189,7 @@ class Verdict:
     def _answer(
         self, evidence: Evidence, reason: Reason, estimates: FloatArray
     ) -> tuple[int | None, tuple[ArmStatus, ...], Claim]:
-        """The arm to recommend, the status of each arm, and the claim."""
+        """Recommended arm, status of each arm, and claim."""
         certain = standing_of(self._matrix, *self._matrix.possible_means, self._config.epsilon)
         has_begun_again = self._thrift is not None and self._thrift.has_begun
         has_ended = reason not in ("running", "all-dropped") or has_begun_again
@@ -207,7 +208,7 @@ class Verdict:
             best = evidence.champion if evidence.champion is not None else int(evidence.alive.argmax())
             return best, self._proven(evidence, best), claim
         best = _highest(estimates, evidence.alive & ~certain.eliminated)
-        # An arm that is out by epsilon alone may be the best one: in question, until something is proven.
+        # An arm eliminated only up to epsilon can be the best one: in question until the answer is proven.
         is_beaten = evidence.is_beaten | certain.eliminated
         status = statuses(self._matrix.n_arms, [("eliminated", is_beaten), ("dropped", ~evidence.active)])
         is_open = reason == "budget" and self._config.delta is None
@@ -216,12 +217,12 @@ class Verdict:
     def _answer_of_many(
         self, evidence: Evidence, estimates: FloatArray, *, has_ended: bool, is_open: bool
     ) -> tuple[int | None, tuple[ArmStatus, ...], Claim]:
-        """The first of the m best arms, the status of each arm, and the claim."""
+        """First of the m best arms, status of each arm, and claim."""
         matrix = self._matrix
         known = known_best(matrix, self._top_m, self._config.epsilon) if has_ended else None
         if known is None and has_ended and evidence.is_decided:
             members, claim, is_beaten = evidence.top, self._proven_claim(), evidence.is_beaten
-        elif known is not None:  # what is certain needs no bets, which may err
+        elif known is not None:  # a certain answer needs no bets, which can err
             members, claim, is_beaten = known, EXACT, np.zeros(matrix.n_arms, dtype=np.bool_)
         else:
             is_beaten = (evidence.is_beaten | below_the_best(matrix, self._top_m)) & evidence.active
@@ -234,7 +235,7 @@ class Verdict:
     def _answer_that_meets(
         self, evidence: Evidence, estimates: FloatArray, *, has_ended: bool
     ) -> tuple[int | None, tuple[ArmStatus, ...], Claim]:
-        """The arm to recommend of those that meet the constraints, the status of each arm, and the claim."""
+        """Recommended arm among those that meet the constraints, status of each arm, and claim."""
         certain, best = self._certain_of(evidence), evidence.champion
         is_decided = has_ended and evidence.is_decided
         if has_ended and certain.good_enough.any():
@@ -247,16 +248,16 @@ class Verdict:
             best = _highest(estimates, evidence.alive & ~is_beaten)
         status = statuses(self._matrix.n_arms, [("eliminated", evidence.is_beaten | is_beaten)])
         claim = NOTHING_CLAIMED
-        if is_decided:  # without a champion: nobody meets them
+        if is_decided:  # without a champion: no arm meets them
             claim = EXACT if certain.dropped.all() else self._proven_claim()
         return best, self._overlaid(evidence, status), claim
 
     def _certain_of(self, evidence: Evidence) -> Standing:
-        """The standing by known scores and values; arms that cannot meet the constraints count as dropped."""
+        """Status by known scores and values; arms that cannot meet the constraints count as dropped."""
         matrix, met = self._matrix, evidence.constraints.are_met
         least, most = matrix.possible_means
         return Standing.of(
-            np.where(met, least, -np.inf),  # nobody is out by who is not known to meet them
+            np.where(met, least, -np.inf),  # an arm not known to meet them eliminates no other
             most,
             scored=met & (matrix.scored > 0),
             fully_scored=met & matrix.fully_scored,
@@ -267,7 +268,7 @@ class Verdict:
     def _overlaid(
         self, evidence: Evidence, status: tuple[ArmStatus, ...], *, by_bets: bool = True
     ) -> tuple[ArmStatus, ...]:
-        """The statuses with those of arms that cannot meet the constraints, or are out by bets on these."""
+        """Overlay the statuses of arms that violate the constraints, or are eliminated by bets on these."""
         is_unfit, are_missed = evidence.is_unfit & by_bets, evidence.constraints.are_missed
         over: list[tuple[ArmStatus, BoolArray]] = [
             ("unfit", is_unfit),
@@ -279,7 +280,7 @@ class Verdict:
         return tuple(new if over else old for new, old, over in zip(found, status, is_over, strict=True))
 
     def _proven_claim(self, spent: float = 0.0) -> Claim:
-        """The claim of a proven answer, whose delta includes what was spent of delta on another question."""
+        """Claim of a proven answer; its delta includes the delta spent on another question."""
         return Claim(
             kind="proven",
             delta=self._stated + spent,
@@ -288,12 +289,12 @@ class Verdict:
         )
 
     def _proven(self, evidence: Evidence, best: int) -> tuple[ArmStatus, ...]:
-        """The statuses once all arms but the best are out or told in full."""
+        """Statuses once all arms except the best are eliminated or fully observed."""
         matrix = self._matrix
         least, most = matrix.possible_means
         is_best = np.arange(matrix.n_arms) == best
         is_below = evidence.active & (most < least[best] - ROUNDING)
-        # Within epsilon of the best would not do: the best is known to within epsilon of the highest only.
+        # A tolerance of epsilon would be wrong: the best arm itself is only known to within epsilon.
         is_equal = evidence.alive & matrix.fully_scored & (least >= least[best] - ROUNDING)
         is_equal &= evidence.constraints.are_met & (np.arange(matrix.n_arms) != self._chosen())
         is_tied = is_equal if is_equal[best] and is_equal.sum() > 1 else np.zeros_like(is_equal)
@@ -303,7 +304,7 @@ class Verdict:
             ("best", is_best & ~is_tied),
             ("tied", is_tied),
             ("chosen", np.arange(matrix.n_arms) == self._chosen()),
-            ("dropped", ~matrix.active),  # also those that were once the best was known
+            ("dropped", ~matrix.active),  # also those dropped after the best was known
         ]
         return statuses(matrix.n_arms, groups)
 
@@ -318,14 +319,14 @@ class Verdict:
 
     @property
     def _raised_by(self) -> tuple[Raise, ...]:
-        """The causes that raise the probability of an error that an answer states."""
+        """Causes that raise the error probability that an answer states."""
         dropped: tuple[Raise, ...] = ("dropped",) if self._dropping == "stated" and self._n_dropped else ()
         added: tuple[Raise, ...] = ("added",) if self._additions == "stated" and self.n_additions else ()
         return dropped + added
 
     @property
     def _stated(self) -> float:
-        """The probability of an error that an answer states; it may be above 1."""
+        """Error probability that an answer states; can exceed 1."""
         times: dict[Raise, float] = {
             "dropped": 1.0 + self._n_dropped / self._top_m,
             "added": self.n_additions + 1,
@@ -333,17 +334,17 @@ class Verdict:
         return math.prod(times[each] for each in self._raised_by) * self.delta
 
     def _alpha_of(self, number: int) -> float:
-        """The error probability of the intervals of a list's means, the lists counted from 0."""
+        """Error probability of the intervals of a list's means, with lists counted from 0."""
         return self._share / float(_reserved(number)) if self._additions == "expected" else self._share
 
 
 def _highest(estimates: FloatArray, among: BoolArray) -> int | None:
-    """The arm with the highest estimate of some, None where none of them has one."""
+    """The arm with the highest estimate among some; None if none of them has an estimate."""
     ranked = np.where(among & ~np.isnan(estimates), estimates, -np.inf)
     return int(ranked.argmax()) if ranked.max() > -np.inf else None
 
 
 def _reserved(count: ArrayLike) -> FloatArray:
-    """The factor by which a case's error probability is below that of all cases 0, 1, 2, ... together."""
+    """Factor that divides the error probability of case 0, 1, 2, ... so that all cases sum to the whole."""
     cases = np.asarray(count, dtype=np.float64)
     return (cases + 1.0) * (cases + 2.0)

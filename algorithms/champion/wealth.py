@@ -1,10 +1,10 @@
 """Wealth of bets that an arm's mean is below T, for draws without replacement with a control.
 
-Letters: m = (N T - S) / left the least mean of what is left of the arm if its mean is at least T, S the sum
-of its scores before the draw; x the score, c its control, a = `most`, so that c >= -a. A bet of lambda makes
-the factor 1 + lambda (m - x + c), where lambda is at most 0.8 / (1 - m + a): no factor is below 0.2. If the
-mean is at least T, x - c has a mean of at least m given the past, so that a factor has a mean of at most 1.
-A factor does not decrease in T, the control and the adaptive bet being stored with the draw.
+Letters: m = (N T - S) / left the least mean of the arm's remaining examples if its mean is at least T, S the
+sum of its scores before the draw; x the score, c its control, a = `most`, so that c >= -a. A bet of lambda
+makes the factor 1 + lambda (m - x + c), where lambda is at most 0.8 / (1 - m + a): no factor is below 0.2. If
+the mean is at least T, x - c has a mean of at least m given the past, so that a factor has a mean of at most
+1. A factor does not decrease in T, because the control and the adaptive bet are stored with the draw.
 """
 
 import numpy as np
@@ -18,17 +18,17 @@ LEAST_ROOM = 1e-9
 SHARE_OF_FIXED = 0.5
 HIGHEST_LOG = 600.0
 MOST_ADAPTIVE = 5.0
-FIRST_ADAPTIVE = 0.3  # the bet on an arm that was not seen yet
-LEAST_GAP = 1.4  # standard errors: what the distance to T is taken for where less was seen
+FIRST_ADAPTIVE = 0.3  # bet on an arm without observations
+LEAST_GAP = 1.4  # in standard errors: assumed distance to T if less was observed
 
 
 def adaptive_bets(gap: FloatArray, squares: FloatArray, counts: IntArray) -> FloatArray:
-    """The adaptive bets, by the earlier draws of each arm.
+    """Adaptive bets from the earlier draws of each arm.
 
     Args:
-        gap: Shape (A,), how far below T each mean seems to be.
-        squares: Shape (A,), sums of squared deviations of the draws from what was expected.
-        counts: Shape (A,), draws told.
+        gap: Shape (A,), estimated distance of each mean below T.
+        squares: Shape (A,), sums of squared deviations of the draws from their predictions.
+        counts: Shape (A,), observed draws.
     """
     told = np.maximum(counts, 1)
     variance = (squares + 0.1) / (told + 1)
@@ -38,11 +38,11 @@ def adaptive_bets(gap: FloatArray, squares: FloatArray, counts: IntArray) -> Flo
 
 
 def log_factors(played: Played, total: FloatArray, n_examples: FloatArray) -> FloatArray:
-    """Logarithms of the factors, shape (5, B): those of the fixed bets, then the adaptive one.
+    """Log factors, shape (5, B): those of the fixed bets, then the adaptive one.
 
     Args:
         played: B draws.
-        total: Shape (B,), N T of the row that each is of.
+        total: Shape (B,), N T of each draw's row.
         n_examples: Shape (B,), N of that row.
     """
     level = (total - played.before) / played.left  # m
@@ -56,11 +56,11 @@ def log_factors(played: Played, total: FloatArray, n_examples: FloatArray) -> Fl
 
 
 class Wealths:
-    """Logarithms of K arms' wealths by bet, in three parts of each arm's draws: race, search, test.
+    """Log wealths of K arms by bet, in three parts of each arm's draws: race, search, test.
 
-    Draws of the race are those on common examples, draws of the search those after it and before a row was
-    filled, draws of the test those after that. Only in the test adaptive bets are made; before it that share
-    of the stake is spread over the fixed bets.
+    Draws of the race are those on common examples, draws of the search come after it and before a row was
+    filled, draws of the test after that. Adaptive bets are made only in the test; before it, their share of
+    the stake is spread over the fixed bets.
     """
 
     def __init__(self, n_arms: int) -> None:
@@ -68,27 +68,27 @@ class Wealths:
         self._adaptive = np.zeros(n_arms)
 
     def add_arms(self, count: int) -> None:
-        """Append arms that have bet nothing yet."""
+        """Append arms without bets."""
         self._fixed = np.concatenate([self._fixed, np.zeros((3, count, len(BETS)))], axis=1)
         self._adaptive = with_more(self._adaptive, count)
 
     def add(self, arms: IntArray, starts: IntArray, logs: FloatArray) -> None:
-        """Absorb draws of the test, shape (5, B), those of each arm in a row that begins at its start."""
+        """Absorb draws of the test, shape (5, B); the draws of an arm are contiguous from its start."""
         sums = np.add.reduceat(logs, starts, axis=1)
         self._fixed[2, arms] += sums[:-1].T
         self._adaptive[arms] += sums[-1]
 
     def put(self, arms: IntArray, parts: FloatArray, adaptive: FloatArray) -> None:
-        """Set the logarithms of some arms, shapes (3, A, 4) and (A,), of all draws they ever had."""
+        """Set the log factors of all draws of some arms, shapes (3, A, 4) and (A,)."""
         self._fixed[:, arms] = parts
         self._adaptive[arms] = adaptive
 
     def since_start(self, arms: IntArray) -> FloatArray:
-        """Wealth of all draws, shape (A,)."""
+        """Wealth from all draws, shape (A,)."""
         return self._mixed(self._fixed[0, arms] + self._fixed[1, arms], arms)
 
     def since_race(self, arms: IntArray) -> FloatArray:
-        """Wealth of the draws after the race, shape (A,)."""
+        """Wealth from the draws after the race, shape (A,)."""
         return self._mixed(self._fixed[1, arms], arms)
 
     def _mixed(self, untested: FloatArray, arms: IntArray) -> FloatArray:

@@ -1,9 +1,9 @@
-"""Wealth of arms that bet, on the common examples of a race, that they are not above another arm by epsilon.
+"""Wealth of bets in a race that an arm does not exceed another arm by epsilon.
 
-Letters: a the other arm; D = x_a - x_i on a common example, an unscored one counting 0 for a and 1 for i;
-r = -(N epsilon + sum of D so far) / (N - t), the most that the mean of D over the examples not told can be if
-arm i is above arm a by epsilon. Where examples have weights, sums of D are weighted by them, and N - t is the
-weight of what was not told. A is the number of arms that the race began with.
+Letters: a the other arm; D = x_a - x_i on a common example, an unscored score counts as 0 for a and as 1 for
+i; r = -(N epsilon + sum of D so far) / (N - t), the largest possible mean of D over the unobserved examples
+if arm i exceeds arm a by epsilon. If examples have weights, sums of D are weighted by them, and N - t is the
+weight of the unobserved examples. A is the number of arms at the start of the race.
 """
 
 import numpy as np
@@ -12,19 +12,19 @@ from winnow.algorithms.champion.race import BETS, Columns, Race, log_growth
 from winnow.algorithms.champion.wealth import HIGHEST_LOG
 from winnow.algorithms.state.arrays import FloatArray, IntArray
 
-SHARE_OF_FIXED = 0.5  # of the stake; the rest is bet adaptively
-LEAST_LEAD = 1.0  # of epsilon: what a lead and epsilon are taken for where less was seen
+SHARE_OF_FIXED = 0.5  # share of the stake on fixed bets; the rest is bet adaptively
+LEAST_LEAD = 1.0  # of epsilon: assumed sum of lead and epsilon if less was observed
 
 
 class WithinEpsilon:
-    """The wealth of each arm with regard to one other arm, its stake having been divided among all others.
+    """Wealth of each arm with regard to one other arm; its stake is divided among all others.
 
-    With regard to an arm a, the wealth of an arm whose mean is above a's by epsilon or more is a non-negative
-    supermartingale. It begins at 1/(A - 1), so that those with regard to all other arms begin at 1 together:
-    which arm a is may be chosen in sight of everything.
+    With regard to an arm a, the wealth of an arm whose mean exceeds a's by epsilon or more is a non-negative
+    supermartingale. It starts at 1/(A - 1), so the wealths with regard to all other arms together start at 1:
+    the arm a can be chosen by any observations.
 
     Args:
-        race: The race; what it was told is bet on.
+        race: The race whose observations are bet on.
         n_examples: N.
         epsilon: Above 0.
     """
@@ -34,9 +34,10 @@ class WithinEpsilon:
         self._by_arm: dict[int, _Bets] = {}
 
     def wealths(self, arms: IntArray, other: int) -> FloatArray:
-        """Wealths of some arms with regard to another, shape (A,); 0 where no example was told of both."""
+        """Wealths of some arms with regard to another, shape (A,); 0 without an example observed for both."""
         told = self._race.told
-        if not told or other not in told[0].arms:  # arms that came later bet nothing, and none on them
+        # later arms make no bets, and no bets are made against them
+        if not told or other not in told[0].arms:
             return np.zeros(len(arms))
         bets = self._by_arm.setdefault(other, _Bets(other, told[0].arms, self._n_examples, self._epsilon))
         bets.play(told)
@@ -46,13 +47,14 @@ class WithinEpsilon:
 
 
 class _Bets:
-    """The bets of all arms that a race began with, with regard to one of them."""
+    """Bets of all arms at the start of a race, with regard to one of them."""
 
     def __init__(self, other: int, arms: IntArray, n_examples: int, epsilon: float) -> None:
         self.arms = arms
         """Shape (A,), ascending."""
         self._other, self._n_examples, self._epsilon = other, n_examples, epsilon
-        self._n_batches, self._n_columns, self._weight = 0, 0, 0.0  # played; its examples and their weight
+        # number of batches bet on, their examples, and the weight of these
+        self._n_batches, self._n_columns, self._weight = 0, 0, 0.0
         self._logs = np.zeros((len(arms), len(BETS) + 1))  # (A, 5), the adaptive one last
         self._worth = np.zeros(len(arms))  # (A,) sums of D times the weights
         self._leads = np.zeros(len(arms))  # (A,) sums of D + epsilon
@@ -60,13 +62,13 @@ class _Bets:
 
     @property
     def wealths(self) -> FloatArray:
-        """The wealths from a stake of 1, shape (A,)."""
+        """Wealths from a stake of 1, shape (A,)."""
         of_bets = np.exp(np.minimum(self._logs, HIGHEST_LOG))
         fixed = of_bets[:, :-1].mean(axis=1)
         return np.asarray(SHARE_OF_FIXED * fixed + (1.0 - SHARE_OF_FIXED) * of_bets[:, -1])
 
     def play(self, told: list[Columns]) -> None:
-        """Bet on the columns not bet on yet, as long as the other arm was in the race."""
+        """Bet on the columns not bet on yet, while the other arm was in the race."""
         for columns in told[self._n_batches :]:
             self._n_batches += 1
             if (columns.arms == self._other).any():
@@ -79,7 +81,7 @@ class _Bets:
         worth = weights * lead
         before = self._worth[mine][:, np.newaxis] + worth.cumsum(axis=1) - worth
         left = self._n_examples - self._weight - (weights.cumsum() - weights)  # (B,)
-        left = np.maximum(left, weights)  # rounding may take more off than there is
+        left = np.maximum(left, weights)  # rounding can subtract more than there is
         level = -(self._n_examples * self._epsilon + before) / left  # r
         self._logs[mine] += log_growth(lead, level, self._n_examples / left, self._adaptive[mine])
         self._n_columns += len(weights)
@@ -90,7 +92,7 @@ class _Bets:
 
     @property
     def _adaptive(self) -> FloatArray:
-        """The bets that the leads so far call for, shape (A,)."""
+        """Adaptive bets from the leads so far, shape (A,)."""
         moment = (self._squares + 0.1) / (self._n_columns + 1)
         lead = self._leads / max(self._n_columns, 1)
         return np.asarray(np.maximum(lead, LEAST_LEAD * self._epsilon) / moment)
