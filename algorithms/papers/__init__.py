@@ -1,1 +1,1 @@
-"""Selectors as they were published: kept for benchmarks and for whoever asks for them by name."""
+"""Selectors as published: for benchmarks, and available by name."""

@@ -1,4 +1,4 @@
-"""Epsilon-greedy: the best arm against its strongest opponent, and now and then a random pair."""
+"""Epsilon-greedy: the best arm against its strongest opponent, with random pairs at a fixed rate."""
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -13,14 +13,14 @@ from winnow.algorithms.state.arrays import IntArray
 
 
 class EpsGreedy:
-    """Ask a random pair with probability `exploration`, else the best arm against its strongest opponent.
+    """Propose a random pair with probability `exploration`, else the best arm against its top opponent.
 
-    An opponent never fought counts as even; of equals the least asked one is taken, then a random one. Within
-    a batch the preferences stay as they are. A tie is half a win for each arm.
+    An opponent without duels counts as even. Ties go to the opponent with the fewest proposed duels, then to
+    a random one. Within a batch the preferences stay as they are. A tie is half a win for each arm.
 
     Args:
         config: The problem and the common parameters.
-        exploration: Share of random pairs, the method's epsilon, in [0, 1]; the paper names no value.
+        exploration: Share of random pairs, the method's epsilon, in [0, 1]; the paper gives no value.
 
     Source: Hu et al. (2026), "Adaptive Simulation Experiment for Large Language Model Policy Optimization",
     Section 5 (EpsGreedy).
@@ -45,7 +45,7 @@ class EpsGreedy:
         return record.ask(chosen, rng)
 
     def tell(self, batch: Batch, outcomes: ArrayLike) -> None:
-        """Absorb outcomes in [0, 1] in favour of the first arm, NaN where unscored."""
+        """Absorb outcomes in [0, 1] in favour of the first arm, NaN if unscored."""
         self._stopping.tell(batch, outcomes)
 
     def decision(self) -> Decision:
@@ -53,7 +53,7 @@ class EpsGreedy:
         return self._stopping.decision()
 
     def _greedy(self, best: int, size: int, rng: np.random.Generator) -> IntArray:
-        """The best arm against its strongest opponents, shape (size, 2)."""
+        """Pair the best arm with its strongest opponents, shape (size, 2)."""
         record = self._stopping.record
         preferences = self._stopping.evidence.preferences[best]
         even = np.where(np.isnan(preferences), 0.5, preferences)

@@ -11,7 +11,7 @@ from winnow.algorithms.protocols import EMPTY_BATCH, Batch
 
 
 class RandomPair:
-    """Ask pairs drawn uniformly and independently: a baseline that adapts to nothing.
+    """Propose pairs drawn uniformly and independently: a baseline that does not adapt.
 
     A tie is half a win for each arm.
 
@@ -34,7 +34,7 @@ class RandomPair:
         return record.ask(record.pairs[integers(rng, len(record.pairs), room)], rng)
 
     def tell(self, batch: Batch, outcomes: ArrayLike) -> None:
-        """Absorb outcomes in [0, 1] in favour of the first arm, NaN where unscored."""
+        """Absorb outcomes in [0, 1] in favour of the first arm, NaN if unscored."""
         self._stopping.tell(batch, outcomes)
 
     def decision(self) -> Decision:

@@ -10,10 +10,10 @@ from winnow.algorithms.protocols import EMPTY_BATCH, Batch
 
 
 class RoundRobin:
-    """Ask the pairs in a fixed order, over and over: the baseline that adapts to nothing.
+    """Propose the pairs in a fixed order, over and over: a baseline that does not adapt.
 
-    The next pair is the first of those asked least, so the order holds when arms are dropped or duels come
-    from elsewhere. A tie is half a win for each arm.
+    The next pair is the first of those with the fewest proposed duels, so the order also holds if arms are
+    dropped or duels come from elsewhere. A tie is half a win for each arm.
 
     Args:
         config: The problem and the common parameters.
@@ -26,7 +26,7 @@ class RoundRobin:
         self._stopping = Stopping(config)
 
     def ask(self, rng: np.random.Generator) -> Batch:
-        """Propose the pairs whose turn it is."""
+        """Propose the next pairs in the order."""
         room = self._stopping.room()
         if room == 0:
             return EMPTY_BATCH
@@ -39,7 +39,7 @@ class RoundRobin:
         return record.ask(record.pairs[chosen], rng)
 
     def tell(self, batch: Batch, outcomes: ArrayLike) -> None:
-        """Absorb outcomes in [0, 1] in favour of the first arm, NaN where unscored."""
+        """Absorb outcomes in [0, 1] in favour of the first arm, NaN if unscored."""
         self._stopping.tell(batch, outcomes)
 
     def decision(self) -> Decision:

@@ -1,4 +1,4 @@
-"""RUCB: an arm that may still beat every other, against the opponent most likely to beat it."""
+"""RUCB: an arm that can still beat every other, against the opponent most likely to beat it."""
 
 import math
 
@@ -14,14 +14,14 @@ from winnow.algorithms.state.arrays import BoolArray, FloatArray, IntArray
 
 
 class Rucb:
-    """Ask an arm whose upper bounds all reach 1/2 against the opponent whose upper bound over it is highest.
+    """Propose an arm whose upper bounds all reach 1/2 against the opponent with the highest upper bound.
 
     The bound of a pair is its preference plus sqrt(alpha log t / duels), 1 without duels, 1/2 for one never
-    scored. Of several possible winners the one that was alone before is taken half of the time. Equals are
-    drawn from at random. Within a batch, and while others are in flight, the duels asked narrow the bounds
-    and the preferences stay, so a batch spreads. An arm is not set against itself, as that would tell
-    nothing of which arm is best; the published method, which keeps regret low, may do so. A tie is half a
-    win for each arm.
+    scored. The opponent's bound is that over this arm. Of several possible winners, the one that was the only
+    one before is taken half of the time. Ties are broken at random. Within a batch, and while others are in
+    flight, proposed duels narrow the bounds and the preferences stay, so a batch is spread over pairs. An arm
+    is never compared with itself, because that gives no information on the best arm; the published method,
+    which minimises regret, can do so. A tie is half a win for each arm.
 
     Args:
         config: The problem and the common parameters.
@@ -58,7 +58,7 @@ class Rucb:
         return record.ask(duels, rng)
 
     def tell(self, batch: Batch, outcomes: ArrayLike) -> None:
-        """Absorb outcomes in [0, 1] in favour of the first arm, NaN where unscored."""
+        """Absorb outcomes in [0, 1] in favour of the first arm, NaN if unscored."""
         self._stopping.tell(batch, outcomes)
         record = self._stopping.record
         self._told = self._bounds(record.told, record.n_told)
@@ -73,7 +73,7 @@ class Rucb:
         return self._stopping.decision()
 
     def _bounds(self, duels: IntArray, t: int) -> tuple[FloatArray, BoolArray]:
-        """The upper bounds of the preferences, and which active arms may beat every other active one.
+        """Upper bounds of the preferences, and which active arms can beat every other active one.
 
         Returns:
             Shape (K, K), at most 1, and shape (K,).
@@ -86,7 +86,7 @@ class Rucb:
         return np.minimum(upper, 1.0), active & ((upper >= 0.5) | ~active).all(axis=1)
 
     def _champion(self, possible: BoolArray, rng: np.random.Generator) -> int:
-        """One of the possible winners, of shape (K,)."""
+        """Choose one of the possible winners, a mask of shape (K,)."""
         arms = np.flatnonzero(possible)
         if self._favourite is not None and possible[self._favourite]:
             if len(arms) == 1 or rng.random() < 0.5:
@@ -95,7 +95,7 @@ class Rucb:
         return _one_of(arms if len(arms) else np.flatnonzero(self._stopping.record.active), rng)
 
     def _challenger(self, upper: FloatArray, champion: int, rng: np.random.Generator) -> int:
-        """The opponent with the highest upper bound, of shape (K,), over the champion."""
+        """Choose the opponent with the highest upper bound, of shape (K,), over the champion."""
         eligible = np.where(self._stopping.record.active, upper, -np.inf)
         eligible[champion] = -np.inf
         return _one_of(np.flatnonzero(eligible == eligible[eligible.argmax()]), rng)

@@ -1,4 +1,4 @@
-"""Double Thompson sampling: two draws of the preferences, one for the arm and one for its opponent."""
+"""Double Thompson sampling: two posterior draws of the preferences, for the arm and for its opponent."""
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -13,14 +13,14 @@ from winnow.algorithms.state.arrays import FloatArray, IntArray
 
 
 class Thompson:
-    """Ask the arm that beats most others in a posterior draw, and the arm that beats it most in another.
+    """Propose the arm that beats most others in a posterior draw, and its top opponent in another draw.
 
     The posterior of a pair is Beta(1 + wins, 1 + losses), a tie half a win for each arm; with features, the
-    Bradley-Terry model's preference times the pair's duels stands for the wins. Of the first draw only
-    matters who beats whom: so that is drawn, with the posterior probabilities, rather than the preferences
-    themselves. Every duel of a batch has draws of its own, so batches spread by themselves. An arm is not set
-    against itself, as that would tell nothing of which arm is best; the published method, which keeps regret
-    low, may do so.
+    wins are the Bradley-Terry model's preference times the pair's duels. The first draw matters only for
+    which arm of a pair wins, so this is drawn, with its posterior probability, rather than the preference.
+    The top opponent is the arm with the highest preference over the first arm. Every duel of a batch has its
+    own draws, so batches are spread over pairs. An arm is never compared with itself, because that gives no
+    information on the best arm; the published method, which minimises regret, can do so.
 
     Args:
         config: The problem and the common parameters.
@@ -42,7 +42,7 @@ class Thompson:
         return self._stopping.record.ask(np.column_stack([arms, self._opponents(arms, rng)]), rng)
 
     def tell(self, batch: Batch, outcomes: ArrayLike) -> None:
-        """Absorb outcomes in [0, 1] in favour of the first arm, NaN where unscored."""
+        """Absorb outcomes in [0, 1] in favour of the first arm, NaN if unscored."""
         self._stopping.tell(batch, outcomes)
         record = self._stopping.record
         is_as_before = record.pairs is self._pairs and isinstance(self._stopping.evidence, CountEvidence)
@@ -57,7 +57,7 @@ class Thompson:
         return self._stopping.decision()
 
     def _follow(self, row: int, column: int) -> None:
-        """Take over what was told of a pair of active arms, the lower one first."""
+        """Update the posterior of a pair of active arms, the lower one first."""
         if self._chances[row, column] < 0.0:
             return
         count = self._stopping.record.counts[row, column]
@@ -71,15 +71,15 @@ class Thompson:
         counts = record.counts[rows, columns]
         shares = self._stopping.evidence.preferences[rows, columns]
         wins = np.where(np.isnan(shares), 0.5, shares) * counts
-        # (K, K) probability that the row's preference over the column is above 1/2; below 0, so that it never
-        # is, but for the pairs of active arms, the lower one first.
+        # (K, K) probability that the row's preference over the column is above 1/2, for pairs of active arms,
+        # the lower one first; negative elsewhere, so that no draw is below it.
         self._chances: FloatArray = np.full((record.n_arms, record.n_arms), -1.0)
         self._chances[rows, columns] = betainc(1.0 + counts - wins, 1.0 + wins, 0.5)
-        # (K,) active arms with a lower number
+        # (K,) number of active arms with a lower index
         self._n_before: IntArray = np.cumsum(record.active) - record.active
 
     def _arms(self, size: int, rng: np.random.Generator) -> IntArray:
-        """The arms that beat most others in a draw each, of equals a random one, shape (size,)."""
+        """Arms that beat most others in one draw each, ties broken at random, shape (size,)."""
         record = self._stopping.record
         is_won = rng.random((size, record.n_arms, record.n_arms)) < self._chances  # (B, K, K)
         n_beaten = is_won.sum(axis=2) + (self._n_before - is_won.sum(axis=1))  # (B, K)
@@ -88,7 +88,7 @@ class Thompson:
         return arms
 
     def _opponents(self, arms: IntArray, rng: np.random.Generator) -> IntArray:
-        """The opponents that beat each of the arms most in a draw, shape (B,)."""
+        """Opponents with the highest drawn preference over each of the arms, shape (B,)."""
         record = self._stopping.record
         counts = record.counts[arms]  # (B, K)
         shares = self._stopping.evidence.preferences[arms]

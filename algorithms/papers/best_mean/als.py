@@ -1,13 +1,13 @@
-"""An ensemble of low-rank factorisations of one partly observed matrix, by alternating least squares.
+"""Ensemble of low-rank factorisations of a partly observed matrix, by alternating least squares.
 
 Letters: K rows, n columns, M members, r the rank; member k has row factors u_i and column factors v_j in R^r
 and minimises sum over its entries of (u_i . v_j - S_ij)^2 + ridge (|U|^2 + |V|^2). Its entries are the
-observed ones but for a random share, dropped independently by every member: the members disagree where an
-entry hangs on few observations.
+observed ones except a random share, dropped independently by every member: the members disagree on an entry
+that depends on few observations.
 
 With V fixed, u_i = (sum_j v_j v_j^T + ridge I)^{-1} sum_j S_ij v_j over the entries of row i. Summed over all
-observed entries, that is one matrix product for the whole ensemble; what each member dropped is subtracted
-by a sparse product. So a sweep costs O(K n M r^2) in dense products, and O(dropped r^2) beside them.
+observed entries, this is one matrix product for the whole ensemble; the dropped entries of each member are
+subtracted by a sparse product. So a sweep costs O(K n M r^2) in dense products, plus O(dropped r^2).
 
 Sources: Zhou et al. (2024), "On Speeding Up Language Model Evaluation", equations 1 and 2; Hastie, Mazumder,
 Lee, Zadeh (2015), "Matrix completion and low-rank SVD via fast alternating least squares", JMLR 16.
@@ -22,12 +22,12 @@ from scipy import sparse
 from winnow.algorithms.errors import InvalidParameter
 from winnow.algorithms.state.arrays import BoolArray, FloatArray, IntArray
 
-LEAST_RATE = 1e-300  # of drops; a smaller one would make the gaps between them overflow
+LEAST_RATE = 1e-300  # of drops; with a smaller one the gaps between them would overflow
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Ensemble:
-    """The factors of M fitted members."""
+    """Factors of M fitted members."""
 
     rows: FloatArray
     """Shape (M, r, K)."""
@@ -35,26 +35,26 @@ class Ensemble:
     """Shape (M, r, n)."""
 
     def mean_and_std(self) -> tuple[FloatArray, FloatArray]:
-        """Mean and standard deviation (divisor M) of the members' matrices, shapes (K, n) and (K, n)."""
+        """Compute mean and standard deviation (divisor M) of the members' matrices, both of shape (K, n)."""
         members = len(self.rows)
         mean = _flat(self.rows).T @ _flat(self.columns) / members
-        # (sum_a u_a v_a)^2 = sum_{a, b} (u_a u_b)(v_a v_b), so no member's matrix is ever written out.
+        # (sum_a u_a v_a)^2 = sum_{a, b} (u_a u_b)(v_a v_b), so no member's matrix is materialised.
         squares = _flat(_products(self.rows)).T @ _flat(_products(self.columns)) / members
         return mean, np.sqrt(np.maximum(squares - mean**2, 0.0))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EnsembleAls:
-    """The settings of an ensemble's fit; the defaults are the paper's and its published package's.
+    """Settings of an ensemble's fit; the defaults are those of the paper and its published package.
 
-    Every fit starts afresh, so that it is a function of what is observed and not of the fits before it. The
-    first component of every row starts at 1, where the paper's package draws from a normal distribution: with
-    scores in [0, 1] members that start with mixed signs end in worse optima (on AlpacaEval 2, 5% observed,
+    Every fit starts afresh, so it is a function of the observations and not of earlier fits. The first
+    component of every row starts at 1, whereas the paper's package draws from a normal distribution: with
+    scores in [0, 1], members that start with mixed signs end in worse optima (on AlpacaEval 2, 5% observed,
     the completed means are off by 0.12 after ten sweeps and after a hundred, against 0.06 from ones).
 
     Factors are float64. Float32 would save a quarter of the time, but a matrix product rounds differently
-    with another number of threads, which moves the deviations in their 7th digit and may swap two examples
-    that nearly tie, so that a campaign resumed elsewhere goes another way. In float64 it is the 14th.
+    with another number of threads, which changes the deviations in their 7th digit and can swap two examples
+    that nearly tie, so a campaign resumed on another machine could diverge. In float64 it is the 14th digit.
 
     Raises:
         InvalidParameter: If a value is out of range.
@@ -67,7 +67,7 @@ class EnsembleAls:
     ridge: float = 0.1
     """Weight of the penalty, positive and finite."""
     sweeps: int = 10
-    """Number of times that both sides are solved for, at least 1."""
+    """Number of times that both sides are solved, at least 1."""
     drop: float = 0.05
     """Share of the observed entries that a member drops, in [0, 1)."""
 
@@ -83,12 +83,12 @@ class EnsembleAls:
                 raise InvalidParameter(name, value, requirement)
 
     def fit(self, scores: FloatArray, observed: BoolArray, rng: np.random.Generator) -> Ensemble:
-        """Fit all members.
+        """Fit all members of the ensemble.
 
         Args:
-            scores: Shape (K, n), finite; 0 where not observed.
+            scores: Shape (K, n), finite; 0 if not observed.
             observed: Shape (K, n).
-            rng: Draws what is dropped, and where components beyond the first start.
+            rng: Draws the dropped entries, and the starts of all components after the first.
         """
         counted = observed.astype(np.float64)
         dropped_scores, dropped = dropped_entries(scores, observed, self.members, self.drop, rng)
@@ -107,7 +107,7 @@ class EnsembleAls:
         dropped_scores: sparse.csr_array | sparse.csc_array,
         dropped: sparse.csr_array | sparse.csc_array,
     ) -> FloatArray:
-        """The factors of the columns, shape (M, r, n), given those of the rows, shape (M, r, K)."""
+        """Solve for the columns' factors, shape (M, r, n), given those of the rows, shape (M, r, K)."""
         moments = _sums(fixed, scores, dropped_scores)  # (M, r, n)
         grams = _sums(_products(fixed), counted, dropped)  # (M, r r, n)
         if self.rank == 1:
@@ -126,19 +126,19 @@ def _products(factors: FloatArray) -> FloatArray:
 
 
 def _flat(factors: FloatArray) -> FloatArray:
-    """All members' components below each other, shape (M r, K)."""
+    """Stack all members' components, shape (M r, K)."""
     return factors.reshape(-1, factors.shape[-1])
 
 
 def _sums(
     values: FloatArray, weights: FloatArray, dropped: sparse.csr_array | sparse.csc_array
 ) -> FloatArray:
-    """Weighted sums of each member's row values over the entries of every column that it did not drop.
+    """Weighted sums of each member's row values over the entries of each column that it kept.
 
     Args:
         values: Shape (M, q, K).
-        weights: Shape (K, n), 0 where not observed.
-        dropped: Shape (M n, M K), the weights of what was dropped.
+        weights: Shape (K, n), 0 if not observed.
+        dropped: Shape (M n, M K), the weights of the dropped entries.
 
     Returns:
         Shape (M, q, n).
@@ -153,7 +153,7 @@ def _sums(
 def dropped_entries(
     scores: FloatArray, observed: BoolArray, members: int, share: float, rng: np.random.Generator
 ) -> tuple[sparse.csr_array, sparse.csr_array]:
-    """The entries that every member drops: their scores, and ones in their place.
+    """Draw the entries that every member drops: their scores, and ones in their positions.
 
     Returns:
         Two block-diagonal matrices of shape (M K, M n), one block per member.
@@ -163,7 +163,7 @@ def dropped_entries(
     chosen = _bernoulli(members * len(entry_rows), share, rng)
     member, entry = np.divmod(chosen, max(1, len(entry_rows)))
     rows, columns = entry_rows[entry], entry_columns[entry]
-    # Positions come in the order of the stacked rows, so that the matrix needs no sorting.
+    # Positions are in the order of the stacked rows, so the matrix needs no sorting.
     starts = np.zeros(members * n_rows + 1, dtype=np.int32)
     np.cumsum(np.bincount(member * n_rows + rows, minlength=members * n_rows), out=starts[1:])
     indices = (member * n_columns + columns).astype(np.int32)
@@ -175,11 +175,11 @@ def dropped_entries(
 
 
 def _bernoulli(size: int, share: float, rng: np.random.Generator) -> IntArray:
-    """The positions below `size`, in order, of independent successes of probability `share`."""
+    """Positions below `size`, in order, of independent successes with probability `share`."""
     if share == 0.0 or size == 0:
         return np.empty(0, dtype=np.int64)
     expected = size * share
-    # Ten standard deviations more than expected: falling short has probability below 1e-20.
+    # Ten standard deviations above the expectation: too few positions have probability below 1e-20.
     enough = int(expected + 10.0 * np.sqrt(expected) + 50.0)
     rate = max(-math.log1p(-share), LEAST_RATE)
     gaps = 1.0 + np.floor(rng.standard_exponential(enough) / rate)

@@ -11,16 +11,17 @@ from winnow.algorithms.protocols import EMPTY_BATCH, Batch
 
 
 class FilledSubset:
-    """Ask every arm on the same examples, drawn uniformly: the baseline that evaluates a smaller benchmark.
+    """Propose all arms on the same random examples: the baseline that evaluates a smaller benchmark.
 
-    A batch is as many whole examples as fit in `batch_size`, and at least one: it is larger than
-    `batch_size` when there are more arms than that. Only the budget cuts an example short.
+    A batch has as many whole examples as fit in `batch_size`, at least one: it is larger than `batch_size` if
+    there are more arms than that. Only the budget can leave an example incomplete.
 
-    Mended, with `delta`, arms that are eliminated are asked no more.
+    With variant "mended" and `delta`, eliminated arms get no further examples.
 
     Args:
         config: The problem and the common parameters.
-        variant: "mended" asks and stops as docs/how-the-intervals-stop.md says; "paper" as published.
+        variant: "mended" proposes and stops as docs/how-the-intervals-stop.md describes; "paper" as
+            published.
 
     Source: Zhou et al. (2024), "On Speeding Up Language Model Evaluation", Algorithm 4 (Filled Subset).
     """
@@ -33,8 +34,8 @@ class FilledSubset:
     def ask(self, rng: np.random.Generator) -> Batch:
         """Propose all free pairs of one example or several, grouped by example."""
         matrix, room = self._matrix, self._stopping.room(max(self._batch_size, self._matrix.n_arms))
-        # Whom a budget leaves out of the last example is settled before it is drawn: else an arm would be
-        # asked on it only if those before it are not, and its examples would be no uniform draws.
+        # Arms that the budget excludes from the last example are chosen before it is drawn. Otherwise an arm
+        # would get it only if earlier arms do not, and its examples would not be uniform draws.
         arms = np.flatnonzero(self._stopping.worth_asking & (matrix.free_of_arm > 0))[:room]
         if arms.size == 0:
             return EMPTY_BATCH
@@ -45,11 +46,11 @@ class FilledSubset:
         return matrix.ask(arms[places], chosen[columns])
 
     def take_up(self, batch: Batch) -> None:
-        """See `LookingAhead`."""
+        """Register a batch as proposed and pending."""
         self._matrix.ask(batch.arms, batch.examples)
 
     def tell(self, batch: Batch, outcomes: ArrayLike) -> None:
-        """Absorb scores in [0, 1], NaN where unscored."""
+        """Absorb scores in [0, 1], NaN if unscored."""
         self._stopping.tell(batch, self._matrix.tell(batch, outcomes))
 
     def decision(self) -> Decision:

@@ -1,4 +1,4 @@
-"""LRF: random pairs, arms ranked by the mean of the row completed by low-rank factorisations."""
+"""LRF: random pairs, arms ranked by the mean of their row completed by low-rank factorisations."""
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -13,19 +13,20 @@ from winnow.algorithms.protocols import Batch
 
 
 class Lrf:
-    """Ask pairs drawn uniformly from all that are free, and predict the rest: completion without adaptation.
+    """Propose pairs drawn uniformly from all free ones, and predict the rest: completion without adaptation.
 
     The paper's listing draws distinct arms and distinct examples in every batch, so that a batch has at most
-    one pair of each; its text says random pairs, and so does this.
+    one pair of each; its text specifies random pairs, which this follows.
 
     Args:
         config: The problem and the common parameters.
         rank: Rank of the factorisations, at least 1.
-        members: Number of factorisations that are fitted, at least 1.
+        members: Number of fitted factorisations, at least 1.
         ridge: Penalty on the factors, positive.
-        sweeps: Number of times that each factorisation is improved, at least 1.
-        drop: Share of the scores that each factorisation does without, in [0, 1).
-        variant: "mended" asks and stops as docs/how-the-intervals-stop.md says; "paper" as published.
+        sweeps: Number of improvements of each factorisation, at least 1.
+        drop: Share of the scores that each factorisation omits, in [0, 1).
+        variant: "mended" proposes and stops as docs/how-the-intervals-stop.md describes; "paper" as
+            published.
 
     Source: Zhou et al. (2024), "On Speeding Up Language Model Evaluation", Algorithm 5 (LRF).
     """
@@ -53,11 +54,11 @@ class Lrf:
         return self._matrix.ask_uniformly(room, rng, self._stopping.worth_asking)
 
     def take_up(self, batch: Batch) -> None:
-        """See `LookingAhead`."""
+        """Register a batch as proposed and pending."""
         self._matrix.ask(batch.arms, batch.examples)
 
     def tell(self, batch: Batch, outcomes: ArrayLike) -> None:
-        """Absorb scores in [0, 1], NaN where unscored."""
+        """Absorb scores in [0, 1], NaN if unscored."""
         scores = self._matrix.tell(batch, outcomes)
         self._completion.tell(batch, scores)
         self._stopping.tell(batch, scores)

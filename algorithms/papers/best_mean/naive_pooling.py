@@ -1,4 +1,4 @@
-"""Naive-Pooling: UCB-E that takes predicted scores for real ones."""
+"""Naive-Pooling: UCB-E that treats predicted scores as real ones."""
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -15,24 +15,26 @@ from winnow.algorithms.state.arrays import FloatArray, IntArray
 
 
 class NaivePooling:
-    """Ask the arm whose completed mean plus sqrt(a / pairs told) is highest, on random examples.
+    """Propose the arm with the highest completed mean plus sqrt(a / observed pairs), on random examples.
 
-    The scores told and the predictions of all others are averaged as if both were scores: the baseline that
-    shows what PULSE corrects. The ranking is as biased as the predictions; estimates and intervals do not use
-    them, and hold. Before the first fit arms are ranked by the mean of their scores. Unscored pairs are left
-    out of the ranking.
+    The observed scores and the predictions of all others are averaged as if both were scores: the baseline
+    that shows the bias that PULSE corrects. The ranking is as biased as the predictions; estimates and
+    intervals do not use them, and stay valid. Before the first fit arms are ranked by the mean of their
+    scores. Unscored pairs are left out of the ranking.
 
     Args:
         config: The problem and the common parameters.
-        history: Scores of other models on the same examples, shape (M, n), in [0, 1], NaN where missing;
-            None to learn from this campaign's scores alone.
-        rank: Factors of the low-rank model, at least 1 and cut down to the number of arms or of rows of the
-            history; None for 64 with a history and 4 without.
+        history: Scores of other models on the same examples, shape (M, n), in [0, 1], NaN if missing; None to
+            learn from this campaign's scores alone.
+        rank: Factors of the low-rank model, at least 1, reduced to the number of arms or of rows of the
+            history if above it; None for 64 with a history and 4 without.
         ridge: lambda in loss (1), positive, for fits of examples' factors; `low_rank.cross_validation`
-            chooses one. None for a weight derived from how many scores there are.
-        tau: Rounds from one fit to the next, at least 1; see `LowRankPredictions` for what is then fitted.
+            chooses one. None for a weight derived from the number of scores.
+        tau: Rounds from one fit to the next, at least 1; see `LowRankPredictions` for the part that is
+            refitted.
         a: Weight of uncertainty, non-negative.
-        variant: "mended" asks and stops as docs/how-the-intervals-stop.md says; "paper" as published.
+        variant: "mended" proposes and stops as docs/how-the-intervals-stop.md describes; "paper" as
+            published.
         first_pull: Examples of the first pull of an arm, at least 1; None for 8. Not with "paper", where a
             round is one pull.
         pull: Examples of each later one, at least 1; None for 8. Not with "paper".
@@ -60,7 +62,7 @@ class NaivePooling:
         self._n_examples = config.n_examples
         self._matrix = ScoreMatrix(config)
         self._predictions = LowRankPredictions(config, history=history, rank=rank, ridge=ridge, tau=tau)
-        self._predicted_sums: FloatArray | None = None  # (K,) over the examples not told
+        self._predicted_sums: FloatArray | None = None  # (K,) over the unobserved examples
         self._stopping = Stopping(config, self._matrix, variant)
         self._pulls = Pulls(config, self._matrix, self._stopping, variant, first_pull, pull)
 
@@ -74,11 +76,11 @@ class NaivePooling:
         return self._pulls.ask(bounds, rng)
 
     def take_up(self, batch: Batch) -> None:
-        """See `LookingAhead`."""
+        """Register a batch as proposed and pending."""
         self._matrix.ask(batch.arms, batch.examples)
 
     def tell(self, batch: Batch, outcomes: ArrayLike) -> None:
-        """Absorb scores in [0, 1], NaN where unscored."""
+        """Absorb scores in [0, 1], NaN if unscored."""
         scores = self._matrix.tell(batch, outcomes)
         for arm in map(int, np.unique(batch.arms)):
             examples = batch.examples[batch.arms == arm]

@@ -1,4 +1,4 @@
-"""The arms that a round asks by their bounds, and how often it asks each."""
+"""Choice of arms by their bounds in a round, and the number of pulls of each."""
 
 from collections.abc import Callable
 
@@ -11,20 +11,20 @@ from winnow.algorithms.errors import InvalidParameter
 from winnow.algorithms.protocols import EMPTY_BATCH, Batch
 from winnow.algorithms.state.arrays import FloatArray, IntArray
 
-PULL = 8  # examples: fewer are hardly better, and many on an arm that is soon ruled out are wasted
+PULL = 8  # examples: fewer are hardly better, and many on an arm that is soon eliminated are wasted
 
 
 class Pulls:
-    """Rounds of pulls: each pull asks the arm whose bound is highest a few examples drawn uniformly.
+    """Rounds of pulls: each pull proposes a few random examples of the arm with the highest bound.
 
-    Mended, a round of `batch_size` pairs is filled with pulls, of arms that are in question. A pull counts at
-    once as if it were told, so that the bound of its arm is narrower for the next one: the arm that is ahead
-    may get several, and others the rest. As published, a round is one pull of `batch_size` pairs.
+    For "mended", a round of `batch_size` pairs is filled with pulls of arms that are in question. A pull
+    counts immediately as observed, so the bound of its arm is narrower for the next one: the leading arm can
+    get several pulls, and others the rest. For "paper", a round is one pull of `batch_size` pairs.
 
     Args:
         config: The problem and the common parameters.
         matrix: The scores.
-        stopping: Says how much may be asked, and of whom.
+        stopping: Limits the number of pairs and the arms.
         variant: See `Variant`.
         first_pull: Examples of the first pull of an arm, at least 1; None for 8.
         pull: Examples of each later one, at least 1; None for 8.
@@ -55,8 +55,8 @@ class Pulls:
         """Propose a round.
 
         Args:
-            bounds: The bounds of all arms, shape (K,), infinite where an arm has no score, for the numbers of
-                pairs, shape (K,), that they were asked.
+            bounds: Maps the numbers of proposed pairs, shape (K,), to the bounds of all arms, shape (K,),
+                infinite for an arm without a score.
             rng: See `round_rng`.
         """
         matrix, room = self._matrix, self._stopping.room(self._batch_size)
@@ -72,7 +72,7 @@ class Pulls:
     def _plan(
         self, bounds: Callable[[IntArray], FloatArray], room: int, rng: np.random.Generator
     ) -> dict[int, int]:
-        """The number of pairs to ask of each arm that is asked, the arm asked first in front."""
+        """Number of pairs to propose for each chosen arm, in the order of choice."""
         matrix, sizes = self._matrix, dict[int, int]()
         free = np.where(self._stopping.worth_asking, matrix.free_of_arm, 0)  # (K,)
         pending = matrix.pending.copy()  # (K,)

@@ -19,38 +19,40 @@ from winnow.algorithms.protocols import Batch
 from winnow.algorithms.state.arrays import FloatArray, IntArray
 
 Estimate = Literal["difference", "one-step"]
-"""The estimates that arms are ranked by: see `DifferenceMeans` and `OneStepMeans`."""
+"""Estimates by which arms are ranked: see `DifferenceMeans` and `OneStepMeans`."""
 
 
 class Pulse:
-    """Ask the arm whose estimate plus sqrt(a / pairs told) is highest, on random examples.
+    """Propose the arm whose estimate plus sqrt(a / observed pairs) is highest, on random examples.
 
-    A low-rank model predicts the scores of all pairs: fitted when every arm was told a batch, and again
-    every `tau` rounds as far as scores have grown by a quarter. The estimates that rank the arms, and the
-    intervals, use its predictions as control variates: they hold whatever the predictions are, and are the
-    narrower the better these are. An arm without a score has an infinite bound; ties are broken as in UCB-E.
+    A low-rank model predicts the scores of all pairs. It is fitted when every arm has an observed batch, and
+    again every `tau` rounds for parts whose scores have grown by a quarter. The estimates that rank the arms,
+    and the intervals, use its predictions as control variates: they are valid for any predictions, and better
+    predictions make them narrower. An arm without a score has an infinite bound; ties are broken as in UCB-E.
 
-    The published one-step estimate of an arm is the mean over its pulls, the first ones included, so it is no
-    more than a ranking score: it often lies outside the interval, and what the first pulls got wrong stays in
-    it. The estimates of a decision are the difference estimates of `PredictionPoweredIntervals`.
+    The published one-step estimate of an arm is the mean over its pulls, the first ones included, so it is
+    only a ranking score: it often lies outside the interval, and errors of the first pulls persist in it. The
+    estimates of a decision are the difference estimates of `PredictionPoweredIntervals`.
 
-    Departures: an arm that was told in full is ranked by its mean, which is then known; the control weight
-    of a batch, the weight of the ridge and unscored pairs are as `one_step` and `logistic` say; the first
+    Departures: a fully observed arm is ranked by its mean, which is then known; the control weight of a
+    batch, the weight of the ridge and unscored pairs are as `one_step` and `logistic` describe; the first
     batch of an arm, drawn before there are predictions, is the first of its one-step estimates.
 
     Args:
         config: The problem and the common parameters.
-        history: Scores of other models on the same examples, shape (M, n), in [0, 1], NaN where missing;
-            None to learn from this campaign's scores alone.
-        rank: Factors of the low-rank model, at least 1 and cut down to the number of arms or of rows of the
-            history; None for 64 with a history and 4 without.
+        history: Scores of other models on the same examples, shape (M, n), in [0, 1], NaN if missing; None to
+            learn from this campaign's scores alone.
+        rank: Factors of the low-rank model, at least 1, reduced to the number of arms or of rows of the
+            history if above it; None for 64 with a history and 4 without.
         ridge: lambda in loss (1), positive, for fits of examples' factors; `low_rank.cross_validation`
-            chooses one. None for a weight derived from how many scores there are.
-        tau: Rounds from one fit to the next, at least 1; see `LowRankPredictions` for what is then fitted.
+            chooses one. None for a weight derived from the number of scores.
+        tau: Rounds from one fit to the next, at least 1; see `LowRankPredictions` for the part that is
+            refitted.
         a: Weight of uncertainty, non-negative.
         estimate: The estimate that ranks the arms: "difference", or "one-step" as published; None for
             "difference", and for "one-step" with variant "paper".
-        variant: "mended" asks and stops as docs/how-the-intervals-stop.md says; "paper" as published.
+        variant: "mended" proposes and stops as docs/how-the-intervals-stop.md describes; "paper" as
+            published.
         first_pull: Examples of the first pull of an arm, at least 1; None for 8. Not with "paper", where a
             round is one pull.
         pull: Examples of each later one, at least 1; None for 8. Not with "paper".
@@ -104,11 +106,11 @@ class Pulse:
         return self._pulls.ask(bounds, rng)
 
     def take_up(self, batch: Batch) -> None:
-        """See `LookingAhead`."""
+        """Register a batch as proposed and pending."""
         self._matrix.ask(batch.arms, batch.examples)
 
     def tell(self, batch: Batch, outcomes: ArrayLike) -> None:
-        """Absorb scores in [0, 1], NaN where unscored."""
+        """Absorb scores in [0, 1], NaN if unscored."""
         scores = self._matrix.tell(batch, outcomes)
         for arm in map(int, np.unique(batch.arms)):
             examples, of_arm = batch.examples[batch.arms == arm], scores[batch.arms == arm]

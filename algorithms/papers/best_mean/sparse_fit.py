@@ -1,4 +1,4 @@
-"""Fits of the factors of rows and columns at once to a table of which little is observed; see `joint_fit`."""
+"""Joint fits of row and column factors to a sparsely observed table; see `joint_fit`."""
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -6,7 +6,7 @@ from scipy.sparse import csr_array
 from winnow.algorithms.low_rank.factor_model import FactorModel, Floats, safe_shares
 from winnow.algorithms.low_rank.joint_fit import leading_factors
 
-SWEEPS = 10  # a fit is soon followed by the next, which goes on from it
+SWEEPS = 10  # enough, because the next fit follows soon and starts from this one
 
 
 def fit_observations(
@@ -16,16 +16,16 @@ def fit_observations(
     ridge_weight: float,
     start: tuple[Floats, Floats] | None = None,
 ) -> tuple[Floats, Floats]:
-    """Fit a table of which little is observed: one Newton step for U, one for V, and again.
+    """Fit a sparsely observed table by alternating Newton steps for U and V.
 
     A sweep costs O(r^2) per observed entry and O(r^3) per row and column.
 
     Args:
         model: The loss.
-        scores: Shape (M, n); the entries that are stored, zeros among them, are the observed ones.
+        scores: Shape (M, n); the stored entries, including zeros, are the observed ones.
         rank: r, at most min(M, n).
         ridge_weight: w, positive.
-        start: U and V to start from; by default the leading singular vectors.
+        start: Initial U and V; by default the leading singular vectors.
 
     Returns:
         U of shape (M, r) and V of shape (n, r), in the precision of the scores.
@@ -46,14 +46,14 @@ def fit_observations(
 def _newton_step(
     model: FactorModel, scores: csr_array, moving: Floats, frozen: Floats, weight: float
 ) -> Floats:
-    """A Newton step of all rows at once, none of which lets the loss increase."""
+    """Take a Newton step of all rows at once, none of which increases the loss."""
     rank = frozen.shape[1]
     rows = np.repeat(np.arange(scores.shape[0]), np.diff(scores.indptr))
     regressors = frozen[scores.indices]  # (observed, r)
     means = model.mean(np.einsum("or,or->o", moving[rows], regressors))
 
     def total(values: Floats, of_columns: Floats) -> Floats:
-        """Sums over each row's observed entries of a value times what belongs to the column."""
+        """Sum a value times its column's entry over each row's observed entries."""
         entries = csr_array((values, scores.indices, scores.indptr), shape=scores.shape)
         sums: Floats = np.asarray(entries @ of_columns)
         return sums

@@ -14,16 +14,17 @@ from winnow.algorithms.state.arrays import FloatArray, IntArray
 
 
 class UcbE:
-    """Ask the arm whose mean plus sqrt(a / pairs told) is highest, on examples drawn uniformly.
+    """Propose the arm whose mean plus sqrt(a / observed pairs) is highest, on random examples.
 
-    An arm without a score has an infinite bound. Ties are broken uniformly at random, among the arms with
-    the fewest pending pairs: with several batches in flight, untried arms come before those being tried.
+    An arm without a score has an infinite bound. Ties are broken uniformly at random, among the arms with the
+    fewest pending pairs: with several batches in flight, untried arms come before those being tried.
 
     Args:
         config: The problem and the common parameters.
-        a: Weight of uncertainty, non-negative. The paper's theorem would have it near 25/36 of the
-            budget over the hardness H1; in its experiments 1 did best throughout.
-        variant: "mended" asks and stops as docs/how-the-intervals-stop.md says; "paper" as published.
+        a: Weight of uncertainty, non-negative. The paper's theorem suggests about 25/36 of the budget over
+            the hardness H1; in its experiments 1 was always best.
+        variant: "mended" proposes and stops as docs/how-the-intervals-stop.md describes; "paper" as
+            published.
         first_pull: Examples of the first pull of an arm, at least 1; None for 8. Not with "paper", where a
             round is one pull.
         pull: Examples of each later one, at least 1; None for 8. Not with "paper".
@@ -52,11 +53,11 @@ class UcbE:
         return self._pulls.ask(self._bounds, rng)
 
     def take_up(self, batch: Batch) -> None:
-        """See `LookingAhead`."""
+        """Register a batch as proposed and pending."""
         self._matrix.ask(batch.arms, batch.examples)
 
     def tell(self, batch: Batch, outcomes: ArrayLike) -> None:
-        """Absorb scores in [0, 1], NaN where unscored."""
+        """Absorb scores in [0, 1], NaN if unscored."""
         self._stopping.tell(batch, self._matrix.tell(batch, outcomes))
 
     def decision(self) -> Decision:

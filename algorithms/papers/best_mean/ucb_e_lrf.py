@@ -1,4 +1,4 @@
-"""UCB-E-LRF: arms and examples where predictions from low-rank factorisations are high and uncertain."""
+"""UCB-E-LRF: arms and examples whose low-rank predictions are high and uncertain."""
 
 import math
 
@@ -15,43 +15,44 @@ from winnow.algorithms.papers.best_mean.predictions.completion import Completion
 from winnow.algorithms.protocols import EMPTY_BATCH, Batch
 from winnow.algorithms.state.arrays import BoolArray, FloatArray, IntArray
 
-ROUNDING = 1e-9  # since 0.07 * 100 is more than 7
+ROUNDING = 1e-9  # because 0.07 * 100 is more than 7 in floating point
 
 
 class UcbELrf:
-    """Ask the arm whose completed mean plus deviation is highest, where predictions deviate most.
+    """Propose the arm with the highest completed mean plus deviation, on its most uncertain examples.
 
-    After a warm-up of uniform pairs, an ensemble of low-rank factorisations predicts the untold scores. The
-    bound of an arm is the mean over its examples of the score, or else of the prediction plus `eta` times
-    the ensemble's standard deviation; the arm with the highest bound is asked on the examples with the
+    After a warm-up of uniform pairs, an ensemble of low-rank factorisations predicts the unobserved scores.
+    The bound of an arm is the mean over its examples of the score, or else of the prediction plus `eta` times
+    the ensemble's standard deviation; the arm with the highest bound is proposed on the examples with the
     largest deviations. Arms without a score have an infinite bound; ties are broken uniformly at random,
     among the arms with the fewest pending pairs.
 
-    Where an example has no score yet, of any arm, all members predict 0 and deviate by 0: `warm_up` times the
+    If an example has no score of any arm yet, all members predict 0 with deviation 0: `warm_up` times the
     number of arms should be 3 or more.
 
-    Examples chosen for their deviation are no sample of the arm's examples, so they prove nothing about the
-    rest: the intervals bet on the warm-up, whose pairs are uniform draws, and on the `audit`, and from the
-    chosen ones take only what is certain. With `audit=0`, as published, a separation is therefore seldom
-    proven before the best row is nearly full; with 0.5 half of every batch speaks for the rest. The completed
-    mean ranks the arms and is no estimate for the intervals: estimates are made of the draws.
+    Examples chosen for their deviation are not a random sample of the arm's examples, so they prove nothing
+    about the rest: the intervals bet on the warm-up, whose pairs are uniform draws, and on the `audit`, and
+    use only the known scores of the chosen ones. With `audit=0`, as published, a separation is therefore
+    seldom proven before the best row is nearly full; with 0.5 half of every batch is representative of the
+    rest. The completed mean ranks the arms but is not an estimate for the intervals: estimates use the draws.
 
-    Departures: unscored pairs, which the paper does not have, are in no mean, bound or fit. The published
-    package divides the squared deviations by M - 1, breaks ties by number, and starts its factors at random
-    (see `EnsembleAls`).
+    Departures: unscored pairs, which the paper does not have, are excluded from means, bounds and fits. The
+    published package divides the squared deviations by M - 1, breaks ties by number, and starts its factors
+    at random (see `EnsembleAls`).
 
     Args:
         config: The problem and the common parameters.
         eta: Weight of the deviation, non-negative and finite.
-        warm_up: Share of all pairs asked uniformly at first, in [0, 1].
-        audit: Share of each later batch, rounded up, that is drawn uniformly from the arm's untold examples
-            after the others were chosen, in [0, 1]; its pairs are the last of the batch.
+        warm_up: Share of all pairs proposed uniformly at first, in [0, 1].
+        audit: Share of each later batch, rounded up, that is drawn uniformly from the arm's unobserved
+            examples after the others were chosen, in [0, 1]; its pairs are the last of the batch.
         rank: Rank of the factorisations, at least 1.
-        members: Number of factorisations that are fitted, at least 1.
+        members: Number of fitted factorisations, at least 1.
         ridge: Penalty on the factors, positive.
-        sweeps: Number of times that each factorisation is improved, at least 1.
-        drop: Share of the scores that each factorisation does without, in [0, 1).
-        variant: "mended" asks and stops as docs/how-the-intervals-stop.md says; "paper" as published.
+        sweeps: Number of improvements of each factorisation, at least 1.
+        drop: Share of the scores that each factorisation omits, in [0, 1).
+        variant: "mended" proposes and stops as docs/how-the-intervals-stop.md describes; "paper" as
+            published.
 
     Source: Zhou et al. (2024), "On Speeding Up Language Model Evaluation", Algorithm 2 (UCB-E-LRF).
     """
@@ -100,13 +101,13 @@ class UcbELrf:
         return matrix.ask(arm, self._choose(arm, min(room, int(matrix.free_of_arm[arm])), rng))
 
     def take_up(self, batch: Batch) -> None:
-        """See `LookingAhead`."""
+        """Register a batch as proposed and pending."""
         self._matrix.ask(batch.arms, batch.examples)
 
     def tell(self, batch: Batch, outcomes: ArrayLike) -> None:
-        """Absorb scores in [0, 1], NaN where unscored."""
-        # A batch is of the warm-up if fewer pairs than that were asked before it; as batches are told in the
-        # order of asking, those are the pairs told before it.
+        """Absorb scores in [0, 1], NaN if unscored."""
+        # A batch belongs to the warm-up if fewer pairs than that were proposed before it; batches are told in
+        # the order of proposal, so these are the pairs observed before it.
         is_draw = self._is_audit(len(batch)) if self._completion.is_warm else None
         scores = self._matrix.tell(batch, outcomes)
         self._completion.tell(batch, scores)
@@ -124,8 +125,8 @@ class UcbELrf:
         return np.where(self._matrix.scored == 0, np.inf, bounds)
 
     def _choose(self, arm: int, size: int, rng: np.random.Generator) -> IntArray:
-        """The free examples with the largest deviations, in descending order, then the audit."""
-        shuffled = self._matrix.draw(arm, self._matrix.n_examples, rng)  # so that ties are broken at random
+        """Choose the free examples with the largest deviations, in descending order, then the audit."""
+        shuffled = self._matrix.draw(arm, self._matrix.n_examples, rng)  # breaks ties at random
         deviations = self._completion.deviations[arm, shuffled]
         ranked = shuffled[np.argsort(-deviations, kind="stable")]
         n_chosen = size - int(self._is_audit(size).sum())
@@ -133,6 +134,6 @@ class UcbELrf:
         return np.concatenate((ranked[:n_chosen], audit))
 
     def _is_audit(self, size: int) -> BoolArray:
-        """The mask of a later batch's audit pairs; its size alone decides, so that replay finds them."""
+        """Mask of a later batch's audit pairs; depends on its size alone, so that a replay finds them."""
         drawn = math.ceil(self._audit * size - ROUNDING)
         return np.arange(size) >= size - drawn

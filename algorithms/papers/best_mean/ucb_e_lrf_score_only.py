@@ -1,4 +1,4 @@
-"""UCB-E-LRF (Score Only): UCB-E with the mean of the completed row in place of the mean."""
+"""UCB-E-LRF (Score Only): UCB-E with the mean of the completed row."""
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -16,7 +16,7 @@ from winnow.algorithms.state.arrays import FloatArray, IntArray
 
 
 class UcbELrfScoreOnly:
-    """Ask the arm whose completed mean plus sqrt(eta / pairs told) is highest, on uniform examples.
+    """Propose the arm with the highest completed mean plus sqrt(eta / observed pairs), on random examples.
 
     The ablation of UCB-E-LRF: predictions from low-rank factorisations enter the mean, but their deviations
     choose neither the arm nor the examples. So all its pairs are uniform draws, and its intervals bet on all
@@ -25,14 +25,15 @@ class UcbELrfScoreOnly:
 
     Args:
         config: The problem and the common parameters.
-        eta: Weight of uncertainty, non-negative; the paper names no value for it, and 1 is UCB-E's.
-        warm_up: Share of all pairs asked uniformly at first, in [0, 1].
+        eta: Weight of uncertainty, non-negative; the paper gives no value, and 1 is UCB-E's.
+        warm_up: Share of all pairs proposed uniformly at first, in [0, 1].
         rank: Rank of the factorisations, at least 1.
-        members: Number of factorisations that are fitted, at least 1.
+        members: Number of fitted factorisations, at least 1.
         ridge: Penalty on the factors, positive.
-        sweeps: Number of times that each factorisation is improved, at least 1.
-        drop: Share of the scores that each factorisation does without, in [0, 1).
-        variant: "mended" asks and stops as docs/how-the-intervals-stop.md says; "paper" as published.
+        sweeps: Number of improvements of each factorisation, at least 1.
+        drop: Share of the scores that each factorisation omits, in [0, 1).
+        variant: "mended" proposes and stops as docs/how-the-intervals-stop.md describes; "paper" as
+            published.
         first_pull: Examples of the first pull of an arm, at least 1; None for 8. Not with "paper", where a
             round is one pull.
         pull: Examples of each later one, at least 1; None for 8. Not with "paper".
@@ -79,11 +80,11 @@ class UcbELrfScoreOnly:
         return self._pulls.ask(bounds, rng)
 
     def take_up(self, batch: Batch) -> None:
-        """See `LookingAhead`."""
+        """Register a batch as proposed and pending."""
         self._matrix.ask(batch.arms, batch.examples)
 
     def tell(self, batch: Batch, outcomes: ArrayLike) -> None:
-        """Absorb scores in [0, 1], NaN where unscored."""
+        """Absorb scores in [0, 1], NaN if unscored."""
         scores = self._matrix.tell(batch, outcomes)
         self._completion.tell(batch, scores)
         self._stopping.tell(batch, scores)

@@ -1,7 +1,7 @@
-"""The shares of the duels that each pair should have in the Bradley-Terry model.
+"""Optimal shares of the duels per pair in the Bradley-Terry model.
 
-Letters as in Hu et al. (2026), section 4.2: omega (P,) shares that sum to 1; for each of M rivals i,
-y_i = x_i - x_best and a_i = |theta . y_i|; H(omega) = sum omega_p w_p z_p z_p^T with w = sigmoid'(theta . z);
+Letters as in Hu et al. (2026), section 4.2: omega (P,) shares that sum to 1; for each of M rivals i, y_i =
+x_i - x_best and a_i = |theta . y_i|; H(omega) = sum omega_p w_p z_p z_p^T with w = sigmoid'(theta . z);
 f_i(omega) = a_i^2 / (2 y_i^T H(omega)^-1 y_i), and Psi = min f_i. Every f_i is concave and homogeneous of
 degree 1.
 """
@@ -15,31 +15,31 @@ from winnow.algorithms.low_rank.logistic import sigmoid
 from winnow.algorithms.papers.bradley_terry.feature_space import SMALLEST_SHARE, differences
 from winnow.algorithms.state.arrays import FloatArray, IntArray
 
-SMALLEST_GAP = 1e-3  # of the largest; a rival whose estimate ties with the best would else have all duels
-STEADINESS = 1e-12  # of the trace, added to H: pairs without duels leave some directions empty
-FRESH = 0.01  # of a warm start is uniform, as a share of 0 could never grow again
+SMALLEST_GAP = 1e-3  # of the largest; otherwise a rival whose estimate ties with the best would get all duels
+STEADINESS = 1e-12  # of the trace, added to H: without duels of some pairs, H is singular
+FRESH = 0.01  # uniform share of a warm start, because a share of 0 can never grow again
 WEIGHT_RATE = 0.9
-RIVAL_RATE = 0.3  # slower than the shares, or both chase each other in circles
+RIVAL_RATE = 0.3  # slower than the shares, otherwise the two oscillate
 
 
 class Allocation(NamedTuple):
-    """Shares of the duels, and how good they are."""
+    """Shares of the duels, with their quality."""
 
     weights: FloatArray
     """omega, shape (P,)."""
     rivals: FloatArray
-    """Each rival's part in holding the value down, shape (M,); the parts sum to 1."""
+    """Weight of each rival in limiting the value, shape (M,); the weights sum to 1."""
     value: float
     """Psi(omega), nats per duel."""
     gap: float
-    """At most this much is missing to the highest log Psi(omega) - penalty |omega|^2 / 2."""
+    """Upper bound of the distance to the highest log Psi(omega) - penalty |omega|^2 / 2."""
 
 
 class Instance(NamedTuple):
-    """The allocation problem at one theta."""
+    """Allocation problem at one theta."""
 
     z: FloatArray
-    """Shape (P, r), differences of the pairs that may duel."""
+    """Shape (P, r), differences of the possible pairs."""
     curvature: FloatArray
     """w, shape (P,), positive."""
     rivals: FloatArray
@@ -49,12 +49,12 @@ class Instance(NamedTuple):
 
 
 def instance(points: FloatArray, scores: FloatArray, pairs: IntArray, active: IntArray) -> Instance:
-    """The problem at one theta.
+    """Create the problem at one theta.
 
     Args:
-        points: Shape (K, r), as `arm_points` gives them.
+        points: Shape (K, r), as `arm_points` returns them.
         scores: Shape (K,), theta . x.
-        pairs: Shape (P, 2), the pairs that may duel.
+        pairs: Shape (P, 2), the possible pairs.
         active: The arms to choose from, at least two.
     """
     best = active[scores[active].argmax()]
@@ -79,23 +79,23 @@ def allocate(
 ) -> Allocation:
     """Maximise log Psi(omega) - penalty |omega|^2 / 2 over the simplex.
 
-    The paper's program (5) has Psi in place of its logarithm. Psi is the inverse of a number of duels, often
-    below 1/500, and next to it the paper's penalty of t^(-1/8) is so large that all shares come out nearly
-    equal. The logarithm makes the penalty relative; as Psi converges to a positive number, a penalty that
-    vanishes keeps its role.
+    The paper's program (5) has Psi instead of its logarithm. Psi is the inverse of a number of duels, often
+    below 1/500; relative to it the paper's penalty of t^(-1/8) is so large that all shares become nearly
+    equal. The logarithm makes the penalty relative. Psi converges to a positive number, so a vanishing
+    penalty keeps its role.
 
     It is solved as a game between omega and the weights of the rivals, both by multiplicative updates. The
-    rivals' are optimistic (they follow twice the last loss minus the one before), which is what lets the two
-    settle and not only their averages. Any state gives an upper bound, since f_i(other) is at most the
-    gradient of f_i at omega times other: the search ends when the best omega is that close to it.
+    rivals' updates are optimistic (they follow twice the last loss minus the one before), so that the
+    strategies converge and not only their averages. Any state gives an upper bound, since f_i(other) is at
+    most the gradient of f_i at omega times other: the search ends when the best omega is that close to it.
 
     Args:
         problem: The pairs and rivals.
         penalty: gamma, non-negative.
         tolerance: The gap to stop at.
-        most_sweeps: Updates after which to stop in any case; one costs O((P + M) r^2).
-        start: Another allocation of the same pairs and rivals; None to start from equal shares.
-        smallest_gap: Share of the widest gap that narrower ones are taken to be.
+        most_sweeps: Maximum number of updates; one costs O((P + M) r^2).
+        start: An allocation of the same pairs and rivals; None to start from equal shares.
+        smallest_gap: Lower limit of the gaps, as a share of the widest.
     """
     weights, rivals = _start(problem, start)
     problem = _rounded_out(problem._replace(gaps=_kept_apart(problem.gaps, smallest_gap)))
@@ -119,13 +119,13 @@ def allocate(
 
 
 def exploration_pairs(z: FloatArray) -> IntArray:
-    """A0: as few pairs as span what all pairs span, each the one furthest from the span of those before.
+    """A0: a minimal set of pairs with the span of all pairs, each the furthest from the span of those before.
 
     Args:
         z: Shape (P, r), differences of the pairs.
 
     Returns:
-        Places in z, as many as its rank.
+        Indices in z, as many as its rank.
     """
     triangle, order = qr(z.T, mode="r", pivoting=True)
     sizes = np.abs(np.diagonal(triangle))
@@ -134,14 +134,14 @@ def exploration_pairs(z: FloatArray) -> IntArray:
 
 
 class _View(NamedTuple):
-    """The value, the slopes and the losses at one pair of mixed strategies."""
+    """Value, slopes and losses at one pair of mixed strategies."""
 
     value: float
     """Psi(omega)."""
     slopes: FloatArray
-    """Shape (P,), the gradient of a mean of the f_i, over Psi."""
+    """Shape (P,), gradient of a mean of the f_i, divided by Psi."""
     loss: FloatArray
-    """Shape (M,), log(Psi / f_i), 0 for the rivals that hold the value down."""
+    """Shape (M,), log(Psi / f_i), 0 for the rivals that limit the value."""
 
 
 def _look(problem: Instance, weights: FloatArray, rivals: FloatArray) -> _View:
@@ -151,8 +151,8 @@ def _look(problem: Instance, weights: FloatArray, rivals: FloatArray) -> _View:
     solved = np.linalg.solve(hessian, spans.T)  # (r, M)
     cost = 2.0 * (spans * solved.T).sum(axis=1) / gaps**2  # (M,) 1/f
     value = 1.0 / cost.max()
-    # The mean has weights in proportion to rivals / f^2: then the slopes are those of -sum rivals / f.
-    # The sum over rivals of c_m (z . s_m)^2 is z^T Q z with Q = sum c_m s_m s_m^T: no P x M table is needed.
+    # The mean has weights proportional to rivals / f^2: then the slopes are those of -sum rivals / f. The sum
+    # over rivals of c_m (z . s_m)^2 is z^T Q z with Q = sum c_m s_m s_m^T: no P x M table is needed.
     pooled = (solved * (rivals * 2.0 / gaps**2)) @ solved.T  # (r, r)
     slopes = curvature * ((z @ pooled) * z).sum(axis=1) / (rivals @ cost**2 * value)
     return _View(float(value), slopes, np.log(cost * value))
@@ -167,9 +167,9 @@ def _start(problem: Instance, start: Allocation | None) -> tuple[FloatArray, Flo
 
 
 def _rounded_out(problem: Instance) -> Instance:
-    """The same problem in coordinates in which equal shares have H = 1, which changes no f_i.
+    """The same problem in coordinates with H = 1 for equal shares, which changes no f_i.
 
-    In others, of which some directions are far longer than others, `STEADINESS` would not be small beside H.
+    In coordinates with very unequal directions, `STEADINESS` would not be small relative to H.
     """
     scaled = problem.z * np.sqrt(problem.curvature / len(problem.z))[:, np.newaxis]  # (P, r)
     _, sizes, directions = np.linalg.svd(scaled, full_matrices=False)

@@ -1,20 +1,19 @@
-"""Bounds on the log-likelihood of the Bradley-Terry model that hold however far a search has come.
+"""Bounds on the log-likelihood of the Bradley-Terry model that are valid for unconverged searches.
 
-Letters as in `model`. As log(1 + e^u) >= a u + H(a) for every a in [0, 1], with H the entropy of a
-coin in nats, every vector a of shares in [0, 1], one for each pair, bounds the log-likelihood from above for
-all theta at once:
+Letters as in `model`. Because log(1 + e^u) >= a u + H(a) for every a in [0, 1], with H the entropy of a coin
+in nats, every vector a of shares in [0, 1], one for each pair, bounds the log-likelihood from above for all
+theta simultaneously:
 
     l(theta) <= theta . g(a) - sum N H(a),    g(a) = sum (W - N a) z.
 
 So if g(a) = -nu y for some nu >= 0, then l is at most -sum N H(a) - nu b on the half-space theta . y >= b;
 and if g(a) = kappa y for some kappa > 0, then l(theta) >= c only where theta . y >= (c + sum N H(a)) / kappa.
 At the maximiser, a = sigmoid(theta . z) makes the bound exact. Elsewhere these shares nearly satisfy the
-condition, and a Newton step makes them satisfy it, up to rounding. Nothing has to have converged for the
-bound to hold, and theta may be as long as it likes: where l has no maximiser, as some arms always win, the
-bounds hold too.
+condition, and a Newton step makes them satisfy it, up to rounding. The bound requires no convergence, and
+theta can be arbitrarily long: if l has no maximiser, because some arms always win, the bounds hold too.
 
-Source: Boyd and Vandenberghe (2004), "Convex Optimization", section 5.1.6, for the dual; weak duality is all
-that is used.
+Source: Boyd and Vandenberghe (2004), "Convex Optimization", section 5.1.6, for the dual; only weak duality is
+used.
 """
 
 import numpy as np
@@ -24,40 +23,40 @@ from winnow.algorithms.best_duel.bradley_terry import Fit, Tally, information, l
 from winnow.algorithms.low_rank.logistic import sigmoid
 from winnow.algorithms.state.arrays import BoolArray, FloatArray
 
-RIDGE = 1e-4  # keeps the search from running away where some arms always win
+RIDGE = 1e-4  # keeps the search from diverging if some arms always win
 SMALL_DECREMENT = 1e-6  # nats
 MOST_STEPS, MOST_DESCENTS, MOST_REPAIRS = 50, 20, 20
 CLOSE = 1e-3  # nats, and of log-odds
-ROUNDING = 1e-11  # relative to the largest sum that may be left over
-STEADINESS = 1e-13  # relative, added to matrices that may be singular
+ROUNDING = 1e-11  # relative to the largest sum; tolerance for sums that should be 0
+STEADINESS = 1e-13  # relative, added to matrices that can be singular
 SHORTEST = 1e-300
-MOST_CELLS = 2_000_000  # of the largest table
+MOST_CELLS = 2_000_000  # in the largest table
 
 
 def half_space_suprema(tally: Tally, spans: FloatArray, lead: float, fit: Fit) -> FloatArray:
     """Upper bounds of l over the half-spaces theta . y >= lead, in nats.
 
     Args:
-        tally: P pairs; duels without a score count nothing, which no outcome of them could exceed.
+        tally: P pairs; unscored duels contribute 0, an upper bound for any outcome.
         spans: y, shape (M, r).
         lead: b, non-negative.
-        fit: The fit that the search begins from, with theta . y <= b for the bound to be sharp.
+        fit: Start of the search, with theta . y <= b for the bound to be sharp.
 
     Returns:
         Shape (M,), at most 0.
     """
     thetas = _ascended(tally, spans, nearest_in_planes(spans, lead, fit))
     sums, nu, is_met = _dual(tally, spans, thetas)
-    # With a = W / N, g(a) is 0: what each pair could have at most if it had a preference of its own.
+    # With a = W / N, g(a) is 0: the maximum for each pair if it had its own preference.
     shares = np.asarray(tally.wins / np.maximum(tally.counts, SHORTEST), dtype=np.float64)
-    won = np.asarray(np.clip(shares, 0.0, 1.0), dtype=np.float64)  # weighed sums are rounded
+    won = np.asarray(np.clip(shares, 0.0, 1.0), dtype=np.float64)  # weighted sums have rounding errors
     saturated = _negative_entropies(won) @ tally.counts
     bounds: FloatArray = np.minimum(np.where(is_met, sums - nu * lead, 0.0), saturated)
     return bounds
 
 
 def supremum(tally: Tally, fit: Fit) -> float:
-    """An upper bound of l over all theta, in nats, at most 0."""
+    """Upper bound of l over all theta, in nats, at most 0."""
     return float(half_space_suprema(tally, np.zeros((1, len(fit.theta))), 0.0, fit)[0])
 
 
@@ -67,11 +66,11 @@ def least_log_odds(tally: Tally, spans: FloatArray, fit: Fit, level: float) -> F
     Args:
         tally: P pairs.
         spans: y, shape (M, r).
-        fit: The fit that the search begins from; the closer to the maximiser, the sharper the bounds.
+        fit: Start of the search; the closer to the maximiser, the sharper the bounds.
         level: c, in nats, at most l at the maximiser.
 
     Returns:
-        Shape (M,), minus infinity where nothing was found.
+        Shape (M,), minus infinity if no bound was found.
     """
     least = np.full(len(spans), -np.inf)
     size = max(1, MOST_CELLS // max(1, tally.z.size))
@@ -85,14 +84,14 @@ def least_log_odds(tally: Tally, spans: FloatArray, fit: Fit, level: float) -> F
 
 
 def quick_least_log_odds(tally: Tally, spans: FloatArray, fit: Fit, level: float) -> FloatArray:
-    """Lower bounds as those of `least_log_odds`, with the same arguments, at about a tenth of its cost.
+    """Lower bounds like those of `least_log_odds`, with the same arguments, at about a tenth of its cost.
 
-    The parabola that touches l at the fit says where theta . y is least, nearly so where l is like it all the
-    way down to the level. With the shares of that theta, one step in the norm of the fit, the same for all y,
-    meets g(a) = kappa y; where it leaves [0, 1] for some pair, nothing is found.
+    The parabola that touches l at the fit gives the minimiser of theta . y, nearly so if l resembles it down
+    to the level. With the shares of that theta, one step in the norm of the fit, the same for all y,
+    satisfies g(a) = kappa y; if it leaves [0, 1] for some pair, no bound is found.
 
     Returns:
-        Shape (M,), minus infinity where nothing was found.
+        Shape (M,), minus infinity if no bound was found.
     """
     found = np.full(len(spans), -np.inf)
     size = max(1, MOST_CELLS // max(1, len(tally.z)))
@@ -119,7 +118,7 @@ def quick_least_log_odds(tally: Tally, spans: FloatArray, fit: Fit, level: float
 
 
 def nearest_in_planes(spans: FloatArray, lead: float, fit: Fit) -> FloatArray:
-    """The thetas with theta . y = lead that are nearest to the fitted one in its own norm, shape (M, r)."""
+    """Theta with theta . y = lead nearest to the fitted one in its own norm, shape (M, r)."""
     along = np.linalg.solve(fit.hessian, spans.T).T  # (M, r)
     shares = (spans @ fit.theta - lead) / np.maximum((spans * along).sum(axis=1), SHORTEST)
     projected: FloatArray = fit.theta - shares[:, np.newaxis] * along
@@ -127,7 +126,7 @@ def nearest_in_planes(spans: FloatArray, lead: float, fit: Fit) -> FloatArray:
 
 
 def _ascended(tally: Tally, spans: FloatArray, thetas: FloatArray) -> FloatArray:
-    """Maximise l less a small ridge over the thetas' planes theta . y = b by Newton's method: (M, r)."""
+    """Maximise l minus a small ridge over the thetas' planes theta . y = b by Newton's method: (M, r)."""
     z, wins, counts, _ = tally
     identity = np.eye(z.shape[1])
     for _ in range(MOST_STEPS):
@@ -149,12 +148,12 @@ def _descended(tally: Tally, spans: FloatArray, fit: Fit, level: float) -> Float
     thetas = np.repeat(fit.theta[np.newaxis], len(spans), axis=0)
     busy = np.arange(len(spans))
     for _ in range(MOST_DESCENTS):
-        shares = sigmoid(thetas[busy] @ z.T)  # (M, P), of those that are still moving
+        shares = sigmoid(thetas[busy] @ z.T)  # (M, P), for the unconverged ones
         gradients = (wins - counts * shares) @ z - RIDGE * thetas[busy]
         curvatures = information(counts * shares * (1.0 - shares), z)
         newton, along = _solved(curvatures + RIDGE * identity, gradients, spans[busy])
         spare = log_likelihood(tally, thetas[busy]) - level
-        # The step to where the parabola that touches l here comes down to the level.
+        # Step to the point at which the parabola that touches l here falls to the level.
         rise = 2.0 * spare + (gradients * newton).sum(axis=1)
         kappa = np.sqrt(np.maximum(rise, 0.0) / np.maximum((spans[busy] * along).sum(axis=1), SHORTEST))
         steps = newton - kappa[:, np.newaxis] * along
@@ -167,10 +166,10 @@ def _descended(tally: Tally, spans: FloatArray, fit: Fit, level: float) -> Float
 
 
 def _dual(tally: Tally, spans: FloatArray, thetas: FloatArray) -> tuple[FloatArray, FloatArray, BoolArray]:
-    """Shares a near sigmoid(theta . z) with g(a) = -nu y.
+    """Find shares a near sigmoid(theta . z) with g(a) = -nu y.
 
     Returns:
-        The sums of -N H(a), nu, and whether it was found: shape (M,) each.
+        The sums of -N H(a), nu, and whether they were found: shape (M,) each.
     """
     z, wins, counts, _ = tally
     left_over = _left_over(tally)
@@ -185,7 +184,7 @@ def _dual(tally: Tally, spans: FloatArray, thetas: FloatArray) -> tuple[FloatArr
         is_met: BoolArray = np.abs(rest).max(axis=1, initial=0.0) <= left_over
         if is_met.all():
             break
-        # A share that is clipped to 0 or 1 stays there, and the others make up for it.
+        # A share that is clipped to 0 or 1 stays there, and the others compensate.
         moves = (newton + nu[:, np.newaxis] * along) @ z.T
         moved = np.clip(shares + weights * moves, 0.0, 1.0)
         shares = np.asarray(np.where(is_met[:, np.newaxis], shares, moved), dtype=np.float64)
@@ -193,12 +192,12 @@ def _dual(tally: Tally, spans: FloatArray, thetas: FloatArray) -> tuple[FloatArr
 
 
 def _left_over(tally: Tally) -> float:
-    """The farthest from 0 that rounding may leave a sum whose exact value is 0."""
+    """Largest absolute value, after rounding, of a sum that is 0 in exact arithmetic."""
     return ROUNDING * (1.0 + float((tally.counts @ np.abs(tally.z)).max(initial=0.0)))
 
 
 def _ratios(spans: FloatArray, newton: FloatArray, along: FloatArray) -> FloatArray:
-    """The quotients y . newton / y . along, shape (M,); 0 where there is no y."""
+    """Quotients y . newton / y . along, shape (M,); 0 if y is 0."""
     lengths = (spans * along).sum(axis=1)
     is_there: BoolArray = lengths > 0.0
     ratios: FloatArray = np.where(
@@ -208,7 +207,7 @@ def _ratios(spans: FloatArray, newton: FloatArray, along: FloatArray) -> FloatAr
 
 
 def _solved(matrices: FloatArray, first: FloatArray, second: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Each matrix's inverse times both vectors, (M, r) each."""
+    """Multiply each matrix's inverse by both vectors, (M, r) each."""
     solved = np.asarray(np.linalg.solve(matrices, np.stack([first, second], axis=-1)), dtype=np.float64)
     return solved[..., 0], solved[..., 1]
 
@@ -220,5 +219,5 @@ def _steadied(matrices: FloatArray) -> FloatArray:
 
 
 def _negative_entropies(shares: FloatArray) -> FloatArray:
-    """-H(a), in nats, at most 0."""
+    """Compute -H(a), in nats, at most 0."""
     return np.asarray(xlogy(shares, shares) + xlog1py(1.0 - shares, -shares), dtype=np.float64)

@@ -1,4 +1,4 @@
-"""Evidence in a record of duels if the Bradley-Terry model with features holds, and whether it is refuted."""
+"""Evidence in a record of duels under the Bradley-Terry model with features, and its refutation."""
 
 import math
 from dataclasses import dataclass
@@ -36,39 +36,39 @@ from winnow.algorithms.papers.bradley_terry.misfit import (
 from winnow.algorithms.papers.bradley_terry.mixture import laplace_log_mixture, log_mixture
 from winnow.algorithms.state.arrays import BoolArray, FloatArray
 
-MISFIT_SHARE = 0.1  # of delta, for refuting the model; the rest is for naming a wrong arm
-GROWTH = 1.02  # the fit is tested again when there are 2% more duels
-LAPLACE_ERROR = 2.0  # nats that Laplace's method may be too low by; more would only mean to stop later
+MISFIT_SHARE = 0.1  # share of delta for refuting the model; the rest is for naming a wrong arm
+GROWTH = 1.02  # the fit is tested again after 2% more duels
+LAPLACE_ERROR = 2.0  # nats by which Laplace's method can be too low; a larger error would only delay stopping
 
 
 class BradleyTerryEvidence:
     """Preferences sigmoid(theta . (x_i - x_j)), theta fitted to all duels, also those of dropped arms.
 
-    Let l and L be what `late_starts` calls l_q and L_q: the log-likelihood of the duels, some of them weighed
-    down, and the logarithm of mixtures of it. If the model holds, the true theta* has l(theta*) > L -
+    Let l and L be l_q and L_q of `late_starts`: the log-likelihood of the duels, some of them with lower
+    weights, and the logarithm of mixtures of it. If the model holds, the true theta* has l(theta*) > L -
     log(1 / d) at every look with probability at least 1 - d: those theta are the confidence set. The best arm
-    is known once in no theta of the set another active arm is as good, or with epsilon is preferred to it by
+    is known once no theta of the set makes another active arm as good, or, with epsilon, preferred to it by
     epsilon: once L exceeds the supremum of l over each half-space theta . (x_i - x_best) >= log-odds of 1/2 +
-    epsilon by log(1 / d). An interval holds what its estimate may be in the set. When arms are dropped theta*
-    stays what it is, so that costs nothing: the best arm is that of the active ones.
+    epsilon by log(1 / d). An interval contains the values of its estimate over the set. Dropping arms does
+    not change theta*, so it does not raise the error probability: the best arm is that of the active ones.
 
-    d is 0.9 delta, and the other 0.1 delta are for `is_misfit`. A set without any theta refutes the model,
-    too, which is part of d; until that is looked at, nothing is known. So if the model holds, a campaign
-    names a wrong arm or leaves the model with probability at most delta, whatever is done after that. Once
-    the model is refuted, the duels count as `CountEvidence` counts them, at delta: that proof has nothing to
-    do with the model, so the two do not add up. Besides, the best arm is not taken as known while the mixture
-    without the features explains the scored duels better than that with them. That makes nothing certain, but
-    few wrong arms are named under features that leave something out before the duels refute them.
+    d is 0.9 delta, and the other 0.1 delta are for `is_misfit`. An empty set refutes the model too, with an
+    error that is part of d; the best arm is not known from an empty set. So if the model holds, a campaign
+    names a wrong arm or leaves the model with probability at most delta, whatever follows. Once the model is
+    refuted, the duels count as in `CountEvidence`, at delta: that proof does not use the model, so the two
+    error probabilities do not add up. In addition, the best arm is not considered known while the mixture
+    without the features explains the scored duels better than that with them. This is no guarantee, but with
+    incomplete features few wrong arms are named before the duels refute them.
 
-    The theta that is shown and sampled by has a ridge of t^(-1/2) in standardised columns. Ties are half a
+    The theta used for estimates and sampling has a ridge of t^(-1/2) in standardised columns. Ties are half a
     win for both arms. Unscored duels count at their worst; estimates leave them out.
 
-    Assumed beside the model: examples are drawn with replacement, so that the mean outcome of a duel is the
-    same whatever came before.
+    Further assumption: examples are drawn with replacement, so the mean outcome of a duel is independent of
+    the past.
 
     Args:
         config: The problem, with features.
-        record: The record of the duels, none told yet; `update` is to be called after each tell.
+        record: The record of the duels, empty; call `update` after each tell.
 
     Raises:
         InvalidParameter: If there are no features, or two arms have the same.
@@ -86,28 +86,28 @@ class BradleyTerryEvidence:
         self._delta = evidence_delta(config)
         self._lead = math.log((0.5 + config.epsilon) / (0.5 - config.epsilon))
         self._record = record
-        self._cells = np.triu_indices(record.n_arms, 1)  # all pairs i < j, P of them
+        self._cells = np.triu_indices(record.n_arms, 1)  # all P pairs i < j
         self._z = differences(self.points, np.column_stack(self._cells))  # (P, r)
         self._strength_z = differences(strength_points(record.n_arms), np.column_stack(self._cells))
         self._theta = np.zeros(self.points.shape[1])
         self._late_starts = LateStarts(self.points.shape[1])
-        self._due = 1.0  # duels told at which the fit is to be tested next
+        self._due = 1.0  # number of duels at the next test of the fit
         self._follow()
 
     def update(self) -> None:
-        """Follow the record: a step or two from the last theta to the new one; once refuted, counts alone."""
+        """Update from the record: a step or two from the last theta; once refuted, counts only."""
         self.by_counts.update()
         if not self.is_refuted:
             self._follow()
 
     @property
     def scores(self) -> FloatArray:
-        """The score theta . x of each arm, shape (K,)."""
+        """Score theta . x of each arm, shape (K,)."""
         return self._beliefs.scores
 
     @property
     def in_force(self) -> "BradleyTerryEvidence | CountEvidence":
-        """This evidence, or that by counts once the duels refute the model."""
+        """This evidence, or the evidence by counts once the duels refute the model."""
         return self.by_counts if self.is_refuted else self
 
     @property
@@ -117,7 +117,7 @@ class BradleyTerryEvidence:
 
     @property
     def estimates(self) -> FloatArray:
-        """The values that the arms are ranked by, shape (K,)."""
+        """Values by which the arms are ranked, shape (K,)."""
         return self._beliefs.estimates
 
     @property
@@ -137,17 +137,17 @@ class BradleyTerryEvidence:
 
     @property
     def statistic(self) -> float:
-        """L less the highest l where another active arm is as good as the best, in nats; 0 without one."""
+        """L minus the highest l that makes another active arm as good as the best, in nats; 0 without one."""
         return self._beliefs.statistic
 
     @property
     def is_separated(self) -> bool:
-        """Whether the best arm is known at the error probability of the config, if the model holds."""
+        """Whether the best arm is known with the error probability of the config, if the model holds."""
         return self._beliefs.is_separated
 
     @property
     def is_settled(self) -> bool:
-        """False: duels with examples drawn anew make nothing certain."""
+        """False: duels with examples drawn with replacement make nothing certain."""
         return False
 
     @property
@@ -158,17 +158,17 @@ class BradleyTerryEvidence:
 
     @property
     def losers(self) -> BoolArray:
-        """No arm, as nothing is certain here: shape (K,), all False."""
+        """All False, shape (K,): nothing is certain under the model."""
         return np.zeros(self._record.n_arms, dtype=np.bool_)
 
     @property
     def tied(self) -> BoolArray:
-        """No arm, as nothing is certain here: shape (K,), all False."""
+        """All False, shape (K,): nothing is certain under the model."""
         return np.zeros(self._record.n_arms, dtype=np.bool_)
 
     @property
     def claim(self) -> Claim:
-        """The claim to be made once the best arm is separated; dropped arms make no difference to it."""
+        """Claim once the best arm is separated; dropped arms do not change it."""
         return Claim(kind="proven", delta=self._delta, assumptions=("bradley-terry",))
 
     def _follow(self) -> None:
@@ -204,21 +204,21 @@ class BradleyTerryEvidence:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class _Beliefs:
-    """The beliefs that follow from one fit; each value is computed when it is first read."""
+    """Conclusions from one fit; each value is computed when it is first read."""
 
     points: FloatArray  # (K, r)
     active: BoolArray  # (K,)
-    parts: list[Part]  # what each mixture counts, all duels first
+    parts: list[Part]  # duels counted by each mixture, all duels first
     strength_z: FloatArray  # (P, K - 1)
     fit: Fit  # to all duels
     ridge: float
     t: int
     price: float  # log(1 / d)
-    lead: float  # log-odds that another arm may be better by
+    lead: float  # log-odds by which another arm can be better
 
     @property
     def tally(self) -> Tally:
-        """All duels."""
+        """Tally of all duels."""
         return self.parts[0].tally
 
     @cached_property
@@ -246,7 +246,7 @@ class _Beliefs:
 
     @cached_property
     def rivals(self) -> FloatArray:
-        """x_i - x_best of the other active arms, shape (M, r)."""
+        """Differences x_i - x_best of the other active arms, shape (M, r)."""
         others = self.active.copy()
         if self.best is None:
             return np.empty((0, self.points.shape[1]))
@@ -256,29 +256,29 @@ class _Beliefs:
 
     @cached_property
     def turns(self) -> FloatArray:
-        """Theta near the fitted one for which each rival would be as good as the best arm, shape (M, r)."""
+        """Theta near the fitted one for which each rival would equal the best arm, shape (M, r)."""
         return nearest_in_planes(self.rivals, self.lead, self.fit)
 
     @cached_property
     def pooled(self) -> Pooled:
-        """L and l, those that tell the best arm from its rivals well."""
+        """L and l with shares that separate the best arm from its rivals well."""
         there = self.turns if len(self.rivals) else self.fit.theta[np.newaxis]
         return pool(self.parts, self.fit.theta, there)
 
     @cached_property
     def pooled_fit(self) -> Fit:
-        """The fit to the duels of l."""
+        """Fit to the duels of l."""
         if len(self.parts) == 1:
             return self.fit
         return fit_bradley_terry(*self.pooled.tally[:3], ridge=self.ridge, start=self.fit.theta)
 
     @cached_property
     def is_set_empty(self) -> bool:
-        """Whether no theta is left in the confidence set; a single mixture is no higher than the supremum."""
+        """Whether the confidence set is empty; never for a single mixture, which is at most the supremum."""
         if len(self.parts) == 1:
             return False
         level, tally, fit = self.pooled.log_mixture - self.price, self.pooled.tally, self.pooled_fit
-        # No supremum is below the value at one theta, which costs much less to work out.
+        # A supremum is at least the value at one theta, which is much cheaper to compute.
         return bool(level >= log_likelihood(tally, fit.theta)) and level >= supremum(tally, fit)
 
     @cached_property
@@ -295,7 +295,7 @@ class _Beliefs:
         return self.statistic >= self.price and not self.is_set_empty and not self._is_doubted()
 
     def _is_doubted(self) -> bool:
-        """Whether the scored duels are likelier without the features; never so for two arms."""
+        """Whether the scored duels are more likely without the features; always False for two arms."""
         if len(self.points) == 2:
             return False
         scored = self.tally._replace(unscored=np.zeros_like(self.tally.unscored))
@@ -303,7 +303,7 @@ class _Beliefs:
         return without > log_mixture(scored, self.fit.theta)
 
     def _may_be_separated(self) -> bool:
-        """Whether it is worth working out the statistic, by a quicker one that is seldom lower by much."""
+        """Quick check whether the statistic is worth computing, by one that is seldom much lower."""
         statistics = [
             part.log_weight + self._about(part) - float(log_likelihood(part.tally, self.turns).max())
             for part in self.parts
@@ -324,5 +324,5 @@ class _Beliefs:
         level = self.pooled.log_mixture - self.price
         lowest, highest = extreme_log_odds(self.pooled.tally, self.points, others, self.pooled_fit, level)
         known = np.where(np.isnan(self.estimates), 0.5, self.estimates)
-        # The fitted theta is in the set but for rounding, a ridge that is felt, or duels that are left out.
+        # The fitted theta is in the set, except for rounding, a noticeable ridge, or duels left out.
         return np.minimum(sigmoid(lowest), known), np.maximum(sigmoid(highest), known)

@@ -1,22 +1,22 @@
-"""The features that duels can tell apart: differences between arms, in coordinates of their own."""
+"""Feature space of duels: differences between arms, in coordinates of their span."""
 
 import numpy as np
 
 from winnow.algorithms.errors import InvalidParameter
 from winnow.algorithms.state.arrays import FloatArray, IntArray
 
-SMALLEST_SHARE = 1e-8  # of the largest singular value or distance; below it there is only rounding
+SMALLEST_SHARE = 1e-8  # of the largest singular value or distance; smaller values are rounding
 ROUNDING = 1e-12  # of a column's largest value; a column that varies less is constant
 
 
 def arm_points(features: FloatArray) -> FloatArray:
-    """The arms as points whose differences span all coordinates, on standardised columns.
+    """Represent the arms as points whose differences span all coordinates, on standardised columns.
 
     Duels only show differences of features. Every column is centred and divided by its standard deviation
-    over the arms, so the unit it was given in does not matter; the rest is written in an orthonormal basis of
-    the differences' span. So one-hot features, constant columns and columns that repeat others are welcome;
-    shifting or scaling a column changes nothing, and an isotropic normal distribution of the standardised
-    columns' coefficients is one of the coordinates' as well.
+    over the arms, so its unit does not matter; the result is expressed in an orthonormal basis of the
+    differences' span. So one-hot features, constant columns and repeated columns are allowed; shifting or
+    scaling a column changes nothing, and an isotropic normal distribution of the standardised columns'
+    coefficients is also one of the coordinates.
 
     Args:
         features: Shape (K, d), finite, a row for each arm.
@@ -25,7 +25,7 @@ def arm_points(features: FloatArray) -> FloatArray:
         Shape (K, r), r the dimension of the span, at most min(d, K - 1).
 
     Raises:
-        InvalidParameter: If two arms have the same features: no duel could ever tell them apart.
+        InvalidParameter: If two arms have the same features: no duel could ever distinguish them.
     """
     points = _principal(_standardised(features))
     distances = np.linalg.norm(points[:, np.newaxis] - points, axis=2)
@@ -41,13 +41,13 @@ def arm_points(features: FloatArray) -> FloatArray:
 
 
 def differences(points: FloatArray, pairs: IntArray) -> FloatArray:
-    """x_i - x_j for each pair (i, j), shape (P, r)."""
+    """Compute x_i - x_j for each pair (i, j), shape (P, r)."""
     spans: FloatArray = points[pairs[:, 0]] - points[pairs[:, 1]]
     return spans
 
 
 def _standardised(features: FloatArray) -> FloatArray:
-    """Shape (K, d), columns of mean 0 and variance 1, or of zeros where they are constant."""
+    """Standardise columns to mean 0 and variance 1, or zeros if constant; shape (K, d)."""
     scaled = features / np.maximum(np.abs(features).max(axis=0), np.finfo(np.float64).tiny)
     centred = scaled - scaled.mean(axis=0)
     deviations = centred.std(axis=0)
@@ -57,7 +57,7 @@ def _standardised(features: FloatArray) -> FloatArray:
 
 
 def _principal(columns: FloatArray) -> FloatArray:
-    """The same points in an orthonormal basis of their span, shape (K, r)."""
+    """Transform the points to an orthonormal basis of their span, shape (K, r)."""
     left, singular, _ = np.linalg.svd(columns, full_matrices=False)
     rank = int((singular > SMALLEST_SHARE * singular[0]).sum())
     points: FloatArray = left[:, :rank] * singular[:rank]

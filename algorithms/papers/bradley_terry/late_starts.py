@@ -1,30 +1,29 @@
-"""Mixtures that let some duels pass, learn a prior from them, and count those that follow.
+"""Mixtures that skip some duels, learn a prior from them, and count those that follow.
 
-Letters as in `mixture`, whose L is here L_0. What a mixture pays for not knowing theta grows
-like half the logarithm of the number of duels n, for every coordinate: with six of them and ten thousand
-duels about 20 nats, where log(1 / delta) is 3. A mixture that begins to count after m duels, with
-N(theta_m, H_m^-1) as its prior, what was fitted by then and how sharply, pays like log(n / m). It gives away
-m / n of the evidence, which is less.
+Letters as in `mixture`, whose L is here L_0. The cost of not knowing theta grows like half the logarithm of
+the number of duels n, for every coordinate: with six of them and ten thousand duels about 20 nats, where
+log(1 / delta) is 3. A mixture that begins to count after m duels, with the fit at that time, N(theta_m,
+H_m^-1), as its prior, costs about log(n / m). It loses m / n of the evidence, which is less.
 
-Nobody knows n before. So one such mixture begins at the first tell after which `FIRST` duels were told, and
-one at the first after which there were 2, 4, 8, ... times as many; L_k is the logarithm of the k-th and l_k
-the log-likelihood of the duels told after it began. When it begins, and from what, depends on what was told
-before alone. So by the proof in `mixture`, exp(L_k - l_k(theta*)) is a non-negative
-supermartingale that starts at 1, if it is 1 until it begins, and so is the mean of all of them with weights
-fixed beforehand,
+The final n is unknown. So one such mixture begins at the first tell after which `FIRST` duels were observed,
+and one at the first after which there were 2, 4, 8, ... times as many; L_k is the logarithm of the k-th and
+l_k the log-likelihood of the duels observed after it began. Its start time and prior depend only on earlier
+observations. So by the proof in `mixture`, exp(L_k - l_k(theta*)) is a non-negative supermartingale that
+starts at 1, if it is 1 until it begins, and so is the mean of all of them with weights fixed beforehand,
 
     E(theta*) = sum w_k exp(L_k - l_k(theta*)),    sum w_k = 1.
 
 By Ville's inequality it ever reaches 1 / d with probability at most d: the theta with E(theta) < 1 / d are a
-confidence set at all looks at once. For any shares q_k that sum to 1, as the logarithm is concave,
+confidence set, simultaneously at all looks. For any shares q_k that sum to 1, because the logarithm is
+concave,
 
     log E(theta) >= L_q - l_q(theta),    L_q = sum q_k (L_k + log w_k - log q_k),    l_q = sum q_k l_k.
 
-l_q is a log-likelihood in which duels have weights, and the set lies in {theta: l_q(theta) > L_q -
-log(1 / d)} for all q at once: so q may be chosen in sight of everything, and mixtures may be left out.
+l_q is a log-likelihood in which duels have weights, and the set lies in {theta: l_q(theta) > L_q - log(1 /
+d)} simultaneously for all q: so q can be chosen by any observations, and mixtures can be left out.
 
 Source: Wasserman, Ramdas and Balakrishnan (2020), "Universal Inference", for priors and fits from one part of
-the data that are tried on the other.
+the data that are evaluated on the other.
 """
 
 from collections import deque
@@ -40,10 +39,10 @@ from winnow.algorithms.low_rank.logistic import sigmoid
 from winnow.algorithms.papers.bradley_terry.mixture import Normals, log_integrals, log_mixture
 from winnow.algorithms.state.arrays import BoolArray, FloatArray
 
-FIRST = 64  # duels told at which the first mixture may begin
-KEPT = 4  # mixtures that began last; those before count nearly all duels, as the one over scales does
+FIRST = 64  # number of duels at which the first mixture can begin
+KEPT = 4  # latest mixtures; earlier ones count nearly all duels, like the one over scales
 DECAY = 0.85  # of the weights, from one mixture to the next
-MOST_LATE = 0.6  # of the weights, for all late mixtures: in short campaigns the first one is left to itself
+MOST_LATE = 0.6  # of the weights, for all late mixtures: short campaigns rely on the first one
 
 
 class Start(NamedTuple):
@@ -54,22 +53,22 @@ class Start(NamedTuple):
     log_weight: float
     """log w_k."""
     before: Tally
-    """The tally of all pairs of arms when the mixture began."""
+    """Tally of all pairs of arms when the mixture began."""
 
 
 class Part(NamedTuple):
-    """The duels that one mixture counts, and its prior; None for the one over `SCALES`."""
+    """Duels that one mixture counts, and its prior; None for the one over `SCALES`."""
 
     tally: Tally
     log_weight: float
     prior: Normals | None
 
     def of(self, pairs: BoolArray) -> "Part":
-        """The part of some pairs, chosen by a mask."""
+        """Restrict to some pairs, by a mask."""
         return self._replace(tally=self.tally.rows(pairs))
 
     def log_mixture(self, start: FloatArray) -> float:
-        """A lower bound of L_k, in nats."""
+        """Lower bound of L_k, in nats."""
         if self.prior is None:
             return log_mixture(self.tally, start)
         return float(log_integrals(self.tally, self.prior, start)[0])
@@ -77,19 +76,19 @@ class Part(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Pooled:
-    """L_q and l_q."""
+    """L_q with the tally of l_q."""
 
     tally: Tally
-    """Of l_q: wins and counts have weights; `unscored` plays no part in it and is 0."""
+    """For l_q: wins and counts have weights; `unscored` is not used and 0."""
     log_mixture: float
     """L_q, in nats."""
 
 
 class LateStarts:
-    """The mixtures of one campaign, begun as duels are told.
+    """Mixtures of one campaign, started as duels are observed.
 
     Args:
-        r: Coordinates of theta.
+        r: Number of coordinates of theta.
     """
 
     def __init__(self, r: int) -> None:
@@ -98,10 +97,10 @@ class LateStarts:
         self._next, self._number = FIRST, 0
 
     def begin(self, told: Tally, fit: Fit) -> None:
-        """Begin a mixture if that is due.
+        """Begin a mixture if it is due.
 
         Args:
-            told: The tally of what was told of all pairs of arms, always in the same order.
+            told: The tally of all pairs of arms, always in the same order.
             fit: The fit to it.
         """
         n_told = int(told.counts.sum() + told.unscored.sum())
@@ -115,11 +114,11 @@ class LateStarts:
         self._number += 1
 
     def parts(self, told: Tally) -> list[Part]:
-        """The parts of the mixtures: that over scales first, then late ones that have something to count."""
+        """Parts of the mixtures: that over scales first, then late ones with duels to count."""
         parts = [Part(told, float(np.log1p(-self._late)), None)]
         for start in self._starts:
             counts = told.counts - start.before.counts
-            # A difference of sums of outcomes such as 0.1 may be out of its range by a rounding.
+            # A difference of sums of outcomes such as 0.1 can leave its range by rounding.
             wins = np.asarray(np.clip(told.wins - start.before.wins, 0.0, counts), dtype=np.float64)
             after = Tally(told.z, wins, counts, told.unscored - start.before.unscored)
             if after.counts.any() or after.unscored.any():
@@ -128,21 +127,21 @@ class LateStarts:
 
 
 def late_weight(r: int) -> float:
-    """The weight of all mixtures that begin late, in [0, 1): none where they have little to save.
+    """Weight of all mixtures that begin late, in [0, 1): 0 if they can save little.
 
     Args:
-        r: Coordinates of theta.
+        r: Number of coordinates of theta.
     """
     return min(MOST_LATE, max(0.0, (r - 2.0) / (r + 1.0)))
 
 
 def pool(parts: Sequence[Part], theta: FloatArray, rivals: FloatArray) -> Pooled:
-    """L_q and l_q with shares that make L_q - l_q high where it matters.
+    """Compute L_q and l_q with shares that make L_q - l_q high at the rivals.
 
     Args:
-        parts: As `LateStarts.parts` gives them.
-        theta: Shape (r,), where to look for theta first.
-        rivals: Shape (M, r), other theta, M >= 1: where L_q - l_q is to be high.
+        parts: As `LateStarts.parts` returns them.
+        theta: Shape (r,), start of the search for theta.
+        rivals: Shape (M, r), other theta, M >= 1, at which L_q - l_q should be high.
     """
     logs = np.array([part.log_weight + part.log_mixture(theta) for part in parts])
     highest = np.array([log_likelihood(part.tally, rivals).max() for part in parts])
@@ -158,10 +157,10 @@ def pool(parts: Sequence[Part], theta: FloatArray, rivals: FloatArray) -> Pooled
 
 
 def laplace_log_integral(part: Part, theta: FloatArray) -> float:
-    """About what `Part.log_mixture` is for a late mixture, much quicker; neither a lower nor an upper bound.
+    """Approximate `Part.log_mixture` of a late mixture, much faster; neither a lower nor an upper bound.
 
     Args:
-        part: One with a prior.
+        part: A part with a prior.
         theta: Shape (r,), near the maximiser of l_k.
     """
     assert part.prior is not None

@@ -1,4 +1,4 @@
-"""LLM-PO with features: duels in the proportions that tell the best arm apart in the Bradley-Terry model."""
+"""LLM-PO with features: duels in the proportions that separate the best arm in the Bradley-Terry model."""
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -17,33 +17,33 @@ from winnow.algorithms.papers.bradley_terry.feature_space import differences
 from winnow.algorithms.protocols import EMPTY_BATCH, Batch
 from winnow.algorithms.state.arrays import FloatArray, IntArray
 
-GROWTH = 1.05  # an allocation serves until there are 5% more duels: theta moves little meanwhile
-TOLERANCE = 0.02  # of the duels needed, lost by not searching further
+GROWTH = 1.05  # an allocation is used until there are 5% more duels: theta changes little meanwhile
+TOLERANCE = 0.02  # loss in needed duels from stopping the search early
 MOST_SWEEPS = 100
-LEVEL = 1e-9  # of all duels: pairs as far behind as this are equal, as a processor's last bits decide nothing
+# of all duels: pairs this close count as equal, so that last bits of floating point decide nothing
+LEVEL = 1e-9
 
 
 class LlmPoBt(LlmPo):
-    """Follow the optimal shares at the fitted theta, with a floor under the pairs that span all features.
+    """Follow the optimal shares at the fitted theta, with a minimum for the pairs that span all features.
 
-    A pair of the floor with fewer duels than `n0` or than `exploration` times the root of all duels so far
-    comes first, the least asked one; else the pair that is furthest behind its share, or before anything is
-    known the least asked of all; of equals the first.
-    Shares are worked out anew when the best arm changes, an arm is dropped, or there are 5% more duels than
-    at the last time; theta follows every tell. Within a batch, and while others are in flight, the duels
-    asked count as if they were told and the shares stay, so a batch of B spreads over pairs as B single duels
-    would; a batch of 1 is the published method. A tie is half a win for each arm, and unscored duels count as
-    asked.
+    The next pair is the one with the fewest duels among the spanning pairs, if these are fewer than `n0` or
+    than `exploration` times the root of all duels so far; else the pair that is furthest behind its share,
+    or, before the first scored duel, the pair with the fewest proposed duels. Ties go to the first. Shares
+    are recomputed when the best arm changes, an arm is dropped, or there are 5% more duels than last time;
+    theta is updated with every tell. Within a batch, and while others are in flight, proposed duels count as
+    observed and the shares stay, so a batch of B is spread over pairs like B single duels; a batch of 1 is
+    the published method. A tie is half a win for each arm, and unscored duels count as proposed.
 
     It stops by `BradleyTerryEvidence`, which also checks the model. Once the duels refute it, `is_refuted`,
-    it goes on as `LlmPo` with its defaults, and what it then says does not need the model.
+    it continues as `LlmPo` with its defaults, whose statements do not require the model.
 
     Args:
-        config: The problem and the common parameters; needs `features`, different for every two arms.
-        exploration: c' of the paper, which names no value, positive.
-        n0: Duels of every pair of the floor before anything is believed, at least 1.
-        penalty: The penalty on uneven shares is this times t^(-1/8), non-negative; `allocate` says how it
-            departs from the paper's.
+        config: The problem and the common parameters; needs `features`, different for any two arms.
+        exploration: c' of the paper, which gives no value; positive.
+        n0: Duels of every spanning pair before shares are followed, at least 1.
+        penalty: The penalty on uneven shares is this times t^(-1/8), non-negative; `allocate` describes the
+            departure from the paper.
 
     Source: Hu et al. (2026), "Adaptive Simulation Experiment for Large Language Model Policy Optimization",
     Section 4.2, equations (5) and (6), structured policy space.
@@ -69,18 +69,18 @@ class LlmPoBt(LlmPo):
         self._floor = exploration_pairs(differences(evidence.points, self._pairs))
         self._allocation: Allocation | None = None
         self._best: int | None = None
-        self._due = 1.0  # duels told at which shares are to be worked out next
+        self._due = 1.0  # number of duels at which shares are next recomputed
 
     @property
     def is_refuted(self) -> bool:
-        """Whether the duels refuted the Bradley-Terry model with these features, once and for all.
+        """Whether the duels have permanently refuted the Bradley-Terry model with these features.
 
-        If the model holds, that happens with a probability of at most a tenth of delta.
+        If the model holds, this happens with probability at most a tenth of delta.
         """
         return self._model.is_refuted
 
     def ask(self, rng: np.random.Generator) -> Batch:
-        """Propose a batch over the pairs that are furthest behind."""
+        """Propose duels of the pairs that are furthest behind their shares."""
         if self.is_refuted:
             return super().ask(rng)
         room = self._stopping.room()
@@ -92,13 +92,13 @@ class LlmPoBt(LlmPo):
         return record.ask(self._pairs[chosen], rng)
 
     def tell(self, batch: Batch, outcomes: ArrayLike) -> None:
-        """Absorb outcomes in [0, 1] in favour of the first arm, NaN where unscored."""
+        """Absorb outcomes in [0, 1] in favour of the first arm, NaN if unscored."""
         super().tell(batch, outcomes)
         if not self.is_refuted and self._stopping.record.n_active >= 2:
             self._allocate()
 
     def _allocate(self) -> None:
-        """Work out the shares anew where that is due."""
+        """Recompute the shares if it is due."""
         record, model = self._stopping.record, self._model
         is_new = self._pairs is not record.pairs
         if is_new:
@@ -121,10 +121,10 @@ class LlmPoBt(LlmPo):
         self._due = GROWTH * record.n_told
 
     def _follow_allocation(self, asked: IntArray, t: int, size: int) -> IntArray:
-        """Choose pairs one after the other, by the duels asked of each, shape (P,).
+        """Choose pairs one after another, by the duels proposed for each, shape (P,).
 
         Returns:
-            Shape (size,), places in the pairs.
+            Shape (size,), indices of the pairs.
         """
         asked = asked.copy()
         chosen = np.empty(size, dtype=np.int64)

@@ -1,23 +1,22 @@
-"""A test of the Bradley-Terry model by the duels: mixtures over what does without the features.
+"""Test of the Bradley-Terry model by the duels: mixtures of models without the features.
 
-Letters as in `model`. Two mixtures of the likelihood of the duels, in equal parts: over strengths of
-each arm's own, which are what `mixture` makes of arms that have nothing in common; and over
-preferences q of each pair's own, the product over pairs of B(W + 1/2, N - W + 1/2) / B(1/2, 1/2), which is
-the mean of q^W (1 - q)^(N - W) for q from Beta(1/2, 1/2). The first notices soon that factors interact, the
-second notices cycles.
+Letters as in `model`. Two mixtures of the likelihood of the duels, in equal parts: over a separate strength
+of each arm, which is `mixture` for arms without common features; and over a separate preference q of each
+pair, the product over pairs of B(W + 1/2, N - W + 1/2) / B(1/2, 1/2), which is the mean of q^W (1 - q)^(N -
+W) for q from Beta(1/2, 1/2). The first soon detects interactions of factors, the second detects cycles.
 
 If theta* is the truth, the ratio of each to exp(l(theta*)) is a non-negative supermartingale that starts at
-1, by the proof in `mixture` with log q in place of log sigmoid(theta . z). As l(theta*) is at
-most the supremum of l, the ratio to that supremum ever reaches 1/delta with probability at most delta.
+1, by the proof in `mixture` with log q in place of log sigmoid(theta . z). Because l(theta*) is at most the
+supremum of l, the ratio to that supremum ever reaches 1/delta with probability at most delta.
 
-Duels without a score are taken at their worst, as there: the product is the least that any outcomes of them
-could make it. As log B(a, b) is convex in a for a given a + b and symmetric, that is where W comes closest to
-N / 2. They lower l, which is bounded by what it is without them. So a model is not refuted because the judge
-fails more often where it would prefer one side.
+Unscored duels take their worst case, as there: the product is the least over any outcomes of them. Because
+log B(a, b) is convex in a for a given a + b and symmetric, that is at the W closest to N / 2. Unscored duels
+would lower l, which is bounded by its value without them. So a model is not refuted because the judge fails
+more often when it would prefer one side.
 
 Source: Krichevsky and Trofimov (1981), "The Performance of Universal Encoding", for the mixture over a pair's
-preference; Wasserman, Ramdas and Balakrishnan (2020), "Universal Inference", for a maximised likelihood below
-the line.
+preference; Wasserman, Ramdas and Balakrishnan (2020), "Universal Inference", for a maximised likelihood in
+the denominator.
 """
 
 import numpy as np
@@ -31,12 +30,12 @@ from winnow.algorithms.state.arrays import FloatArray
 
 
 def strength_points(n_arms: int) -> FloatArray:
-    """Arms as points that leave each a strength of its own, shape (K, K - 1); see `feature_space`."""
+    """Arms as points that give each a separate strength, shape (K, K - 1); see `feature_space`."""
     return np.asarray(null_space(np.ones((1, n_arms))), dtype=np.float64)
 
 
 def log_unstructured_mixture(tally: Tally, strength_z: FloatArray) -> float:
-    """A lower bound of the logarithm of the mixture, in nats; 0 without any duel.
+    """Lower bound of the log mixture, in nats; 0 without any duel.
 
     Args:
         tally: P pairs.
@@ -47,7 +46,7 @@ def log_unstructured_mixture(tally: Tally, strength_z: FloatArray) -> float:
 
 
 def log_saturated_mixture(tally: Tally) -> float:
-    """The logarithm of the product over pairs, in nats; 0 without any duel."""
+    """Logarithm of the product over pairs, in nats; 0 without any duel."""
     _, wins, counts, unscored = tally
     all_counts = counts + unscored
     least = np.clip(0.5 * all_counts, wins, wins + unscored)
@@ -55,14 +54,14 @@ def log_saturated_mixture(tally: Tally) -> float:
 
 
 def is_misfit(tally: Tally, log_unstructured: float, fit: Fit, delta: float) -> bool:
-    """Whether the duels refute the model, which happens ever with probability at most delta if it holds.
+    """Whether the duels refute the model; if it holds, this ever happens with probability at most delta.
 
     Args:
         tally: P pairs.
         log_unstructured: The value of `log_unstructured_mixture` for these pairs, in nats.
-        fit: Any theta; one near the maximiser makes the test sharp.
+        fit: A fit at any theta; one near the maximiser makes the test sharp.
         delta: Error probability, in (0, 1).
     """
     least = log_unstructured + np.log(delta)
-    # No supremum is below the value at one theta, which costs much less to work out.
+    # A supremum is at least the value at one theta, which is much cheaper to compute.
     return bool(least >= log_likelihood(tally, fit.theta)) and least >= supremum(tally, fit)

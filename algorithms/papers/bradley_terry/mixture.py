@@ -1,27 +1,26 @@
-"""The likelihood of the duels averaged over a random theta: evidence against a theta with a far lower one.
+"""Likelihood of the duels averaged over a random theta: evidence against theta with a far lower one.
 
-Letters as in `model`. For each scale s the mixture is the integral of exp(l(theta)) over theta from
-N(0, s^2 I), r coordinates; L is the logarithm of their mean over the scales. Large scales serve when
-preferences are strong, small ones when they are weak.
+Letters as in `model`. For each scale s the mixture is the integral of exp(l(theta)) over theta from N(0, s^2
+I), r coordinates; L is the logarithm of their mean over the scales. Large scales suit strong preferences,
+small ones weak preferences.
 
-Why it proves anything: let theta* be the truth, so that the mean of an outcome y in [0, 1] is sigmoid(theta*
-. z), given all that came before. With a = log sigmoid(theta . z) - log sigmoid(theta* . z) and b the same for
--z, a duel multiplies exp(l(theta) - l(theta*)) by exp(y a + (1 - y) b), which is at most y e^a + (1 - y) e^b,
-as the exponential is convex. The mean of that is sigmoid(theta . z) + sigmoid(-theta . z) = 1. So for every
-theta it is a non-negative supermartingale that starts at 1, and by Fubini so is its mean over theta: by
-Ville's inequality, L - l(theta*) ever reaches log(1 / delta) with probability at most delta, however the
-duels are chosen and however often one looks.
+Proof: let theta* be the true value, so that the mean of an outcome y in [0, 1] is sigmoid(theta* . z), given
+the past. With a = log sigmoid(theta . z) - log sigmoid(theta* . z) and b the same for -z, a duel multiplies
+exp(l(theta) - l(theta*)) by exp(y a + (1 - y) b), which is at most y e^a + (1 - y) e^b, because the
+exponential is convex. The mean of that is sigmoid(theta . z) + sigmoid(-theta . z) = 1. So for every theta it
+is a non-negative supermartingale that starts at 1, and by Fubini so is its mean over theta: by Ville's
+inequality, L - l(theta*) ever reaches log(1 / delta) with probability at most delta, for any choice of duels
+and at all looks simultaneously.
 
 Any distribution q of theta gives a lower bound of the logarithm of such an integral, E_q[l] - KL(q, prior),
-by Jensen's inequality. Here q is normal, chosen to make the bound high; how far the choice was carried on
-matters to its quality alone. E_q[l] needs the mean of log(1 + e^u) under u from N(m, v). It is at most
-log(1 + e^(m + (1 - 2 k) v / 2)) + k^2 v / 2 for every k in [0, 1] (Jensen, after taking k u out of the
-logarithm), which differs from it by O(v^2) at the best k.
+by Jensen's inequality. Here q is normal, chosen to make the bound high; early stopping of this choice affects
+only its quality. E_q[l] needs the mean of log(1 + e^u) under u from N(m, v). It is at most log(1 + e^(m + (1
+- 2 k) v / 2)) + k^2 v / 2 for every k in [0, 1] (Jensen, after taking k u out of the logarithm), which
+differs from it by O(v^2) at the best k.
 
-Duels without a score are taken at their worst. Had they been scored, with any outcomes y, E_q[l] would have
-one more term y E_q[u] - E_q[log(1 + e^u)] each, least at y = 0 or 1; and l(theta*) would be lower than it is
-without them. So L less l(theta*) is at most what it would be with the outcomes, and the proof holds whatever
-it was that made these outcomes go missing.
+Unscored duels take their worst case. With any outcomes y, E_q[l] would have one more term y E_q[u] -
+E_q[log(1 + e^u)] each, least at y = 0 or 1; and l(theta*) would be lower than without them. So L - l(theta*)
+is at most its value with the outcomes, and the proof holds whatever made these outcomes missing.
 
 Source: Robbins (1970), "Statistical Methods Related to the Law of the Iterated Logarithm", for mixtures with
 Ville's inequality; Saul and Jordan (1999), "A Mean Field Learning Algorithm for Unsupervised Neural
@@ -37,7 +36,7 @@ from winnow.algorithms.low_rank.logistic import sigmoid
 from winnow.algorithms.state.arrays import FloatArray
 
 SCALES = np.array([0.25, 0.5, 1.0, 2.0, 4.0])
-SMALL_DECREMENT = 1e-4  # nats; an unfinished search makes the bound lower by about as much
+SMALL_DECREMENT = 1e-4  # nats; an unfinished search lowers the bound by about this amount
 MOST_STEPS = 50
 TILTS = 3
 
@@ -52,23 +51,23 @@ class Normals(NamedTuple):
 
 
 def isotropic(r: int) -> Normals:
-    """N(0, s^2 I) for each of the scales."""
+    """Create N(0, s^2 I) for each of the scales."""
     return Normals(np.zeros((len(SCALES), r)), np.eye(r) / SCALES[:, np.newaxis, np.newaxis] ** 2)
 
 
 def log_mixture(tally: Tally, start: FloatArray) -> float:
-    """A lower bound of L, in nats.
+    """Lower bound of L, in nats.
 
     Args:
         tally: P pairs; without any duel the bound is 0.
-        start: Shape (r,), where to look for theta first.
+        start: Shape (r,), start of the search for theta.
     """
     bounds = log_integrals(tally, isotropic(tally.z.shape[1]), start)
     return float(np.logaddexp.reduce(bounds) - np.log(len(SCALES)))
 
 
 def laplace_log_mixture(log_likelihood: float, fit: Fit) -> float:
-    """About what `log_mixture` is, at a tenth of its cost; neither a lower nor an upper bound.
+    """Approximate `log_mixture` at a tenth of its cost; neither a lower nor an upper bound.
 
     Args:
         log_likelihood: l at the fitted theta.
@@ -80,21 +79,21 @@ def laplace_log_mixture(log_likelihood: float, fit: Fit) -> float:
 
 
 def log_integrals(tally: Tally, priors: Normals, start: FloatArray) -> FloatArray:
-    """A lower bound of the logarithm of the integral of exp(l(theta)) over each prior, shape (S,), in nats.
+    """Lower bounds of the log integrals of exp(l(theta)) over each prior, shape (S,), in nats.
 
     Args:
         tally: P pairs.
         priors: S distributions of theta.
-        start: Shape (r,), where to look for theta first.
+        start: Shape (r,), start of the search for theta.
     """
     return bounds_by(tally, priors, posteriors(tally, priors, start))
 
 
 def posteriors(tally: Tally, priors: Normals, start: FloatArray) -> Normals:
-    """Normal distributions near the ones that make the bounds highest, by Newton's method.
+    """Find normal distributions that nearly maximise the bounds, by Newton's method.
 
-    In the search, a duel without a score counts as one that both arms won and both lost, which pulls towards
-    even odds about as much as its worst outcome does, and smoothly.
+    In the search, an unscored duel counts as a win and a loss of both arms, which pulls towards even odds
+    about as much as its worst outcome does, and smoothly.
     """
     z, n_priors = tally.z, len(priors.means)
     wins, counts = tally.wins + tally.unscored, tally.counts + 2 * tally.unscored
@@ -114,7 +113,7 @@ def posteriors(tally: Tally, priors: Normals, start: FloatArray) -> Normals:
 
 
 def bounds_by(tally: Tally, priors: Normals, posteriors: Normals) -> FloatArray:
-    """A lower bound of each prior's log-integral, shape (S,), whatever the posteriors are."""
+    """Lower bound of each prior's log integral, shape (S,), for any posteriors."""
     means, precisions = posteriors
     covariances = _inverse(precisions)
     centres, spreads = means @ tally.z.T, _spreads(tally.z, covariances)  # (S, P)
@@ -136,7 +135,7 @@ def _inverse(matrices: FloatArray) -> FloatArray:
 
 
 def _times(matrices: FloatArray, vectors: FloatArray) -> FloatArray:
-    """Each matrix times its vector, shape (S, r)."""
+    """Multiply each matrix by its vector, shape (S, r)."""
     return np.asarray((matrices @ vectors[..., np.newaxis])[..., 0], dtype=np.float64)
 
 
@@ -147,7 +146,7 @@ def _spreads(z: FloatArray, covariances: FloatArray) -> FloatArray:
 
 
 def _tilts(centres: FloatArray, spreads: FloatArray) -> FloatArray:
-    """The best k, nearly: sigmoid(x) at the root of x + tanh(x / 2) v / 2 = m, by Newton's method.
+    """Nearly optimal k: sigmoid(x) at the root of x + tanh(x / 2) v / 2 = m, by Newton's method.
 
     The left side is odd, and concave for x > 0: from its tangent at 0, every step stays on one side.
     """

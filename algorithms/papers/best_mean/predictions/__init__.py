@@ -1,1 +1,1 @@
-"""Predictions of scores that nobody asked for yet."""
+"""Predictions of unobserved scores."""

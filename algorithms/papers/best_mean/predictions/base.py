@@ -1,4 +1,4 @@
-"""Predicted scores of all pairs, by a low-rank model of what was told and of earlier tables."""
+"""Predicted scores of all pairs, by a low-rank model of the observations and of earlier tables."""
 
 from dataclasses import dataclass
 
@@ -21,7 +21,7 @@ class ArmPredictions:
     """Predictions with their running sums; letters as in `one_step`.
 
     Single precision is enough for the predictions: any prediction leaves an estimate unbiased, and the sums
-    are those of the very numbers that stand here.
+    are those of exactly the stored numbers.
     """
 
     scores: Floats
@@ -33,52 +33,52 @@ class ArmPredictions:
     squares: float
     """Phi."""
     least: float
-    """A lower bound of S^ over U."""
+    """Lower bound of S^ over U."""
     most: float
-    """An upper bound of S^ over U."""
+    """Upper bound of S^ over U."""
 
     @classmethod
     def untold(cls, scores: Floats, told: IntArray) -> "ArmPredictions":
-        """Sum up predictions, shape (n,), over all examples but those told, shape (|O|,)."""
+        """Sum predictions, shape (n,), over all examples except the observed ones, shape (|O|,)."""
         rest = np.delete(scores, told).astype(np.float64)
         least, most = (float(rest.min()), float(rest.max())) if rest.size else (0.0, 0.0)
         return cls(scores, rest.size, float(rest.sum()), float((rest * rest).sum()), least, most)
 
     def of(self, examples: IntArray) -> FloatArray:
-        """The predictions of some examples, shape (B,)."""
+        """Predictions of some examples, shape (B,)."""
         return self.scores[examples].astype(np.float64)
 
     def draws(self, examples: IntArray) -> PredictedDraws:
-        """The predictions for a pull of these examples in this order, shape (B,)."""
+        """Predictions for a pull of these examples in this order, shape (B,)."""
         values = self.of(examples)
         before = values.cumsum() - values
         means = (self.total - before) / (self.left - np.arange(len(values)))
         return PredictedDraws(values, means, self.least, self.most)
 
     def remove(self, examples: IntArray) -> None:
-        """Take a pull out of U and of the sums; it costs O(B), where summing up anew would cost O(n)."""
+        """Remove a pull from U and from the sums in O(B), where summing again would cost O(n)."""
         values = self.of(examples)
         self.left -= len(examples)
         self.total -= float(values.sum())
         self.squares -= float(values @ values)
 
 
-RANK_WITH_HISTORY, RANK_WITHOUT_HISTORY = 64, 4  # few scores can tell apart only a few kinds of examples
-RIDGE_OF_ROWS = 1.0  # the factors from a history are scaled for this one
-BLOCK = 1 << 20  # predictions made together when all are wanted
-GROWTH = 1.25  # of the scores that a fit stands on, before it is made again
+RANK_WITH_HISTORY, RANK_WITHOUT_HISTORY = 64, 4  # few scores can distinguish only a few kinds of examples
+RIDGE_OF_ROWS = 1.0  # the factors from a history are scaled for this value
+BLOCK = 1 << 20  # predictions computed together when all are needed
+GROWTH = 1.25  # of the scores in a fit, before it is repeated
 
 
 class LowRankPredictions:
-    """A low-rank model of the arms: first fitted once every arm was told something, then every tau rounds.
+    """Low-rank model of the arms, fitted once every arm has an observation, then every tau rounds.
 
-    With a history the factors of the examples are those fitted to it, and stay; the factors of the arms are
-    fitted again. Without, both are fitted to what was told. A fit starts where the last one ended. There are
+    With a history the factors of the examples are those fitted to it, and fixed; the factors of the arms are
+    refitted. Without one, both are fitted to the observations. A fit starts from the previous one. There are
     no predictions before the first fit.
 
-    What has not grown by a quarter since it was last fitted is left as it is: an arm with a history, all
-    scores together without. So all fits of a campaign together cost a few times what the last one costs, in
-    proportion to the scores, where fitting everything every tau rounds costs the square of them.
+    Only a part whose scores have grown by a quarter since its last fit is refitted: an arm with a history,
+    all scores together without. So all fits of a campaign together cost a few times the last one, in
+    proportion to the scores, where refitting everything every tau rounds costs their square.
     """
 
     def __init__(
@@ -105,14 +105,14 @@ class LowRankPredictions:
         self._told: list[list[IntArray]] = [[] for _ in range(config.n_arms)]
         self._scored: list[list[Row]] = [[] for _ in range(config.n_arms)]
         self._counts = np.zeros(config.n_arms, dtype=np.int64)  # (K,) scores
-        self._fitted = np.zeros(config.n_arms, dtype=np.int64)  # (K,) scores that the last fit stands on
+        self._fitted = np.zeros(config.n_arms, dtype=np.int64)  # (K,) scores in the last fit
         self._all_binary = True
         self._model: FactorModel = LOGISTIC
         self._factors: tuple[Floats, Floats] | None = None  # U (K, r) and V (n, r)
         self._arms: dict[int, ArmPredictions] = {}
 
     def tell(self, arm: int, examples: IntArray, scores: FloatArray) -> None:
-        """Remember scores of an arm, NaN where unscored, for the next fit."""
+        """Store scores of an arm, NaN if unscored, for the next fit."""
         is_scored = ~np.isnan(scores)
         self._told[arm].append(examples)
         if is_scored.any():
@@ -121,7 +121,7 @@ class LowRankPredictions:
             self._all_binary &= bool(((scores == 0.0) | (scores == 1.0))[is_scored].all())
 
     def end_round(self, every_arm_told: bool) -> bool:
-        """Count a round whose scores were told, and fit when it is time to; whether predictions are new."""
+        """Count an observed round, and fit if it is due; return whether predictions are new."""
         self._rounds += 1
         is_due = every_arm_told if self._factors is None else self._rounds >= self._tau
         if not is_due:
@@ -130,22 +130,22 @@ class LowRankPredictions:
         return self._fit_both() if self._history is None else self._fit_arms(self._history)
 
     def of_arm(self, arm: int) -> ArmPredictions | None:
-        """The predictions of an arm, with their sums over what was not told; None before the first fit.
+        """Predictions of an arm, with their sums over its unobserved examples; None before the first fit.
 
-        Whoever tells some of the arm's examples removes them from it.
+        When examples of the arm are observed, the caller must remove them from it.
         """
         if self._factors is None:
             return None
         if arm not in self._arms:
             u, v = self._factors
             told = np.concatenate([*self._told[arm], np.empty(0, dtype=np.int64)])
-            # A product this small is faster without the threads of a BLAS, which einsum does not use.
+            # A product this small is faster without BLAS threads, which einsum does not use.
             predicted = self._model.predict(np.einsum("nr,r->n", v, u[arm]))
             self._arms[arm] = ArmPredictions.untold(predicted, told)
         return self._arms[arm]
 
     def sums_of_untold(self) -> FloatArray:
-        """Sums of the predictions over each arm's examples not told, shape (K,); NaN before the first fit."""
+        """Sums of predictions over each arm's unobserved examples, shape (K,); NaN before the first fit."""
         if self._factors is None:
             return np.full(self._n_arms, np.nan)
         u, v = self._factors
@@ -159,19 +159,19 @@ class LowRankPredictions:
         return sums
 
     def of_pairs(self, arm: int, examples: IntArray) -> FloatArray:
-        """The predictions of some pairs of an arm, shape (B,); there has to be a fit."""
+        """Predictions of some pairs of an arm, shape (B,); requires a fit."""
         assert self._factors is not None
         u, v = self._factors
         return self._model.predict(v[examples] @ u[arm]).astype(np.float64)
 
     def _rows(self, arms: IntArray) -> list[Row]:
-        """The scored examples of some arms."""
+        """Scored examples of some arms."""
         nothing = (np.empty(0, dtype=np.int64), np.empty(0))
         rows = [list(zip(nothing, *self._scored[arm], strict=True)) for arm in arms]
         return [(np.concatenate(examples), np.concatenate(scores)) for examples, scores in rows]
 
     def _fit_arms(self, history: History) -> bool:
-        """Fit the arms that have grown; whether there are any."""
+        """Fit the arms with enough new scores; return whether there are any."""
         arms = np.flatnonzero((self._counts > 0) & (self._counts >= GROWTH * self._fitted))
         if arms.size == 0:
             return False
@@ -186,7 +186,7 @@ class LowRankPredictions:
         return True
 
     def _fit_both(self) -> bool:
-        """Fit everything if it has grown; whether it has."""
+        """Refit both sides if there are enough new scores; return whether there are."""
         n_scores = int(self._counts.sum())
         if n_scores == 0 or n_scores < GROWTH * self._fitted.sum():
             return False

@@ -1,4 +1,4 @@
-"""The score matrix with its untold pairs predicted by an ensemble of low-rank factorisations."""
+"""The score matrix with its unobserved pairs predicted by an ensemble of low-rank factorisations."""
 
 import numpy as np
 
@@ -8,17 +8,17 @@ from winnow.algorithms.papers.best_mean.als import EnsembleAls
 from winnow.algorithms.protocols import Batch
 from winnow.algorithms.state.arrays import FloatArray
 
-FIT_SEED = 0x5C0E5  # of what the fits drop, together with the number of pairs told
+FIT_SEED = 0x5C0E5  # for the entries that fits drop, together with the number of observed pairs
 
 
 class Completion:
-    """Told scores and predictions for the rest.
+    """Observed scores, with predictions for the rest.
 
-    Nothing is predicted during the warm-up, until `warm_up` of all K n pairs were told. After it, the
-    ensemble is fitted when it is next read, and only then: the fit is a function of the scores told, so that
-    reading it in between, or resuming, changes nothing.
+    Nothing is predicted during the warm-up, until the share `warm_up` of all K n pairs was observed.
+    Afterwards, the ensemble is fitted when it is next read, and only then: the fit is a function of the
+    observed scores, so reading it in between, or resuming, changes nothing.
 
-    Unscored pairs are unknown to the fit, and since they will stay unknown they are in no mean.
+    Unscored pairs are unknown to the fit, and no mean includes them, because they stay unknown.
     """
 
     def __init__(self, matrix: ScoreMatrix, als: EnsembleAls, warm_up: float = 0.0) -> None:
@@ -28,13 +28,13 @@ class Completion:
         self._als = als
         shape = (matrix.n_arms, matrix.n_examples)
         self._warm_up = round(warm_up * matrix.n_arms * matrix.n_examples)
-        self._scores = np.zeros(shape)  # (K, n), 0 where unknown
+        self._scores = np.zeros(shape)  # (K, n), 0 if unknown
         self._observed = np.zeros(shape, dtype=np.bool_)  # (K, n)
         self._untold = np.ones(shape, dtype=np.bool_)  # (K, n)
         self._fit: tuple[FloatArray, FloatArray] | None = None
 
     def tell(self, batch: Batch, scores: FloatArray) -> None:
-        """Follow the matrix, which has accepted these scores."""
+        """Update with scores that the matrix has accepted."""
         is_scored = ~np.isnan(scores)
         arms, examples = batch.arms[is_scored], batch.examples[is_scored]
         self._scores[arms, examples] = scores[is_scored]
@@ -44,17 +44,17 @@ class Completion:
 
     @property
     def is_warm(self) -> bool:
-        """Whether the warm-up was told."""
+        """Whether the warm-up is complete."""
         return bool(self._matrix.told.sum() >= self._warm_up)
 
     @property
     def warm_up_left(self) -> int:
-        """The number of pairs of the warm-up that were not asked yet."""
+        """Number of pairs of the warm-up not proposed yet."""
         return max(0, self._warm_up - int(self._matrix.told.sum() + self._matrix.pending.sum()))
 
     @property
     def means(self) -> FloatArray:
-        """Mean of each row, predictions included, shape (K,); NaN where the arm has no score.
+        """Mean of each row, predictions included, shape (K,); NaN if the arm has no score.
 
         During the warm-up it is the mean of the scores.
         """
@@ -65,12 +65,12 @@ class Completion:
 
     @property
     def deviations(self) -> FloatArray:
-        """Standard deviation of the members' predictions, shape (K, n); 0 where told."""
+        """Standard deviation of the members' predictions, shape (K, n); 0 if observed."""
         return self._predictions()[1]
 
     @property
     def mean_deviations(self) -> FloatArray:
-        """Mean of each row's deviations, shape (K,); NaN where the arm has no score."""
+        """Mean of each row's deviations, shape (K,); NaN if the arm has no score."""
         return self._row_means(self.deviations.sum(axis=1))
 
     def _row_means(self, sums: FloatArray) -> FloatArray:

@@ -1,18 +1,19 @@
-"""Difference estimates of the arms' means: the part of the draw's luck that predictions explain is taken off.
+"""Difference estimates of the arms' means: predictions remove part of the sampling noise.
 
-Letters as in `prediction_powered`. Before the t-th draw of an arm, S_{t-1} is the sum of what was told, u_t
-the number of examples left and sbar_t the mean of their predicted scores s; w_t is a weight in [0, 1]. Then
+Letters as in `prediction_powered`. Before the t-th draw of an arm, S_{t-1} is the sum of the observed scores,
+u_t the number of examples left and sbar_t the mean of their predicted scores s; w_t is a weight in [0, 1].
+Then
 
     theta_t = (S_{t-1} + u_t (x_t - w_t (s_t - sbar_t))) / n
 
-has the mean of the arm as its expectation given the past, whatever the predictions and the weight are, as
-long as the past has fixed them: the draw is uniform. So has any average of thetas whose weights depend on
-nothing but t. Given the past theta_t varies in proportion to u_t, and two thetas are uncorrelated, so the
-best weights are 1 / u_t^2. Without predictions that is as near as the plain mean of the draws; the equal
-weights of `one_step` are not, as what the first draws got wrong stays in them.
+has the mean of the arm as its expectation given the past, for any predictions and weight that are fixed by
+the past, because the draw is uniform. So has any average of thetas whose weights depend only on t. Given the
+past the deviation of theta_t is proportional to u_t, and two thetas are uncorrelated, so the best weights are
+1 / u_t^2. Without predictions this is as accurate as the plain mean of the draws; the equal weights of
+`one_step` are not, because errors of the first draws persist in them.
 
-w_t is Cov(x, s) / Var(s) in the draws before, which makes x - w s vary least: predictions that say nothing
-get a weight near 0.
+w_t is Cov(x, s) / Var(s) in the earlier draws, which minimises the variance of x - w s: uninformative
+predictions get a weight near 0.
 
 Source for the weight w: Tolochinsky et al. (2026), "Valid Best-Model Identification for LLM Evaluation via
 Low-Rank Factorization", Lemma 2.
@@ -26,10 +27,10 @@ from winnow.algorithms.state.arrays import FloatArray, IntArray
 
 
 class DifferenceMeans:
-    """The running difference estimates of all arms.
+    """Running difference estimates of all arms.
 
-    An unscored pair leaves the population, as in `OneStepMeans`. Once all of an arm is told, its mean is
-    known and stands here.
+    An unscored pair leaves the population, as in `OneStepMeans`. Once an arm is fully observed, its estimate
+    is its known mean.
     """
 
     def __init__(self, n_arms: int, n_examples: int) -> None:
@@ -44,7 +45,7 @@ class DifferenceMeans:
 
     @property
     def estimates(self) -> FloatArray:
-        """Shape (K,); NaN before an arm's first score."""
+        """Estimates, shape (K,); NaN before an arm's first score."""
         estimates = np.full(len(self._told), np.nan)
         has_score = self._scored > 0
         np.divide(self._step_sums, self._step_weights, out=estimates, where=has_score)
@@ -53,20 +54,20 @@ class DifferenceMeans:
         return estimates
 
     def weight(self, arm: int) -> float:
-        """W for an arm's next pull, in [0, 1]."""
+        """Weight w for an arm's next pull, in [0, 1]."""
         return float(np.clip(self._products[arm] / self._squares[arm], 0.0, 1.0))
 
     def pull(
         self, arm: int, examples: IntArray, scores: FloatArray, predicted: ArmPredictions | None
     ) -> None:
-        """Absorb a pull, drawn uniformly from the arm's examples not told before.
+        """Absorb a pull, drawn uniformly from the arm's unobserved examples.
 
         Args:
             arm: The arm.
             examples: Shape (B,), in the order they were drawn.
-            scores: Shape (B,), in [0, 1], NaN where unscored.
-            predicted: The predictions from before the pull, which is then removed from them; None if there
-                are none.
+            scores: Shape (B,), in [0, 1], NaN if unscored.
+            predicted: Predictions from before the pull, which is then removed from them; None without
+                predictions.
         """
         controls = np.zeros(len(scores))  # (B,)
         if predicted is not None:

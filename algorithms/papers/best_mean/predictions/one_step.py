@@ -1,16 +1,16 @@
-"""One-step estimates of the arms' means, which predicted scores make less variable and never biased.
+"""One-step estimates of the arms' means: less variable by predicted scores, and never biased.
 
-Letters as in Tolochinsky et al. (2026): n examples; of one arm, O those told before a pull, U the rest, B the
-size of the pull, pi = B/|U|; S the scores, S^ the predicted ones, lambda the control weight; F the sum of S^
-over U, Phi that of S^ squared, Z = sum over the pull of (S - lambda S^)/pi, Zbar its mean over past pulls.
+Letters as in Tolochinsky et al. (2026): n examples; of one arm, O those observed before a pull, U the rest, B
+the size of the pull, pi = B/|U|; S the scores, S^ the predicted ones, lambda the control weight; F the sum of
+S^ over U, Phi that of S^ squared, Z = sum over the pull of (S - lambda S^)/pi, Zbar its mean over past pulls.
 
-    theta = (sum over O of S + lambda F + Z) / n            one step
-    mu    = mean of theta over the arm's pulls              what arms are ranked by
+    theta = (sum over O of S + lambda F + Z) / n            one step mu    = mean of theta over the arm's
+    pulls              ranks the arms
 
-Whatever lambda and S^ are, E[theta | past] is the arm's mean, as long as both are fixed by the past (Lemma 1)
-and the pull is a uniform draw from U. So the weight and the predictions used for a pull are those from before
-its scores were told. With several batches in flight the past is what was told: batches asked and not told are
-themselves uniform draws that nothing has depended on.
+For any lambda and S^ that are fixed by the past, E[theta | past] is the arm's mean (Lemma 1), if the pull is
+a uniform draw from U. So the weight and the predictions used for a pull are those from before its scores were
+observed. With several batches in flight the past is the observations: pending batches are themselves uniform
+draws that nothing depended on.
 """
 
 import numpy as np
@@ -20,22 +20,22 @@ from winnow.algorithms.state.arrays import BoolArray, FloatArray, IntArray
 
 
 def control_weight(predicted: ArmPredictions, size: int, mean_residual: float) -> float:
-    """The control weight lambda for a pull, from the past only.
+    """Compute the control weight lambda for a pull, from the past only.
 
     1 - lambda minimises a proxy of E[(Z - Zbar)^2], in which the predictions stand in for the unknown scores:
     (1 - lambda)^2 D - 2 (1 - lambda) F Zbar, with D the variance of a sum of B predictions drawn from U and
     divided by pi, plus F^2.
 
     Args:
-        predicted: The arm's predictions over U.
+        predicted: Predictions of the arm over U.
         size: B, in [1, |U|].
-        mean_residual: Zbar, NaN while there is none.
+        mean_residual: Zbar, NaN before the first pull.
 
     Returns:
-        clip(1 - F Zbar / D, 0, 1), and 1 while there is no Zbar.
+        clip(1 - F Zbar / D, 0, 1), and 1 without Zbar.
 
-    Source: Tolochinsky et al. (2026), Step 3 and Appendix A.5, where B = 1 and D = |U| Phi. Departure: for
-    B > 1 the paper keeps that D, which overstates the variance of a batch; ours takes the finite-population
+    Source: Tolochinsky et al. (2026), Step 3 and Appendix A.5, where B = 1 and D = |U| Phi. Departure: for B
+    > 1 the paper keeps that D, which overstates the variance of a batch; ours takes the finite-population
     variance of a mean of B, and equals |U| Phi at B = 1.
     """
     left, total = predicted.left, predicted.total
@@ -45,16 +45,16 @@ def control_weight(predicted: ArmPredictions, size: int, mean_residual: float) -
     variance = left**2 * (1.0 / size - 1.0 / left) * deviations / (left - 1) if left > 1 else 0.0
     proxy = variance + total**2
     if proxy <= 0.0:
-        return 1.0  # every prediction is 0, so the weight is of no effect
+        return 1.0  # every prediction is 0, so the weight has no effect
     return min(1.0, max(0.0, 1.0 - total * mean_residual / proxy))
 
 
 class OneStepMeans:
-    """The running estimates of all arms.
+    """Running one-step estimates of all arms.
 
-    An unscored pair leaves the population: it counts neither in O, nor in n, nor in what is divided by B. If
-    pairs go unscored whatever their scores and predictions, no bias comes from that. Without unscored pairs
-    all is as above.
+    An unscored pair leaves the population: it counts neither in O, nor in n, nor in the divisor B. If pairs
+    go unscored independently of their scores and predictions, this causes no bias. Without unscored pairs the
+    formulas above hold unchanged.
     """
 
     def __init__(self, n_arms: int, n_examples: int) -> None:
@@ -71,7 +71,7 @@ class OneStepMeans:
     def estimates(self) -> FloatArray:
         """mu, shape (K,); NaN before an arm's first score.
 
-        Departure: once all of an arm is told, its mean is known and stands here. The mean of the one-step
+        Departure: once an arm is fully observed, its estimate is its known mean. The mean of the one-step
         estimates is unbiased, but stays uncertain even then.
         """
         estimates = np.full(len(self._told), np.nan)
@@ -81,7 +81,7 @@ class OneStepMeans:
         return estimates
 
     def weight(self, arm: int, size: int, predicted: ArmPredictions | None) -> float:
-        """The control weight for the next pull of an arm, of this size; 0 without predictions."""
+        """Control weight for an arm's next pull of this size; 0 without predictions."""
         if predicted is None:
             return 0.0
         pulls = self._residuals[arm]
@@ -90,14 +90,14 @@ class OneStepMeans:
     def pull(
         self, arm: int, examples: IntArray, scores: FloatArray, predicted: ArmPredictions | None
     ) -> float:
-        """Absorb a pull, drawn uniformly from the arm's examples not told before.
+        """Absorb a pull, drawn uniformly from the arm's unobserved examples.
 
         Args:
             arm: The arm.
             examples: Shape (B,).
-            scores: Shape (B,), in [0, 1], NaN where unscored.
-            predicted: The predictions from before the pull, which is then removed from them; None if there
-                are none.
+            scores: Shape (B,), in [0, 1], NaN if unscored.
+            predicted: Predictions from before the pull, which is then removed from them; None without
+                predictions.
 
         Returns:
             theta, NaN if nothing was scored.
