@@ -2,7 +2,7 @@
 
 import json
 import threading
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
@@ -15,7 +15,7 @@ class Webhook:
     sent: list = field(default_factory=list)
     paths: list = field(default_factory=list)
     script: list = field(default_factory=list)
-    """Statuses; "drips" is an answer that never ends, "redirect" one that leads to another path."""
+    """Statuses; "drips" and "floods" never end, "redirect" leads to another path."""
     over: threading.Event = field(default_factory=threading.Event)
 
 
@@ -46,6 +46,13 @@ def _handler(found):
                 self.wfile.write(b"HTTP/1.1 200 OK\r\n")
                 while not found.over.wait(0.05):
                     self.wfile.write(b"x: y\r\n")
+                return
+            if how == "floods":
+                self.send_response(200)
+                self.end_headers()
+                with suppress(OSError):
+                    while not found.over.is_set():
+                        self.wfile.write(bytes(1 << 20))
                 return
             self.send_response(307 if how == "redirect" else how)
             if how == "redirect":

@@ -13,7 +13,7 @@ import httpx
 AGAIN = frozenset({408, 425, 429, 500, 502, 503, 504})
 """Statuses of a server that may take the same message later."""
 
-MOST_MEMORY = 2 << 30
+MOST_MEMORY = 1 << 30
 """Bytes of address space in which Apprise, which reads whole answers, delivers a message."""
 
 

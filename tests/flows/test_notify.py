@@ -1,6 +1,8 @@
 """Webhooks are told how a run ended, and nothing that they do changes how it ends."""
 
 import json
+import subprocess
+import sys
 import time
 from dataclasses import replace
 
@@ -195,6 +197,19 @@ def test_a_service_of_apprise_gets_the_text_and_nothing_in_it_calls_anybody(tmp_
     assert "secret" not in result.stderr
     message = {"campaign": "@here", "headline": "<!channel>", "error": None, "events": [], "before": None}
     assert as_body({**message, "lines": []}, "apprise") == "@\N{WORD JOINER}here: ‹!channel›"
+
+
+def test_an_answer_without_an_end_does_not_fill_the_memory_of_what_apprise_runs_in():
+    code = (
+        "import sys\n"
+        "from winnow.flows.notify import sender\n"
+        "sender.MOST_MEMORY //= 2\n"
+        "print(sender.deliver_by_apprise(sys.argv[1], 'text'))\n"
+    )
+    with webhook("floods") as server:
+        url = server.url.replace("http://", "json://")
+        sent = subprocess.run([sys.executable, "-c", code, url], capture_output=True, text=True, check=True)
+    assert sent.stdout.startswith("Apprise could not deliver the message; ")
 
 
 def test_a_slack_text_names_both_winners_where_they_changed():

@@ -37,9 +37,9 @@ from winnow.tasks.engines.openai.errors import (
 )
 from winnow.tasks.engines.openai.http_connection import LISTING_BYTES
 from winnow.tasks.engines.openai.requests import answer_bytes
-from winnow.tasks.engines.pool.time_shares import TimeShares
 from winnow.tasks.engines.protocol import GenerationFailure, ModelRef
 from winnow.tasks.engines.server_keys import is_openais_own
+from winnow.tasks.engines.time_shares import TimeShares
 from winnow.tasks.text.phrases import count_of
 
 Answer = TypeVar("Answer")

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from winnow.storage.json_types import JsonObject
-from winnow.tasks.engines.pool.time_shares import TimeShares
 from winnow.tasks.engines.protocol import Answer, GenerationFailure
+from winnow.tasks.engines.time_shares import TimeShares
 
 Params = JsonObject
 """Keyword arguments of `vllm.SamplingParams`."""

@@ -8,12 +8,12 @@ import pytest
 from pool_engines import ScriptedEngine, ScriptedFactory, model
 from waiting import PATIENCE_S
 
+from winnow.tasks.engines import time_shares
 from winnow.tasks.engines.errors import EngineDied
-from winnow.tasks.engines.pool import time_shares
 from winnow.tasks.engines.pool.pool import EnginePool
 from winnow.tasks.engines.pool.request_scheduler import RequestGroup
-from winnow.tasks.engines.pool.time_shares import TimeShares
 from winnow.tasks.engines.protocol import Completion, GenerationFailure, Request, Sampling
+from winnow.tasks.engines.time_shares import TimeShares
 from winnow.tasks.engines.vllm.running_batch import RunningBatch
 from winnow.tasks.processes import replies as replies_module
 from winnow.tasks.processes.replies import Replies
