@@ -12,7 +12,7 @@ A part that asks a model is asked only where the parts that ask none leave the s
 """
 
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
 from itertools import chain
@@ -26,7 +26,8 @@ from winnow.tasks.engines.protocol import ModelRef
 from winnow.tasks.errors import JudgeError
 from winnow.tasks.judges.asking.calls import JudgeCall, Replies
 from winnow.tasks.judges.options import ANSWERLESS
-from winnow.tasks.judges.protocol import BEST_OF, SHARE, Judge, Sample, Scale, Verdict
+from winnow.tasks.judges.protocol import SHARE, Judge, Sample, Scale, Verdict
+from winnow.tasks.judges.registry import Made, create_judge, judge_code, within
 
 PART_UNSCORED = "part_unscored"
 NOT_ASKED = Verdict.unscored("not_asked")
@@ -45,15 +46,12 @@ class _Combination(Judge[Sample]):
     _replies: Replies = field(init=False, repr=False, compare=False, default_factory=dict)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "_parts", tuple(_made(each, at) for at, each in enumerate(self.judges)))
+        object.__setattr__(self, "_parts", tuple(_each(self.judges, create_judge)))
 
     @classmethod
     def code(cls, judges: Parts, **others: object) -> JsonObject:
         """The code of its parts."""
-        from winnow.tasks.judges.registry import judge_code
-
-        named = [_named(each, at) for at, each in enumerate(judges)]
-        return {"judges": [judge_code(name, **params) for name, params in named]}
+        return {"judges": list(_each(judges, judge_code))}
 
     def try_out(self) -> None:
         """See `Judge`."""
@@ -225,26 +223,5 @@ class WeightedJudge(_Combination):
         return min(1.0, max(0.0, mean))
 
 
-def _named(part: Mapping[str, object], at: int) -> tuple[str, JsonObject]:
-    params = dict(part)
-    name = params.pop("type", None)
-    if not isinstance(name, str):
-        raise JudgeError("must name a judge by its type; add it", f"judge.judges[{at}].type")
-    if name == BEST_OF:
-        sentence = (
-            f"{BEST_OF} chooses among the texts of a pair, which no part of another judge can; make it the "
-            "campaign's judge, and combine judges inside it"
-        )
-        raise JudgeError(sentence, f"judge.judges[{at}].type")
-    return name, params
-
-
-def _made(part: Mapping[str, object], at: int) -> Judge[Sample]:
-    from winnow.tasks.judges.registry import create_judge
-
-    name, params = _named(part, at)
-    try:
-        return create_judge(name, **params)
-    except JudgeError as error:
-        place = (error.path or "judge").replace("judge", f"judge.judges[{at}]", 1)
-        raise JudgeError(error.message, place) from error
+def _each(judges: Parts, make: Callable[..., Made]) -> Iterator[Made]:
+    return (within(each, f"judge.judges[{at}]", make) for at, each in enumerate(judges))

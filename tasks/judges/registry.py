@@ -6,7 +6,9 @@ typed and which returns a judge. A built-in judge cannot be replaced, and the pa
 `no_answer` of judges of outputs are the registry's own.
 """
 
+from collections.abc import Callable, Mapping
 from dataclasses import replace
+from typing import TypeVar
 
 import regex
 
@@ -15,7 +17,7 @@ from winnow.tasks.errors import JudgeError
 from winnow.tasks.judges.catalogue import Catalogue, JudgeDescription, JudgeParameter, checked
 from winnow.tasks.judges.options import EXTRACT_VERSION, NO_ANSWER_VERSION, NoAnswer, WithOptions
 from winnow.tasks.judges.plugin import PluginJudge, PluginPairJudge
-from winnow.tasks.judges.protocol import Duel, Judge, Sample
+from winnow.tasks.judges.protocol import BEST_OF, Duel, Judge, Sample
 from winnow.tasks.judges.target_forms import use_of
 from winnow.tasks.spec.judge_tree import HUMAN, JUDGES
 from winnow.tasks.text.patterns import compiled
@@ -150,3 +152,33 @@ def create_pair_judge(type: str, /, **params: object) -> Judge[Duel]:
     """
     judge: Judge[Duel] = _PAIR_CATALOGUE.create(type, params)
     return judge
+
+
+Made = TypeVar("Made")
+
+
+def within(given: Mapping[str, object], place: str, make: Callable[..., Made]) -> Made:
+    """What `create_judge` or `judge_code` makes of a judge that stands within another one.
+
+    Args:
+        given: Its type and parameters, as a campaign's `judge` has them.
+        place: Its place in the file, such as `judge.scorer`.
+        make: Called with its type and parameters.
+
+    Raises:
+        JudgeError: With that place.
+    """
+    params = dict(given)
+    name = params.pop("type", None)
+    if not isinstance(name, str):
+        raise JudgeError(f"must name a judge: one of {', '.join(judge_names())}", f"{place}.type")
+    if name == BEST_OF:
+        sentence = (
+            f"{BEST_OF} chooses among the texts of a pair, which no judge within another one sees; make it "
+            "the campaign's judge, and combine judges inside it"
+        )
+        raise JudgeError(sentence, f"{place}.type")
+    try:
+        return make(name, **params)
+    except JudgeError as error:
+        raise JudgeError(error.message, (error.path or "judge").replace("judge", place, 1)) from error

@@ -68,7 +68,7 @@ def ask_models(
         answers |= new
         exchange.take({call: read(answer) for call, answer in new.items()})
     stored = {call: answer.id for call, answer in answers.items() if isinstance(answer, StoredText)}
-    knowing = [judge.told(exchange.replies) for judge in judges]
+    knowing = [judge.told(exchange.replies) if judge.models else judge for judge in judges]
     for judge in knowing:
         judge.ahead(subjects)
     return [AskedJudge(judge=judge, stored=stored) for judge in knowing]

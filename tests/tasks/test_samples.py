@@ -209,7 +209,7 @@ def test_the_text_is_scored_that_another_judge_likes_best_without_knowing_the_ta
         *(
             (
                 {"judge": {"type": name, "judges": [*PARTS, BEST_OF], **more}},
-                "judge.judges[2].type: best-of chooses among the texts of a pair, which no part of another",
+                "judge.judges[2].type: best-of chooses among the texts of a pair, which no judge",
             )
             for name, more in (("all", {}), ("any", {}), ("weighted", {"weights": [1, 1, 1]}))
         ),

@@ -32,8 +32,12 @@ from winnow.tasks.judges.asking.calls import (
 )
 from winnow.tasks.judges.asking.judge_models import JudgeModel
 from winnow.tasks.judges.protocol import Judge, SubjectT, Verdict
+from winnow.tasks.text.patterns import compiled
 
 Prompts = Mapping[PresentationOrder, str]
+
+IN_BRACKETS = compiled(r"\[\[([^\[\]\r\n]{1,40}+)\]\]")
+"""A label in double square brackets, in which a model that reasons writes its verdict."""
 
 
 class Form(Protocol[SubjectT]):

@@ -22,8 +22,8 @@ from typing import Literal
 import regex
 
 from winnow.tasks.errors import JudgeError
-from winnow.tasks.judges.protocol import BEST_OF, Duel, Judge, Sample, Verdict
-from winnow.tasks.judges.registry import create_judge, judge_code, judge_names
+from winnow.tasks.judges.protocol import Duel, Judge, Sample, Verdict
+from winnow.tasks.judges.registry import create_judge, judge_code, within
 from winnow.tasks.text.canonical_json import sha256
 
 BothRight = Literal["shorter", "clearer-steps", "tie"]
@@ -103,22 +103,16 @@ def rules_judge(
     Raises:
         JudgeError: If there is no such scorer or it does not take these parameters.
     """
-    params = dict(scorer)
-    name = params.pop("type", None)
-    if not isinstance(name, str):
-        raise JudgeError(f"must name a judge: one of {', '.join(judge_names())}", "judge.scorer.type")
-    if name == BEST_OF:
-        sentence = f"{BEST_OF} chooses among several texts, and a duel has one a side; name another judge"
-        raise JudgeError(sentence, "judge.scorer.type")
-    try:
-        judge, code = create_judge(name, **params), judge_code(name, **params)
-    except JudgeError as error:
-        place = (error.path or "judge").replace("judge", "judge.scorer", 1)
-        raise JudgeError(error.message, place) from error
+    judge = within(scorer, "judge.scorer", create_judge)
     if judge.models:
         sentence = "asks a model, and the scorer of rules asks none; give the duels a judge of type llm"
         raise JudgeError(sentence, "judge.scorer.type")
-    return RulesJudge(scorer=judge, scorer_code=code, both_right=both_right, both_wrong=both_wrong)
+    return RulesJudge(
+        scorer=judge,
+        scorer_code=within(scorer, "judge.scorer", judge_code),
+        both_right=both_right,
+        both_wrong=both_wrong,
+    )
 
 
 def coin(seed: int) -> float:

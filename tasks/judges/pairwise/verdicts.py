@@ -12,6 +12,7 @@ import regex
 
 from winnow.tasks.engines.probabilities import expected_value
 from winnow.tasks.errors import JudgeError
+from winnow.tasks.judges.asking.panel import IN_BRACKETS
 from winnow.tasks.text.patterns import compiled, last_answer
 
 Read = Literal["text", "choice", "probabilities"]
@@ -19,7 +20,6 @@ Read = Literal["text", "choice", "probabilities"]
 
 VerdictFormatName = Literal["[[A]]", "[[A>>B]]", "m/M"]
 
-_IN_BRACKETS = compiled(r"\[\[([^\[\]\r\n]{1,40}+)\]\]")
 _LETTER_ALONE = regex.compile(r"^[^\w\r\n]*+([mM])[^\w\r\n]*+\r?$", regex.MULTILINE)
 _MEANINGS = {1.0: "the first answer is better", 0.0: "the second answer is better", 0.5: "neither is better"}
 
@@ -98,7 +98,7 @@ def named_format(name: VerdictFormatName) -> VerdictFormat:
         said += ["answer B is slightly better", "answer B is much better"]
     scores = {f"[[{label}]]": score for label, score in labels.items()}
     meanings = dict(zip(scores, said, strict=True))
-    return VerdictFormat(scores=scores, meanings=meanings, pattern=_IN_BRACKETS, labels=labels)
+    return VerdictFormat(scores=scores, meanings=meanings, pattern=IN_BRACKETS, labels=labels)
 
 
 def mapped_format(score_mapping: Mapping[str, float], pattern: str | None) -> VerdictFormat:
@@ -131,7 +131,7 @@ def mapped_format(score_mapping: Mapping[str, float], pattern: str | None) -> Ve
         for choice, score in spelled.items()
     }
     try:
-        finder = compiled(pattern) if pattern else _IN_BRACKETS
+        finder = compiled(pattern) if pattern else IN_BRACKETS
     except ValueError as error:
         raise JudgeError(str(error), "judge.verdict_pattern") from error
     verdicts = VerdictFormat(scores=spelled, meanings=meanings, pattern=finder, labels=dict(score_mapping))

@@ -9,14 +9,14 @@ from typing import Literal
 
 import regex
 
-from winnow.tasks.text.patterns import compiled, last_answer
+from winnow.tasks.judges.asking.panel import IN_BRACKETS
+from winnow.tasks.text.patterns import last_answer
 
 ScaleName = Literal["yes/no", "1..5", "1..10"]
 
 UNIT = "yes or no, or points of `scale`"
 FORMULA = "1 for yes, 0 for no; (points - 1) / (highest - 1)"
 
-_IN_BRACKETS = compiled(r"\[\[([^\[\]\r\n]{1,40}+)\]\]")
 _DRESSED = r"[\s\"'`*_().\[\]]*+"
 """A pattern of the characters that may surround a label which is the whole reply."""
 
@@ -40,7 +40,7 @@ class Points:
         None where the last thing in double brackets is no label, or where there is none and the reply says
         anything beside a label, or where the reply was cut off before it came to its verdict.
         """
-        said = last_answer(_IN_BRACKETS, text, is_cut=is_cut)
+        said = last_answer(IN_BRACKETS, text, is_cut=is_cut)
         if said is None:
             alone = regex.fullmatch(f"{_DRESSED}([a-zA-Z0-9]+){_DRESSED}", text)
             said = None if alone is None else alone.group(1)

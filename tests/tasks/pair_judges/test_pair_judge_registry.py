@@ -69,7 +69,7 @@ VLLM = {**MODEL, "provider": "vllm"}
             "rules",
             {"scorer": {"type": "best-of"}},
             "judge.scorer.type",
-            "best-of chooses among several texts",
+            "best-of chooses among the texts of a pair",
         ),
         ("rules", {"scorer": {"type": "exact", "strip": 1}}, "judge.scorer.strip", "boolean, got 1"),
         ("rules", {**RULES, "both_right": "longer"}, "judge.both_right", "must be 'shorter', 'clearer-"),
