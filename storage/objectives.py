@@ -14,6 +14,9 @@ from typing import Any, Literal, cast, get_args
 Kind = Literal["comparisons", "tokens", "gpu_seconds", "cost", "human_labels"]
 """A kind of amount that a budget limits."""
 
+Simulated = Literal["tables of scores", "duels", "routes"]
+"""What `winnow simulate` replays for selectors of an objective, in the user's words."""
+
 KINDS: tuple[Kind, ...] = get_args(Kind)
 
 OBJECTIVES = ("best-mean", "best-duel", "certify", "route")
@@ -54,6 +57,12 @@ class Traits:
     """Whether another judge can score the stored outputs."""
     takes_epsilon: bool = False
     """Whether `stopping.epsilon` has a meaning."""
+    simulated: Simulated | None = None
+    """What its selectors are simulated on; None if they cannot be."""
+    unforeseen: str = "when it ends"
+    """What `winnow plan` cannot foresee about it, as the end of a sentence."""
+    demo: str | None = None
+    """Address of the function that prepares its demo."""
     views: Mapping[str, str] = field(default_factory=dict)
     """Addresses of the functions that return its views, by name, if it has views of its own or adapts one of
     `tasks.queries.views`."""

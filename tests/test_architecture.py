@@ -11,6 +11,9 @@ from pathlib import Path
 import pytest
 from distribution import SHARED, SLOWEST, company_of
 
+from winnow.storage.objectives import OBJECTIVES
+from winnow.tasks.spec.campaign import CampaignSpec
+
 ROOT = Path(__file__).parent.parent
 
 MAY_IMPORT = {
@@ -339,3 +342,47 @@ def test_a_quick_command_imports_nothing_slow(command):
         [sys.executable, "-c", code, *command], capture_output=True, text=True, cwd=ROOT, check=True
     )
     assert result.stderr.strip() == "[]"
+
+
+NAMES_OBJECTIVES = ("storage/objectives.py", "storage/migrations/", "algorithms/registry.py")
+"""The registries of objectives and of their selectors, and what is stored."""
+
+
+def test_no_objective_is_named_outside_its_package():
+    found = []
+    for folder in MAY_IMPORT:
+        for path in (ROOT / folder).rglob("*.py"):
+            place = str(path.relative_to(ROOT))
+            own = {f"tasks/objectives/{each.replace('-', '_')}/": each for each in OBJECTIVES}
+            allowed = {each for start, each in own.items() if place.startswith(start)}
+            if not place.startswith(NAMES_OBJECTIVES):
+                found += [f"{place}: {each}" for each in named_objectives(path) if each not in allowed]
+    assert found == ["flows/cli/__init__.py: route"]  # a command of this name
+
+
+def named_objectives(path):
+    """The objectives that a file names; but for comparisons, not `certify` where it may be the file's key."""
+    tree = ast.parse(path.read_text())
+    compared = {
+        id(part)
+        for node in ast.walk(tree)
+        if isinstance(node, (ast.Compare, ast.MatchValue))
+        for part in ast.walk(node)
+    }
+    is_key = set(CampaignSpec.model_fields)
+    return [
+        node.value
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Constant)
+        and node.value in OBJECTIVES
+        and (node.value not in is_key or id(node) in compared)
+    ]
+
+
+def test_what_names_an_objective_is_found(tmp_path):
+    path = tmp_path / "named.py"
+    path.write_text(
+        "if a == 'certify' or b in ('route', 'x'): {'best-duel': a['certify']}\n"
+        "match a:\n    case 'best-mean': pass\n"
+    )
+    assert sorted(named_objectives(path)) == ["best-duel", "best-mean", "certify", "route"]

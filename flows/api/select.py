@@ -19,6 +19,7 @@ from winnow.algorithms.state.arrays import FloatArray
 from winnow.flows.api.call_checks import has_running_loop, require_url
 from winnow.tasks.errors import SpecError, WinnowError
 from winnow.tasks.objectives.best_mean.groups import require_several
+from winnow.tasks.objectives.best_mean.traits import NAME as SELECTED
 from winnow.tasks.plugins.selectors import campaign_selector
 from winnow.tasks.spec.selector_traits import PREFERS_COST, refuse_confidence
 
@@ -187,8 +188,8 @@ def select(
         raise SpecError("costs is for prefer='cost'; add that, or leave it out")
     given = {"delta": 0.05, **params, **_arrays(params)}
     try:
-        if (objective := describe(selector).objective) != "best-mean":
-            raise SpecError(f"selector {selector!r} answers {objective}; select needs one for best-mean")
+        if (objective := describe(selector).objective) != SELECTED:
+            raise SpecError(f"selector {selector!r} answers {objective}; select needs one for {SELECTED}")
         chooser = campaign_selector(selector, n_arms=len(candidates), n_examples=len(examples), **given)
     except AlgorithmError as error:
         raise SpecError(str(error)) from error

@@ -31,6 +31,7 @@ from winnow.tasks.data.datasets import Dataset, Selection, dataset_of
 from winnow.tasks.engines.external.scoring_function import PROMPT, Scoring, scoring_by
 from winnow.tasks.engines.known_providers import FUNCTION
 from winnow.tasks.errors import SpecError
+from winnow.tasks.objectives.best_mean.traits import NAME as SELECTED
 from winnow.tasks.objectives.runner import P, Runner, T
 from winnow.tasks.queries.status import campaign_status
 from winnow.tasks.setup.check import check_campaign
@@ -207,7 +208,7 @@ def _values(
     source, given = _source(function), {key: _plain(value) for key, value in params.items()}
     stopping = {key: given[key] for key in STOPPING if key in given}
     return {
-        "objective": "best-mean",
+        "objective": SELECTED,
         "models": [
             {"name": each, "provider": FUNCTION, "model": _text(candidate), "revision": source}
             for each, candidate in zip(names, candidates, strict=True)

@@ -3,12 +3,13 @@
 import json
 import os
 from enum import StrEnum
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from winnow.flows.reports.open_readonly import to_read
 from winnow.flows.run.log_format import LogFormat, LogLevel
+from winnow.storage.objectives import OBJECTIVES
 from winnow.storage.text import url_in_home
 from winnow.tasks.spec.stored_spec import DEFAULT_STORAGE as DEFAULT_STORAGE
 
@@ -166,10 +167,11 @@ def overrides_of(
     return [*(given or []), *quoted]
 
 
-class ObjectiveChoice(StrEnum):
-    """The questions that a campaign answers."""
+if TYPE_CHECKING:
 
-    best_mean = "best-mean"
-    best_duel = "best-duel"
-    certify = "certify"
-    route = "route"
+    class ObjectiveChoice(StrEnum):
+        """The questions that a campaign answers."""
+else:
+    ObjectiveChoice = StrEnum("ObjectiveChoice", {each: each for each in OBJECTIVES})
+
+FIRST_OBJECTIVE = ObjectiveChoice(OBJECTIVES[0])

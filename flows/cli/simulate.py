@@ -10,6 +10,7 @@ import typer
 from winnow.flows.cli.options import DEFAULT_STORAGE, Json, Storage, Workers
 from winnow.flows.exit_codes import FORCED
 from winnow.flows.reports.open_readonly import to_read
+from winnow.storage.objectives import traits_of
 from winnow.tasks.errors import SpecError
 
 if TYPE_CHECKING:
@@ -23,11 +24,11 @@ if TYPE_CHECKING:
 
 
 BUDGETS = {
-    "best-mean": "0.05,0.1,0.2,0.4",
-    "best-duel": "500,1000,2000,5000,10000",
-    "route": "0.1,0.2,0.4,0.6,0.8,1.0",
+    "tables of scores": "0.05,0.1,0.2,0.4",
+    "duels": "500,1000,2000,5000,10000",
+    "routes": "0.1,0.2,0.4,0.6,0.8,1.0",
 }
-"""Budgets to look at unless told otherwise, by objective."""
+"""Default budgets, by `Traits.simulated`."""
 
 
 class MetricChoice(StrEnum):
@@ -64,8 +65,8 @@ def simulate(
         typer.Option(
             help="Where to look: shares of all pairs (0.05) or counts (500), by commas; for routes, of "
             "prompts. 1.0 is all of them, and 1 a single one. "
-            f"By default {BUDGETS['best-mean']}; for duels {BUDGETS['best-duel']}; for routes "
-            f"{BUDGETS['route']}."
+            f"By default {BUDGETS['tables of scores']}; for duels {BUDGETS['duels']}; for routes "
+            f"{BUDGETS['routes']}."
         ),
     ] = None,
     delta: Annotated[
@@ -143,14 +144,14 @@ def simulate(
     from winnow.tasks.simulation.simulate import simulate as runs_of
 
     compared = _compared(_named(selector), delta)
-    objective = compared[0].objective
-    if objective == "certify":
+    simulated = traits_of(compared[0].objective).simulated
+    if simulated is None:
         raise SpecError(
             f"--selector {compared[0].selector} certifies, which no table of scores can show; "
             "compare selectors for best-mean or best-duel"
         )
     chosen: Metric | None = None if metric is None else metric.value
-    measured = metric_for(objective, chosen)
+    measured = metric_for(simulated, chosen)
     is_stored = any(each is not None and each.startswith(CAMPAIGN) for each in (table, history, contexts))
     given = Given(
         table=table,
@@ -162,12 +163,12 @@ def simulate(
         embed=embed,
         types=types,
     )
-    environment, subject = make_environment(objective, compared, given)
+    environment, subject = make_environment(simulated, compared, given)
     require_arms(compared, len(subject.candidates))
     if subject.is_partial:
         _require_no_metric(chosen, subject)
         measured = "coverage"
-    looks = _budgets(budgets or _default_budgets(objective, delta), subject)
+    looks = _budgets(budgets or _default_budgets(simulated, delta), subject)
     try:
         measure = measure_by(measured, environment, gap=gap, level=level)
     except InvalidParameter as error:
@@ -241,19 +242,19 @@ def _right_by(
 def _may_stop(compared: "Sequence[ComparedSelector]") -> set[str]:
     """The labels of the selectors that stop at an error probability: not of those that route every prompt."""
     asked = (each for each in compared if each.params.get("delta") is not None)
-    return {each.label for each in asked if each.objective != "route"}
+    return {each.label for each in asked if not traits_of(each.objective).is_stream}
 
 
 def _named(selectors: "Sequence[str]") -> list[str]:
-    """The names of the selectors, "best-mean" replaced by all of Winnow's own best-mean selectors."""
+    """The names of the selectors; an objective stands for all of Winnow's own of it."""
     from winnow.algorithms.registry import SELECTORS
 
-    return [name for text in selectors for name in (SELECTORS[text] if text == "best-mean" else [text])]
+    return [name for text in selectors for name in SELECTORS.get(text, [text])]
 
 
-def _default_budgets(objective: str, delta: float | None) -> str:
+def _default_budgets(simulated: str, delta: float | None) -> str:
     """The budgets to look at: with a delta up to all pairs, so that runs are not cut off before they stop."""
-    return BUDGETS[objective] + (",1.0" if objective == "best-mean" and delta is not None else "")
+    return BUDGETS[simulated] + (",1.0" if simulated == "tables of scores" and delta is not None else "")
 
 
 def _compared(selectors: "Sequence[str]", delta: float | None) -> "list[ComparedSelector]":

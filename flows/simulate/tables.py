@@ -10,6 +10,7 @@ from numpy.random import default_rng
 from winnow.algorithms.state.arrays import FloatArray
 from winnow.flows.reports.output import tell
 from winnow.flows.simulate.report import FILLING, Subject, preference_subject, route_subject, score_subject
+from winnow.storage.objectives import Simulated
 from winnow.tasks.campaign.campaign_tables import load_ended_table, load_score_table
 from winnow.tasks.data.preference_tables import load_preference_table
 from winnow.tasks.data.score_tables import ScoreTable, require_same_examples
@@ -39,34 +40,36 @@ class Given:
     types: str | None
 
 
-class Simulated(NamedTuple):
+class SimulatedTable(NamedTuple):
     """The environment that is simulated, and the subject of the report on it."""
 
     environment: Environment
     subject: Subject
 
 
-def make_environment(objective: str, compared: Sequence[ComparedSelector], given: Given) -> Simulated:
-    """The environment for selectors of an objective.
+def make_environment(
+    simulated: Simulated, compared: Sequence[ComparedSelector], given: Given
+) -> SimulatedTable:
+    """The environment in which selectors are run.
 
     Raises:
-        WinnowError: If something cannot be read, or does not go with the objective.
+        WinnowError: If something cannot be read, or does not go with what is simulated.
     """
-    if objective == "route":
+    if simulated == "routes":
         return _routes(given)
     if (given.contexts, given.embed, given.types) != (None, None, None):
         raise SpecError("--contexts, --embed and --types are for selectors that route; leave them out")
-    return _duels(given) if objective == "best-duel" else _scores(compared, given)
+    return _duels(given) if simulated == "duels" else _scores(compared, given)
 
 
-def _duels(given: Given) -> Simulated:
+def _duels(given: Given) -> SimulatedTable:
     _require_no_history("duels", given)
     read = load_preference_table(given.table, given.storage)
     environment = DuelEnvironment(preferences=read.preferences, features=read.features)
-    return Simulated(environment, preference_subject(read))
+    return SimulatedTable(environment, preference_subject(read))
 
 
-def _scores(compared: Sequence[ComparedSelector], given: Given) -> Simulated:
+def _scores(compared: Sequence[ComparedSelector], given: Given) -> SimulatedTable:
     read, past = _with_history(load_score_table(given.table, given.storage), given)
     _require_use(past, compared)
     if past is not None:
@@ -81,10 +84,10 @@ def _scores(compared: Sequence[ComparedSelector], given: Given) -> Simulated:
         groups=groups,
         is_partial=read.is_partial,
     )
-    return Simulated(environment, score_subject(read, groups))
+    return SimulatedTable(environment, score_subject(read, groups))
 
 
-def _routes(given: Given) -> Simulated:
+def _routes(given: Given) -> SimulatedTable:
     from winnow.tasks.simulation.contexts import embedded_contexts, read_contexts
     from winnow.tasks.simulation.prompt_types import read_types
 
@@ -109,7 +112,7 @@ def _routes(given: Given) -> Simulated:
     environment = RouteEnvironment(
         scores=read.scores, contexts=contexts, types=None if types is None else types.of_examples
     )
-    return Simulated(environment, route_subject(read, environment, types))
+    return SimulatedTable(environment, route_subject(read, environment, types))
 
 
 def _require_no_history(kind: str, given: Given) -> None:

@@ -18,10 +18,6 @@ class Environment(Protocol):
     """Answers batches; the same for every run, so that many processes can share it."""
 
     @property
-    def objective(self) -> str:
-        """The objective whose selectors can be replayed on it."""
-
-    @property
     def shape(self) -> tuple[int, int]:
         """Arms and examples."""
 
@@ -54,7 +50,6 @@ class ScoreEnvironment:
     """The groups of the examples, where arms are compared by what their means on groups come to."""
     is_partial: bool = False
     """Whether scores are missing that nobody asked for: then no arm is dropped for what it lacks."""
-    objective: str = "best-mean"
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -105,7 +100,6 @@ class DuelEnvironment:
     """Shape (K, K), P(row is preferred to column); a duel where it is NaN comes back unscored."""
     features: FloatArray | None = None
     """Shape (K, d), the features of the arms."""
-    objective: str = "best-duel"
 
     @property
     def shape(self) -> tuple[int, int]:

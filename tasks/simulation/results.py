@@ -17,6 +17,7 @@ from winnow.algorithms.best_mean.metrics import (
     true_values,
 )
 from winnow.algorithms.state.arrays import BoolArray, FloatArray
+from winnow.storage.objectives import Simulated
 from winnow.tasks.errors import SpecError
 from winnow.tasks.simulation.environments import DuelEnvironment, Environment, ScoreEnvironment
 from winnow.tasks.simulation.route_environments import RouteEnvironment
@@ -52,15 +53,12 @@ Or, where a campaign asked about some pairs only, so that nothing can be said of
 * coverage: the share of the pairs asked that have a score; 0 where none was asked.
 """
 
-METRICS: Mapping[str, tuple[Metric, ...]] = {
-    "best-mean": ("accuracy", "top1-eps", "top1-mcnemar", "ndcg"),
-    "best-duel": ("accuracy",),
-    "route": ("outscore-the-best", "optimal-pick-ratio", "regret"),
+METRICS: Mapping[Simulated, tuple[Metric, ...]] = {
+    "tables of scores": ("accuracy", "top1-eps", "top1-mcnemar", "ndcg"),
+    "duels": ("accuracy",),
+    "routes": ("outscore-the-best", "optimal-pick-ratio", "regret"),
 }
-"""Metrics by objective; the first is the default."""
-
-KINDS = {"best-mean": "tables of scores", "best-duel": "duels", "route": "routes"}
-"""The user's words for the environments of an objective."""
+"""Metrics by `Traits.simulated`; the first is the default."""
 
 RIGHT_OR_WRONG = ("accuracy", "top1-eps", "top1-mcnemar")
 """Metrics that say of a recommended arm whether it is right."""
@@ -92,17 +90,17 @@ class Curve:
         return int(reached) if np.isfinite(reached) else None
 
 
-def metric_for(objective: str, chosen: Metric | None) -> Metric:
-    """The chosen metric, or the objective's own.
+def metric_for(simulated: Simulated, chosen: Metric | None) -> Metric:
+    """The chosen metric, or the default of what is simulated.
 
     Raises:
-        SpecError: If the objective has no such metric.
+        SpecError: If there is no such metric of it.
     """
-    if chosen is None or chosen in METRICS[objective]:
-        return chosen or METRICS[objective][0]
-    where = " and ".join(kind for key, kind in KINDS.items() if chosen in METRICS[key])
-    known = ", ".join(METRICS[objective])
-    raise SpecError(f"--metric {chosen} is for {where}; {KINDS[objective]} have {known}")
+    if chosen is None or chosen in METRICS[simulated]:
+        return chosen or METRICS[simulated][0]
+    where = " and ".join(other for other in METRICS if chosen in METRICS[other])
+    known = ", ".join(METRICS[simulated])
+    raise SpecError(f"--metric {chosen} is for {where}; {simulated} have {known}")
 
 
 def measure_by(
@@ -111,7 +109,7 @@ def measure_by(
     """A function that gives the metric of a run at each of its T budgets, shape (T,).
 
     Args:
-        metric: The metric, one of `METRICS` for the environment's objective.
+        metric: The metric, one of `METRICS` for the environment.
         environment: The environment that was simulated.
         gap: The gap of top1-eps, in score units.
         level: The level of top1-mcnemar, in (0, 1).

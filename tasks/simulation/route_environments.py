@@ -36,7 +36,6 @@ class RouteEnvironment:
     """Shape (n, d), vectors of length 1."""
     types: IntArray | None = None
     """Shape (n,), the type of each example, 0..G-1; for metrics alone."""
-    objective: str = "route"
 
     @property
     def shape(self) -> tuple[int, int]:

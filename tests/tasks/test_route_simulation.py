@@ -167,14 +167,14 @@ def test_an_average_of_shares_leaves_out_where_a_type_did_not_come():
 
 
 def test_the_metric_goes_with_the_objective():
-    assert metric_for("route", None) == "outscore-the-best"
-    assert metric_for("best-mean", "ndcg") == "ndcg"
+    assert metric_for("routes", None) == "outscore-the-best"
+    assert metric_for("tables of scores", "ndcg") == "ndcg"
     with pytest.raises(
         SpecError, match=r"^--metric accuracy is for tables of scores and duels; routes have "
     ):
-        metric_for("route", "accuracy")
+        metric_for("routes", "accuracy")
     with pytest.raises(SpecError, match=r"^--metric regret is for routes; tables of scores have accuracy, "):
-        metric_for("best-mean", "regret")
+        metric_for("tables of scores", "regret")
 
 
 def test_the_length_of_contexts_is_not_the_users_to_set():

@@ -7,8 +7,10 @@ from typing import Annotated
 
 import typer
 
+from winnow.algorithms.state.plugin_registry import object_at
 from winnow.flows.cli.browser import open_in_browser
-from winnow.flows.cli.options import ObjectiveChoice
+from winnow.flows.cli.options import FIRST_OBJECTIVE, ObjectiveChoice
+from winnow.storage.objectives import traits_of
 from winnow.tasks.errors import SpecError
 from winnow.tasks.plugins.own_files import link_below
 
@@ -24,7 +26,7 @@ def demo(
             help="Scores on a benchmark (best-mean), duels before a judge (best-duel), certificates "
             "(certify) or routed prompts (route).",
         ),
-    ] = ObjectiveChoice.best_mean,
+    ] = FIRST_OBJECTIVE,
     quick: Annotated[
         bool,
         typer.Option(
@@ -37,7 +39,7 @@ def demo(
     ] = True,
 ) -> None:
     """Train small models, run a campaign on them, print the winner and what shows more; again: resume."""
-    if quick and objective is not ObjectiveChoice.best_mean:
+    if quick and objective != FIRST_OBJECTIVE:
         raise SpecError("--quick is a campaign of scores (best-mean); leave --objective or --quick out")
     from winnow.tasks.plugins.extras import require
 
@@ -75,13 +77,10 @@ def _prepare(objective: ObjectiveChoice, quick: bool) -> Callable[[Path, Callabl
 
     if quick:
         return prepare.prepare_quick
-    preparations: dict[ObjectiveChoice, Callable[[Path, Callable[[str], None]], Path]] = {
-        ObjectiveChoice.best_mean: prepare.prepare_demo,
-        ObjectiveChoice.best_duel: prepare.prepare_duels,
-        ObjectiveChoice.certify: prepare.prepare_certificate,
-        ObjectiveChoice.route: prepare.prepare_routes,
-    }
-    return preparations[objective]
+    if (address := traits_of(objective).demo) is None:
+        raise SpecError(f"there is no demo of {objective}; name another --objective")
+    prepared: Callable[[Path, Callable[[str], None]], Path] = object_at(address)
+    return prepared
 
 
 def _show_page(storage: str, name: str, path: Path, *, browser: bool) -> None:

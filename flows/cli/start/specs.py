@@ -7,7 +7,8 @@ from typing import Annotated
 
 import typer
 
-from winnow.flows.cli.options import Json, ObjectiveChoice
+from winnow.flows.cli.options import FIRST_OBJECTIVE, Json, ObjectiveChoice
+from winnow.storage.objectives import OBJECTIVES, traits_of
 from winnow.tasks.errors import SpecError, WinnowError
 
 
@@ -18,7 +19,7 @@ def init(
     objective: Annotated[
         ObjectiveChoice,
         typer.Option(metavar="OBJECTIVE", help=f"The question to ask: {', '.join(ObjectiveChoice)}."),
-    ] = ObjectiveChoice.best_mean,
+    ] = FIRST_OBJECTIVE,
 ) -> None:
     """Write a campaign's file to start from."""
     try:
@@ -70,8 +71,12 @@ def judges(json: Json = False) -> None:
     """List the judges a campaign can use, with their parameters."""
     from winnow.tasks.judges import registry
 
-    entries = [("best-mean, certify, route", registry.describe, name) for name in registry.judge_names()]
-    entries += [("best-duel", registry.describe_pair_judge, name) for name in registry.pair_judge_names()]
+    of_pairs = [each for each in OBJECTIVES if traits_of(each).compares_pairs]
+    of_outputs = ", ".join(each for each in OBJECTIVES if each not in of_pairs)
+    entries = [(of_outputs, registry.describe, name) for name in registry.judge_names()]
+    entries += [
+        (", ".join(of_pairs), registry.describe_pair_judge, name) for name in registry.pair_judge_names()
+    ]
     rows: list[Mapping[str, str]] = []
     for objective, describe, name in entries:
         try:

@@ -27,6 +27,10 @@ TRAITS = Traits(
     compares_pairs=True,
     looks_for_best=True,
     takes_epsilon=True,
+    simulated="duels",
+    unforeseen="how many duels it takes until one candidate is shown to beat all others: that hangs on how "
+    "often each is preferred to each",
+    demo="winnow.infra.demo.prepare:prepare_duels",
     views={
         "comparisons": "winnow.storage.queries.objective.duels:comparisons",
         "head-to-head": "winnow.storage.queries.objective.duels:head_to_head",

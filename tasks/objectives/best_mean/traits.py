@@ -2,6 +2,8 @@
 
 from winnow.storage.objectives import Traits
 
+NAME = "best-mean"
+
 TRAITS = Traits(
     campaign="winnow.tasks.objectives.best_mean.objective:BestMean",
     terminal="winnow.flows.reports.terminal.best_mean",
@@ -12,6 +14,8 @@ TRAITS = Traits(
     scores_a_benchmark=True,
     can_be_rescored=True,
     takes_epsilon=True,
+    simulated="tables of scores",
+    demo="winnow.infra.demo.prepare:prepare_demo",
     views={
         "leaderboard": "winnow.tasks.queries.held_out:leaderboard",
         "comparisons": "winnow.tasks.queries.held_out:comparisons",

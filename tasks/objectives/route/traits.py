@@ -18,5 +18,9 @@ TRAITS = Traits(
         "certify",
     ),
     is_stream=True,
+    simulated="routes",
+    unforeseen="which candidate answers which prompt: that hangs on what is learned on the way, and all are "
+    "counted as if the dearest did",
+    demo="winnow.infra.demo.prepare:prepare_routes",
     views={"picks": "winnow.tasks.objectives.route.status:picks"},
 )

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from winnow.algorithms.route.config import DEFAULT_DELTA
+from winnow.storage.objectives import traits_of
 from winnow.storage.queries.costs import ModelRate
 from winnow.tasks.answer.expected_engines import expected_unsteady
 from winnow.tasks.campaign.canaries.sizes import canary_words
@@ -20,19 +21,14 @@ from winnow.tasks.simulation.forecast.pricing import Amounts, Judged, Judgings, 
 from winnow.tasks.simulation.forecast.tokens import counted, drawn_examples, tokenizer_of
 
 UNFORESEEN = {
-    "best-duel": "how many duels it takes until one candidate is shown to beat all others: that hangs on how "
-    "often each is preferred to each",
-    "certify": "how many labels it takes until candidates are certified: that hangs on their losses",
     "autoevaluator": "how many labels it takes until candidates are certified: that hangs on their losses "
     "and on how well the autoevaluator knows them",
     "constraints": "how many comparisons it takes until the best of those that meet the constraints is "
     "known: that hangs on scores and on the values of metrics",
     "gate": "how many comparisons it takes until the candidates are told from the baseline: that hangs on "
     "how far they are from it",
-    "route": "which candidate answers which prompt: that hangs on what is learned on the way, and all are "
-    "counted as if the dearest did",
 }
-"""The unknowns that plan cannot foresee, by objective or what else is asked, as the end of a sentence."""
+"""Unknowns that plan cannot foresee, by what else is asked than an objective's `Traits.unforeseen`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,7 +108,7 @@ def plan_ceiling(checked: ResolvedCampaign, *, rate: float | None = None) -> Cei
             judged=Judgings(judged, judged * most.shown * longest),
             beside=[*most.beside, *(_of_metric(use, measured, longest) for use in most.for_metrics)],
         ),
-        unforeseen=UNFORESEEN[_question(checked)],
+        unforeseen=_unforeseen(checked),
         sampled_examples=pricing.tokens.examples,
         guessed_tokens=pricing.tokens.guessed,
         measured=pricing.measured,
@@ -141,12 +137,12 @@ def _of_metric(use: JudgeUse, answers: int, longest: float) -> Judged:
     )
 
 
-def _question(checked: ResolvedCampaign) -> str:
+def _unforeseen(checked: ResolvedCampaign) -> str:
     if isinstance(checked, BestMean):
-        return "constraints" if checked.constraints else "gate"
+        return UNFORESEEN["constraints" if checked.constraints else "gate"]
     if isinstance(checked, Certify) and checked.certification.autoevaluator is not None:
-        return "autoevaluator"
-    return checked.spec.objective
+        return UNFORESEEN["autoevaluator"]
+    return traits_of(checked.spec.objective).unforeseen
 
 
 def _most(checked: ResolvedCampaign) -> _Most:
