@@ -13,6 +13,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import count
 from math import isfinite
 from typing import ClassVar, Protocol, cast
 
@@ -128,7 +129,8 @@ class _Checker(Protocol):
     def is_type(self, instance: object, type: str) -> bool: ...
 
 
-def _checker(schema: Mapping[str, object]) -> _Checker:
+def _checker(schema: Mapping[str, object], *, most_refs: int | None = None) -> _Checker:
+    """The checker of a schema; it raises `OverflowError` if it would follow a $ref more often than that."""
     from jsonschema import Draft202012Validator
     from jsonschema.exceptions import ValidationError
     from jsonschema.validators import extend, validator_for
@@ -138,9 +140,17 @@ def _checker(schema: Mapping[str, object]) -> _Checker:
         if checker.is_type(value, "number") and not is_multiple(cast("float", value), step):
             yield ValidationError(f"{value!r} is not a multiple of {step}")
 
+    draft = validator_for(schema, default=Draft202012Validator)
+    follow, followed = draft.VALIDATORS.get("$ref"), count(1)
+
+    def bounded(*args: object) -> Iterator[Exception]:
+        if next(followed) > (most_refs or 0):
+            raise OverflowError(f"its $refs lead to more than {most_refs} schemas")
+        yield from follow(*args) or ()
+
+    keywords = {"multipleOf": multiple_of} | ({} if most_refs is None else {"$ref": bounded})
     # With a registry of our own, nothing is fetched from anywhere.
-    made = extend(validator_for(schema, default=Draft202012Validator), {"multipleOf": multiple_of})
-    return cast("_Checker", made(schema, registry=REGISTRY))
+    return cast("_Checker", extend(draft, keywords)(schema, registry=REGISTRY))
 
 
 def is_multiple(value: float, step: float) -> bool:
@@ -150,6 +160,10 @@ def is_multiple(value: float, step: float) -> bool:
 
 def _as_written(number: float) -> Fraction:
     return Fraction(repr(number)) if isinstance(number, float) else Fraction(number)
+
+
+MOST_REFS = 10_000
+"""Times that a $ref is followed before a schema is refused: if each leads to two others, that has no end."""
 
 
 def check_schema(schema: Mapping[str, object], path: str) -> None:
@@ -166,17 +180,19 @@ def check_schema(schema: Mapping[str, object], path: str) -> None:
 
     try:
         json.dumps(schema, allow_nan=False)
-    except (TypeError, ValueError) as error:
-        raise JudgeError(f"is not JSON ({error}); write plain values", path) from error
-    checker = _checker(schema)
-    try:
-        type(checker).check_schema(schema)
+        type(_checker(schema)).check_schema(schema)
+        refs = _refs(schema)
     except SchemaError as error:
         raise JudgeError(f"is no JSON schema: {error.json_path}: {error.message}", path) from error
-    for ref in _refs(schema):
+    except RecursionError as error:
+        raise JudgeError("is nested too deeply; put parts of it in $defs", path) from error
+    except (TypeError, ValueError) as error:
+        raise JudgeError(f"is not JSON ({error}); write plain values", path) from error
+    for ref in refs:
         if not ref.startswith("#"):
             raise JudgeError(f"the $ref {ref!r} leads out of the schema; put what it means in $defs", path)
     try:
+        checker = _checker(schema, most_refs=MOST_REFS)
         for trial in _TRIALS:
             checker.is_valid(trial)
     except RecursionError as error:

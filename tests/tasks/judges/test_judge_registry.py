@@ -4,6 +4,7 @@ import math
 import re
 import subprocess
 import sys
+from functools import reduce
 
 import pytest
 
@@ -74,6 +75,18 @@ def acme(tmp_path, monkeypatch):
     sys.modules.pop("acme_judges", None)
 
 
+DEEP = reduce(lambda inner, _: {"properties": {"a": inner}}, range(300), {})
+TANGLED = {
+    "$ref": "#/$defs/0",
+    "$defs": {
+        **{
+            str(i): {"allOf": [{"$ref": f"#/$defs/{i + 1}"}, {"$ref": f"#/$defs/{i + 1}"}]} for i in range(40)
+        },
+        "40": {},
+    },
+}
+
+
 @pytest.mark.parametrize(
     ("type", "params", "path", "sentence"),
     [
@@ -110,6 +123,8 @@ def acme(tmp_path, monkeypatch):
             "is no JSON schema: $.pattern: '(' is not",
         ),
         ("json-schema", {"schema": {"$ref": "#"}}, "judge.schema", "a $ref leads back to itself"),
+        ("json-schema", {"schema": DEEP}, "judge.schema", "is nested too deeply"),
+        ("json-schema", {"schema": TANGLED}, "judge.schema", "its $refs lead to more than 10000 schemas"),
         ("json-schema", {"schema": {"$ref": "#/$defs/a"}}, "judge.schema", "'/$defs/a' does not exist"),
         (
             "json-schema",
