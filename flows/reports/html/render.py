@@ -5,11 +5,10 @@ from pathlib import Path
 
 from sqlalchemy.orm import Session
 
+from winnow.flows.reports.html.browser_output import pictures, printed
 from winnow.flows.reports.html.leaderboard import leaderboard
 from winnow.flows.reports.html.page import page
-from winnow.flows.reports.html.pdf import printed
 from winnow.flows.reports.html.sections.sections import sections_of
-from winnow.flows.reports.html.static_images import pictures
 from winnow.flows.reports.output import in_place_of
 from winnow.storage.records.values import CampaignRecord
 from winnow.tasks.errors import WinnowError
