@@ -1,1 +1,1 @@
-"""The results database: schema, migrations, every query. Rows and transactions; no statistics."""
+"""Results database: schema, migrations, and all queries. Rows and transactions; no statistics."""

@@ -1,4 +1,4 @@
-"""Types of columns, the same in every database: moments in UTC, any text, names, large integers."""
+"""Column types, equal in all databases: UTC times, any text, names, large integers."""
 
 import datetime as dt
 
@@ -24,13 +24,13 @@ from winnow.storage.text import storable
 
 
 class UtcDateTime(TypeDecorator[dt.datetime]):
-    """An aware datetime, kept in UTC; SQLite drops time zones, so it is given and read back there as UTC."""
+    """An aware datetime, stored in UTC; in SQLite, which drops time zones, as a naive UTC time."""
 
     impl = DateTime(timezone=True)
     cache_ok = True
 
     def process_bind_param(self, value: dt.datetime | None, dialect: Dialect) -> dt.datetime | None:
-        """Refuse naive times: nobody can say later which clock they were read from."""
+        """Refuse naive times, whose time zone could not be recovered later."""
         if value is None:
             return None
         if value.tzinfo is None:
@@ -39,38 +39,38 @@ class UtcDateTime(TypeDecorator[dt.datetime]):
         return in_utc.replace(tzinfo=None) if dialect.name == "sqlite" else in_utc
 
     def process_result_value(self, value: dt.datetime | None, dialect: Dialect) -> dt.datetime | None:
-        """Give back what was stored, aware."""
+        """Return the stored time as an aware datetime."""
         if value is None:
             return None
         return value.replace(tzinfo=dt.UTC) if value.tzinfo is None else value.astimezone(dt.UTC)
 
 
 class AnyText(TypeDecorator[str]):
-    """Text of any length and content, as every database can hold it.
+    """Text of any length and content that every database can store.
 
-    NUL, which PostgreSQL cannot store, becomes U+FFFD, and half a surrogate pair, which is no character, a
-    question mark; all else comes back as it was.
+    NUL, which PostgreSQL cannot store, becomes U+FFFD, and an unpaired surrogate, which is not a character,
+    becomes a question mark; everything else is stored unchanged.
     """
 
     impl = Text
     cache_ok = True
 
     def process_bind_param(self, value: str | None, dialect: Dialect) -> str | None:
-        """Replace what cannot be stored."""
+        """Replace characters that cannot be stored."""
         return None if value is None else storable(value)
 
 
 NAME = String(255).with_variant(Text(), "postgresql")
-"""A name that users give. SQLite does not limit the length of names, so PostgreSQL does not either."""
+"""A name given by a user. SQLite does not limit the length of names, so PostgreSQL does not either."""
 
 LARGE = Integer().with_variant(BigInteger(), "postgresql")
-"""Any integer of 64 bits, which in SQLite each INTEGER is."""
+"""Any 64-bit integer; in SQLite every INTEGER is one."""
 
 
 class ByCodePoints(ColumnElement[str | None]):
-    """A text as rows are ordered by it: by its code points, as Python and SQLite compare texts.
+    """A text ordered by code points, like comparisons of texts in Python and SQLite.
 
-    PostgreSQL compares by the language of its database, for which B comes after a.
+    PostgreSQL compares by the locale of its database, in which B comes after a.
     """
 
     inherit_cache = True
@@ -94,7 +94,7 @@ def _collated(element: ByCodePoints, compiler: SQLCompiler, **options: object) -
 def holds(
     session: Session, column: ColumnElement[str] | InstrumentedAttribute[str], words: str
 ) -> ColumnElement[bool]:
-    """Whether a column has the words somewhere; A to Z match in either case."""
-    if session.get_bind().dialect.name == "sqlite":  # whose LIKE takes no more than 50 000 bytes
+    """Whether a column contains the words; A to Z match in either case."""
+    if session.get_bind().dialect.name == "sqlite":  # LIKE of SQLite is limited to 50 000 bytes
         return func.instr(func.lower(column), func.lower(words)) > 0
     return column.icontains(words, autoescape=True)

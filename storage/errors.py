@@ -1,7 +1,7 @@
 """Errors of the results database, and what to do about each.
 
 * StorageError
-  - StorageUnavailable   it cannot be opened or did not answer      (mend the URL or the server, resume)
+  - StorageUnavailable   it cannot be opened or did not answer      (fix the URL or the server, resume)
   - StorageLocked        another process keeps the write lock       (wake, end or await it, resume)
   - SchemaMissing        it holds no Winnow tables                  (check the URL, or run a campaign)
   - SchemaForeign        it holds another program's tables          (name an empty database, or a schema)
@@ -25,7 +25,7 @@ import sqlite3
 
 
 class StorageError(Exception):
-    """Root of what the results database raises."""
+    """Base class of all errors of the results database."""
 
 
 CHECK_THE_PLACE = "check that the path or server exists and can be written, then run the command again"
@@ -58,7 +58,7 @@ class StorageUnavailable(StorageError):
 
 
 class NotPermitted(StorageUnavailable):
-    """The role may read, but not do what was asked of it."""
+    """The role can read, but lacks a privilege for the operation."""
 
     def __init__(self, url: str, why: str) -> None:
         StorageError.__init__(self, f"{why}: the role of {url} may not do that; name one in the URL that may")
@@ -66,7 +66,7 @@ class NotPermitted(StorageUnavailable):
 
 
 class TookTooLong(StorageUnavailable):
-    """A question was broken off, as it took longer than its asker would wait, or than the server allows."""
+    """A query was aborted because it exceeded the caller's or the server's time limit."""
 
     def __init__(self, url: str, remedy: str = "") -> None:
         StorageError.__init__(
@@ -77,7 +77,7 @@ class TookTooLong(StorageUnavailable):
 
 
 class StorageLocked(StorageUnavailable):
-    """Another process holds the lock of writers for longer than a writer waits."""
+    """Another process holds the write lock for longer than a writer waits."""
 
     def __init__(self, url: str, why: str) -> None:
         StorageError.__init__(self, f"the results database {url} is locked: {why}")
@@ -93,7 +93,7 @@ class SchemaMissing(StorageError):
 
 
 class SchemaForeign(StorageError):
-    """The database is another program's, which keeps a revision there too."""
+    """The database belongs to another program with an Alembic revision."""
 
     def __init__(self, url: str, found: str) -> None:
         super().__init__(
@@ -128,7 +128,7 @@ class SchemaTooNew(StorageError):
 
 
 class SchemaDiffers(StorageError):
-    """The database says that it is of this schema, and its tables are not."""
+    """The database has this schema's revision, but other tables."""
 
     def __init__(self, url: str, lacking: list[str], unknown: list[str]) -> None:
         found = [f"lacks {', '.join(lacking)}"] if lacking else []
@@ -164,11 +164,11 @@ class ConflictingRecord(StorageError):
 
 
 class QueryRefused(StorageError):
-    """A statement of the user's did not run; the connection is read-only."""
+    """A user's statement did not run; the connection is read-only."""
 
 
 class CopyRefused(StorageError):
-    """A database cannot be copied to that place, or did not arrive there as it was."""
+    """A database cannot be copied to that place, or the copy differs."""
 
 
 class LeaseHeld(StorageError):
@@ -185,7 +185,7 @@ class LeaseHeld(StorageError):
 
 
 class LeaseLost(StorageError):
-    """Another process took the campaign over; nothing more may be written by this one."""
+    """Another process took the campaign over; this one must not write any longer."""
 
     def __init__(self, campaign: str) -> None:
         super().__init__(
@@ -207,7 +207,7 @@ class CampaignDeleted(StorageError):
 
 
 class TextsLost(StorageError):
-    """Texts that a round uses are not in the database any more, or are others."""
+    """Outputs that a round uses were deleted from the database, or replaced."""
 
     def __init__(self, count: int) -> None:
         super().__init__(

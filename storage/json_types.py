@@ -1,22 +1,22 @@
-"""Types of rows and JSON documents for those who read them: names, and values of any JSON type.
+"""Types of rows and JSON documents for readers: names, and values of any JSON type.
 
-A reader knows what a value is by its column, or by the writer of the document.
+The type of a value follows from its column, or from the writer of the document.
 """
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 Row = dict[str, Any]
-"""The values of a row by their columns."""
+"""Values of a row by column."""
 
 JsonObject = dict[str, Any]
-"""An object of a JSON document: a spec, a claim, a record."""
+"""Object of a JSON document: a spec, a claim, a record."""
 
 JsonArray = list[Any]
-"""An array of a JSON document."""
+"""Array of a JSON document."""
 
 JsonView = Mapping[str, Any]
-"""A JSON object or a row of somebody else's, to read alone."""
+"""Read-only JSON object or row."""
 
 Arms = Sequence[Any]
-"""Of the comparisons of a round: one index each, or of duels a pair of them."""
+"""Arms of a round's comparisons: one index each, or a pair of indices for duels."""

@@ -1,1 +1,1 @@
-"""The schema, and work on a whole database."""
+"""The schema, and operations on a whole database."""

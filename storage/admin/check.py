@@ -1,4 +1,4 @@
-"""Whether what a database holds agrees with itself: the first half of `winnow db check`."""
+"""Consistency checks of a database: the first half of `winnow db check`."""
 
 from sqlalchemy import and_, case, func, or_, select, text, union_all
 from sqlalchemy.orm import Session
@@ -17,11 +17,11 @@ UNREADABLE = (
     TypeError,
     ValueError,
 )
-"""Errors of code that reads stored values which are not as Winnow stored them."""
+"""Errors of code that reads stored values in an unexpected format."""
 
 
 def problems(session: Session) -> list[str]:
-    """The problems of the database, one sentence each, rounds counted from 1; empty when it is sound."""
+    """Find problems of the database, one sentence each, rounds counted from 1; empty if there are none."""
     found: list[str] = []
     for check in (
         _broken_file,
@@ -40,7 +40,7 @@ def problems(session: Session) -> list[str]:
 
 
 def unreadable(error: Exception) -> str:
-    """The sentence for stored values by which code that reads them failed."""
+    """Sentence for stored values that made a check fail."""
     return f"what is stored is not what Winnow stores, which ends a check ({type(error).__name__}: {error})"
 
 
@@ -57,7 +57,7 @@ def _broken_file(session: Session) -> list[str]:
 
 
 def _unlike_their_plans(session: Session) -> list[str]:
-    """Rounds that were decided with another number of comparisons than planned."""
+    """Rounds decided with another number of comparisons than planned."""
     counted = (
         select(Round.id, Round.number, Round.campaign_id, Round.examples, func.count(Comparison.id))
         .join(Decision, Decision.round_id == Round.id)
@@ -73,7 +73,7 @@ def _unlike_their_plans(session: Session) -> list[str]:
 
 
 def _told_early(session: Session) -> list[str]:
-    """Rounds that were told before one that was planned before them."""
+    """Rounds observed before a round that was planned before them."""
     is_told = Decision.id.is_not(None)
     rounds = (
         select(
@@ -93,7 +93,7 @@ def _told_early(session: Session) -> list[str]:
 
 
 def _wrong_changes(session: Session) -> list[str]:
-    """A sentence for each round whose decision tells another number of changed rows than are stored."""
+    """A sentence for each round whose decision states another number of changed rows than are stored."""
     changed = union_all(*(select(table_of(part.model).c.round_id) for part in PARTS)).subquery()
     stored = select(changed.c.round_id, func.count().label("rows")).group_by(changed.c.round_id).subquery()
     rows = session.execute(
@@ -111,7 +111,7 @@ def _wrong_changes(session: Session) -> list[str]:
 
 
 def _unlike_their_best(session: Session) -> list[str]:
-    """A sentence for each decision whose numbers of its best candidate are not those of its standing."""
+    """A sentence for each decision whose best candidate's numbers differ from the stored status."""
     last = select(func.max(Standing.round_id)).where(
         Standing.candidate_id == Decision.best_candidate_id, Standing.round_id <= Decision.round_id
     )

@@ -1,4 +1,4 @@
-"""Moving a database to another place, of the same kind or the other: all of it, verified, or nothing."""
+"""Copy a database to another place, of the same kind or not: all of it, verified, or nothing."""
 
 import datetime as dt
 import json
@@ -18,33 +18,33 @@ from winnow.storage.models import Base, Campaign, PrunedCampaign, ReuseStats, ta
 from winnow.storage.text import storable
 
 ROWS_AT_ONCE = 5_000
-"""Rows fetched together."""
+"""Number of rows fetched together."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Content:
-    """The content of a table: equal exactly if the rows are, whatever database keeps them."""
+    """Content of a table; equal exactly if the rows are, in any kind of database."""
 
     rows: int
     digest: str
-    """SHA-256 over all values of all rows in the order of their key, hexadecimal."""
+    """SHA-256 over all values of all rows in key order, hexadecimal."""
 
 
 def copy_database(
     source: Database, target: Database, *, report: Callable[[str, Content], None] = lambda *_: None
 ) -> None:
-    """Copy every row, with its id, into an empty database, and compare what is then there row by row.
+    """Copy every row, with its id, into an empty database, and verify the copy row by row.
 
-    The source is read as it stands at one moment, campaigns that run meanwhile included. The target gets
-    everything in one transaction: an interrupted copy leaves it empty, and may simply be run again.
+    The source is read in one snapshot, so campaigns may run meanwhile. The target is written in one
+    transaction: an interrupted copy leaves it empty, and can be repeated.
 
     Args:
         source: A database of this release's schema.
         target: A database without rows; its tables are created if it has none.
-        report: Told of each table once it is copied and found equal.
+        report: Called with each table once it is copied and verified.
 
     Raises:
-        CopyRefused: If the target holds rows, or what was read back differs; then nothing is stored.
+        CopyRefused: If the target holds rows, or differs when read back; nothing is then stored.
         SchemaOutdated, SchemaMissing, SchemaTooNew: If either is of another release.
         StorageUnavailable: If either cannot be read or written.
     """
@@ -67,7 +67,7 @@ def copy_database(
 
 
 def content(session: Session, table: Table) -> Content:
-    """The content of a table, read in bounded memory."""
+    """Compute the content of a table in bounded memory."""
     digest = _Digest()
     for row in _rows(session, table):
         digest.add(row)
@@ -90,7 +90,8 @@ def _copy_table(source: Database, reader: Session, writer: Session, table: Table
     digest = _Digest()
 
     def passing() -> Iterator[Sequence[object]]:
-        # Of the source: the transaction that they are read in is the target's, which would name them so.
+        # Name the source in errors: the rows are read inside the target's transaction, which would name the
+        # target.
         with source.named_errors():
             for row in _rows(reader, table):
                 digest.add(row)
@@ -114,13 +115,14 @@ def _canonical(value: object) -> object:
         return value.hex()
     if isinstance(value, dt.datetime):
         return value.astimezone(dt.UTC).isoformat()
-    # 1.0 and 1 are one number to a column of floats, whichever of them a database gives back.
+    # 1.0 and 1 are equal in a float column; databases differ in which one they return.
     return float(value) if isinstance(value, int) and not isinstance(value, bool) else value
 
 
 def set_sequences(session: Session) -> None:
-    """Let the next row of each table get the id after the last one, deleted campaigns among them."""
-    # SQLite keeps no sequence of a table that never had a row, as that of campaigns where all were deleted.
+    """Set each table's next id after the last one ever used, including those of deleted campaigns."""
+    # SQLite has no sequence for a table that never had a row, such as campaigns in a copy after all were
+    # deleted.
     statements = (
         ["SELECT setval(pg_get_serial_sequence(:name, 'id'), :last)"]
         if session.get_bind().dialect.name == "postgresql"

@@ -1,4 +1,4 @@
-"""The size of a database, and giving back the space that it does not use."""
+"""Size of a database, and release of its unused space."""
 
 from sqlalchemy import func, select, text
 from sqlalchemy.orm import Session
@@ -13,17 +13,17 @@ MAY_VACUUM = """\
 SELECT CASE WHEN current_setting('server_version_num')::int >= 170000
 THEN has_table_privilege(:name, 'MAINTAIN') ELSE pg_has_role(tableowner, 'MEMBER') END
 FROM pg_tables WHERE tablename = :name AND schemaname = current_schema()"""
-"""Owners may, and from PostgreSQL 17 on others whom they let."""
+"""Owners can, and from PostgreSQL 17 on also roles with the privilege."""
 OF_ITS_SCHEMA = """\
 SELECT string_agg(format('%I.%I', schemaname, tablename), ', ')
 FROM pg_tables WHERE schemaname = current_schema()"""
-"""Tables of other schemas are another program's, which may be using them."""
+"""Tables of other schemas belong to other programs, which can be using them."""
 
 
 def table_sizes(session: Session) -> list[JsonObject]:
-    """Rows and bytes of each table, its indexes included, in the order the data flows.
+    """Rows and bytes of each table, including its indexes, in the order of the data flow.
 
-    The bytes are None where SQLite was built without the means to tell them.
+    The bytes are None if SQLite was built without `dbstat`.
     """
     sizes = _bytes_by_table(session)
     return [
@@ -37,7 +37,7 @@ def table_sizes(session: Session) -> list[JsonObject]:
 
 
 def size_in_bytes(session: Session) -> int:
-    """Bytes the database takes."""
+    """Size of the database in bytes."""
     if session.get_bind().dialect.name == "sqlite":
         pages = session.scalar(text("SELECT page_count * page_size FROM pragma_page_count, pragma_page_size"))
     else:
@@ -46,12 +46,12 @@ def size_in_bytes(session: Session) -> int:
 
 
 def vacuum(database: Database) -> tuple[int, int]:
-    """Give back the room that deleted rows took; return the bytes before and after.
+    """Release the space of deleted rows; return the bytes before and after.
 
     Raises:
         StorageUnavailable: If the database cannot be written, or another process reads or writes it for too
             long.
-        NotPermitted: If the role may not: PostgreSQL would leave the tables out without a word.
+        NotPermitted: If the role lacks the privilege: PostgreSQL would skip the tables silently.
     """
     with database.reading() as session:
         before = size_in_bytes(session)
@@ -68,7 +68,8 @@ def vacuum(database: Database) -> tuple[int, int]:
 def _bytes_by_table(session: Session) -> dict[str, int]:
     if session.get_bind().dialect.name == "postgresql":
         query = "SELECT relname, pg_total_relation_size(oid) FROM pg_class "
-        query += "WHERE relkind = 'r' AND pg_table_is_visible(oid)"  # not another program's of the same name
+        # excludes tables of the same name of other programs
+        query += "WHERE relkind = 'r' AND pg_table_is_visible(oid)"
     else:
         if not session.scalar(text("SELECT sqlite_compileoption_used('ENABLE_DBSTAT_VTAB')")):
             return {}

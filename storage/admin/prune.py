@@ -1,6 +1,6 @@
-"""Deleting old campaigns, without taking a text from a campaign that stays.
+"""Delete old campaigns without removing outputs that a remaining campaign uses.
 
-No id of what is deleted is given again, so that whoever still holds one finds nothing under it.
+No deleted id is reused, so a process that still holds one finds nothing under it.
 """
 
 import datetime as dt
@@ -47,7 +47,7 @@ from winnow.storage.records.leases import find, is_live
 from winnow.storage.records.pruned import remember
 from winnow.storage.records.values import CampaignRecord, LeaseRecord
 
-# Foreign keys that only deleting looks up; no query of a campaign would use an index on them.
+# Foreign keys that only deletions look up; no query of a campaign would use an index on them.
 _LOOKED_UP = {
     "comparisons": ("generation_a_id", "generation_b_id", "candidate_a_id", "candidate_b_id"),
     "judgments": ("generation_id",),
@@ -67,30 +67,30 @@ _LOOKED_UP = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prunable:
-    """A campaign that would be deleted, and what with it."""
+    """A campaign that would be deleted, with the numbers of its rows."""
 
     id: int
     name: str
     last_active: dt.datetime
     comparisons: int
     judgments: int
-    """Number of people's judgments of its texts."""
+    """Number of annotations of its outputs."""
     generations: int
-    """Texts that it paid for and no campaign that stays uses."""
+    """Outputs that it paid for and no remaining campaign uses."""
     kept: int
-    """Texts that it paid for and a campaign that stays uses: they stay."""
+    """Outputs that it paid for and a remaining campaign uses: they are kept."""
 
 
 def prunable(
     session: Session, *, before: dt.datetime, name: str | None = None, staying: Collection[str] = ()
 ) -> list[Prunable]:
-    """Campaigns for which nothing was planned, written, judged or decided since a moment, oldest first.
+    """Campaigns without a plan, output, annotation or decision since a time, oldest first.
 
     Args:
         session: Reads.
-        before: The moment.
+        before: The time.
         name: Only the campaign of this name.
-        staying: Names of those that are not to be deleted all the same.
+        staying: Names of campaigns to keep in any case.
     """
     rows = session.execute(
         select(
@@ -132,7 +132,7 @@ def _latest(times: Iterable[dt.datetime | None]) -> dt.datetime:
 
 
 def _later(session: Session, campaign_id: int) -> list[dt.datetime | None]:
-    """The last moments at which people took up a task of a campaign, answered one, and a text was written."""
+    """Last times at which an annotation task was taken or answered, and an output was stored."""
     asked = (
         select(func.max(AnnotationTask.held_at), func.max(Annotation.annotated_at))
         .select_from(AnnotationTask)
@@ -155,25 +155,25 @@ def prune(
     is_gone: Callable[[LeaseRecord], bool],
     seen_by: Callable[[Session, CampaignRecord], Collection[int]],
 ) -> None:
-    """Delete campaigns with all that belongs to them alone; datasets, labels and embeddings stay.
+    """Delete campaigns with all that belongs to them alone; datasets, labels and embeddings are kept.
 
-    What each asked, and which examples it saw, is remembered: an answer says where earlier campaigns had
-    outcomes on its examples, and how often its question was put.
+    The question of each campaign, and the examples that it observed, are recorded: an answer reports whether
+    earlier campaigns had outcomes on its examples, and how often its question was asked.
 
-    A text that another campaign uses stays, and nobody is held to have paid for it: what that one spent is
-    what it spent. It uses what its comparisons and judgments refer to, and what a round of it has taken up
-    (see `pin`), recorded or not, whether it is being run or not. So nothing that a running campaign has
-    read is deleted under it, and one that begins meanwhile waits for this transaction and reads anew. What
-    canaries are compared with stays as well.
+    An output that another campaign uses is kept, and no campaign then counts as having paid for it; the
+    spending of the other campaign is unchanged. A campaign uses the outputs of its comparisons and judgments,
+    and those that a round of it has reused (see `pin`), recorded or not, whether the campaign is running or
+    not. So no output that a running campaign has read is deleted, and a campaign that begins meanwhile waits
+    for this transaction and then reads the new state. The references of canaries are kept too.
 
     Args:
         session: Writes; everything is deleted in its transaction, or nothing.
         campaigns: As `prunable` listed them.
-        is_gone: Whether nobody writes any more under a lease that was not given back.
-        seen_by: Positions of the examples that a campaign has outcomes on.
+        is_gone: Whether the process that holds a lease that was not released has ended.
+        seen_by: Positions of the examples on which a campaign has outcomes.
 
     Raises:
-        LeaseHeld: If one of them is being run, or may be for all that is known.
+        LeaseHeld: If one of them is running, or could be.
     """
     for campaign in campaigns:
         lease = find(session, campaign.id)
@@ -185,10 +185,10 @@ def prune(
             if seen := seen_by(session, record):
                 remember(session, record, seen)
             _delete_campaign(session, campaign.id)
-        # Texts that were left to a campaign which has gone now as well.
+        # Outputs kept for a campaign that is now deleted too.
         session.execute(delete(Generation).where(Generation.round_id.is_(None), ~_is_used()))
         session.execute(delete(Prompt).where(~exists().where(Generation.prompt_id == Prompt.id)))
-        # What later canaries are compared with stays: a server is known as long as the database is.
+        # References of later canaries are kept for as long as the database exists.
         session.execute(
             delete(Canary).where(
                 Canary.campaign_id.is_(None),
@@ -213,7 +213,7 @@ def _delete_campaign(session: Session, campaign_id: int) -> None:
     for tally in (ReusedText, ReuseStats, CostStats, CampaignStats):
         session.execute(delete(tally).where(tally.campaign_id == campaign_id))
     session.execute(delete(DuelStats).where(DuelStats.candidate_a_id.in_(candidates)))
-    # Whatever uses a text now is of another campaign.
+    # Any remaining use of an output is by another campaign.
     session.execute(delete(Generation).where(Generation.round_id.in_(rounds), ~_is_used()))
     session.execute(update(Generation).where(Generation.round_id.in_(rounds)).values(round_id=None))
     for of_candidates in (CandidateStats, MetricStats, Standing, Ranking, Difference, Bet):
@@ -244,11 +244,11 @@ def _judged(campaign_id: int) -> Select[tuple[int]]:
 
 
 Rounds = Callable[[InstrumentedAttribute[int]], ColumnElement[bool]]
-"""Makes the condition that a row is of certain rounds, from the row's column of round ids."""
+"""Creates the condition that a row belongs to certain rounds, from the row's column of round ids."""
 
 
 def _is_used(by: Rounds = lambda _: true()) -> ColumnElement[bool]:
-    """Whether a comparison, one of its outputs or judgments, a task or a pin of these rounds is of a text."""
+    """Whether a comparison, output, judgment, task or pin of these rounds refers to a generation."""
     played, of_several = aliased(Comparison), aliased(Comparison)
     compares = or_(Comparison.generation_a_id == Generation.id, Comparison.generation_b_id == Generation.id)
     shows = or_(
@@ -284,7 +284,7 @@ def _count(session: Session, rows: Select[tuple[int]]) -> int:
 
 @contextmanager
 def _indexed(session: Session) -> Generator[None, None, None]:
-    """Indexes for as long as rows are deleted: each deleted row is looked for in whatever may refer to it."""
+    """Indexes during the deletion: for each deleted row, the database looks up all possible references."""
     made = []
     for table, columns in _LOOKED_UP.items():
         for column in columns:

@@ -1,6 +1,6 @@
-"""Every recorded comparison with all that determines its texts, in bounded memory.
+"""All recorded comparisons with everything that determines their outputs, in bounded memory.
 
-No comparison is left out where a row that it refers to is gone: that part of it is None.
+No comparison is left out if a row that it refers to is missing: that part of it is None.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -24,10 +24,10 @@ REPLY, SHOWN = aliased(Generation), aliased(Prompt)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordedText:
-    """A stored generation, with what its key was made from and all that a judge sees of it."""
+    """A stored generation, with the inputs of its key and all that a judge sees of it."""
 
     request_key: str
-    """SHA-256 over all that determines the text."""
+    """SHA-256 over all that determines the output."""
     prompt: str
     replicate: int
     text: str
@@ -42,7 +42,7 @@ class RecordedText:
 OF_GENERATIONS = tuple(
     each.name for each in fields(RecordedText) if each.name not in ("request_key", "prompt")
 )
-"""Fields of a text that its row has by the same names."""
+"""Fields of a generation that its row has under the same names."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,7 +50,7 @@ class RecordedExample:
     """The example of a comparison."""
 
     position: int | None
-    """In its campaign; None where it is none of the campaign's."""
+    """Position in its campaign; None if it is not an example of the campaign."""
     key: str
     fields: Mapping[str, object]
     targets: Sequence[str]
@@ -58,7 +58,7 @@ class RecordedExample:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordedJudgment:
-    """A call of a judge's, and its reply where there is one."""
+    """A call of a judge, with its reply if there is one."""
 
     judge: str
     presentation_order: str
@@ -67,12 +67,12 @@ class RecordedJudgment:
     reason: str | None
     reply: RecordedText | None
     metric: str | None = None
-    """The metric that the call was made for; None where it is behind the outcome."""
+    """Metric for which the call was made; None for the outcome."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordedOutput:
-    """One of several texts that an outcome is of."""
+    """One of several outputs of a comparison."""
 
     number: int
     text: RecordedText
@@ -84,21 +84,21 @@ class RecordedOutput:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordedComparison:
-    """A comparison beside the plan of its round; `sides` are one for a score and two for a duel."""
+    """A comparison with the plan of its round; `sides` are one for a score and two for a duel."""
 
     id: int
     round_number: int
     position: int
     planned_arms: Sequence[int]
     planned_example: int | None
-    """Both as the round's plan has them; nothing where the plan has no such position."""
+    """Arms and example as planned; empty and None if the plan has no such position."""
     candidates: Sequence[str]
-    """Names, by side."""
+    """Candidate names, by side."""
     arms: Sequence[int | None]
-    """By side; None where the candidate is another campaign's."""
+    """Arm indices, by side; None if the candidate belongs to another campaign."""
     example: RecordedExample | None
     texts: Sequence[RecordedText | None]
-    """By side."""
+    """Outputs, by side."""
     outcome: float | None
     judgments: Sequence[RecordedJudgment] = field(default=())
     outputs: Sequence[RecordedOutput] = field(default=())
@@ -110,7 +110,7 @@ class RecordedComparison:
 
 
 def recorded_comparisons(session: Session, campaign_id: int) -> Iterator[RecordedComparison]:
-    """All comparisons of a campaign in planned order, with their judgments."""
+    """Yield all comparisons of a campaign in planned order, with their judgments."""
     offsets = _offsets(session, campaign_id)
     judgments = _Parts(_judgments(session, campaign_id))
     outputs = _Parts(_outputs(session, campaign_id))
@@ -134,14 +134,14 @@ def recorded_comparisons(session: Session, campaign_id: int) -> Iterator[Recorde
 
 
 class _Parts:
-    """Rows that belong to comparisons and come in the same order as these, a comparison's at a time."""
+    """Rows that belong to comparisons and are in the same order, returned one comparison at a time."""
 
     def __init__(self, rows: Iterator[SqlRow]) -> None:
         self._groups = groupby(rows, key=lambda row: row.comparison_id)
         self._next = next(self._groups, None)
 
     def of(self, comparison_id: int) -> Sequence[SqlRow]:
-        """The rows of a comparison, which comes after those that were asked for before."""
+        """Rows of a comparison, which must come after those requested before."""
         if self._next is None or self._next[0] != comparison_id:
             return ()
         rows = list(self._next[1])
@@ -315,7 +315,7 @@ def _output(row: SqlRow) -> RecordedOutput:
 
 
 def _offsets(session: Session, campaign_id: int) -> dict[int, int]:
-    """The example position of the first example of each of a campaign's datasets."""
+    """Example position of the first example of each of a campaign's datasets."""
     sizes = dict(session.execute(select(Dataset.id, Dataset.n_examples)).tuples().all())
     offsets, start = {}, 0
     for dataset_id in stream_batches.dataset_ids(session, campaign_id):

@@ -1,4 +1,4 @@
-"""Computing all sums over rounds again from the rows of every told round, and telling what differs."""
+"""Recount all sums over rounds from the rows of every observed round, and report differences."""
 
 from math import isclose
 from typing import Any
@@ -27,7 +27,7 @@ Key = tuple[object, ...]
 Values = tuple[Any, ...]
 
 SAME = 1e-9
-"""Relative difference of sums of fractions, which depends on the order of adding."""
+"""Relative tolerance for sums of fractions, which depend on the order of addition."""
 
 IS_TOLD = "EXISTS (SELECT 1 FROM decisions d WHERE d.round_id = r.id)"
 
@@ -47,7 +47,7 @@ _REMEMBERED_IN_STATS = "SELECT campaign_id, sum(generations) FROM reuse_stats GR
 
 
 def wrong_tallies(session: Session) -> list[str]:
-    """A sentence for each candidate, pair and campaign whose tallies are not the sums of its rows."""
+    """A sentence for each candidate, pair and campaign whose tallies differ from the sums of its rows."""
     stats = _differing(session, 2, _stored(STATS[:-1], "candidate_stats"), COUNTED.format(where="1 = 1"))
     duels = (*KEYS["duel_stats"], *DUEL_SUMS)
     costs = (*KEYS["cost_stats"], *PAID_SUMS)
@@ -92,13 +92,13 @@ def _stored(columns: tuple[str, ...], table: str) -> str:
 
 
 def _differing(session: Session, n_keys: int, stored: str, counted: str) -> set[Key]:
-    """The keys, of so many columns, under which two statements have different rows."""
+    """Keys, of `n_keys` columns, under which two statements have different rows."""
     kept, found = (_by_key(session, n_keys, statement) for statement in (stored, counted))
     return {key for key in kept | found if not _alike(kept.get(key), found.get(key))}
 
 
 def _by_key(session: Session, n_keys: int, statement: str) -> dict[Key, Values]:
-    # A colon would be a parameter to SQLAlchemy.
+    # SQLAlchemy would treat a colon as a parameter.
     return {tuple(row[:n_keys]): tuple(row[n_keys:]) for row in session.execute(text(statement))}
 
 

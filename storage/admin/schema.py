@@ -1,4 +1,4 @@
-"""Bringing a database to the schema of this release, and refusing those it cannot serve."""
+"""Upgrade a database to this release's schema, and refuse databases of other releases."""
 
 import threading
 from collections.abc import Generator
@@ -26,7 +26,7 @@ from winnow.storage.models import Base, Campaign
 MIGRATIONS = Path(__file__).parents[1] / "migrations"
 
 REVISIONS = sorted(path.name.partition("_")[0] for path in (MIGRATIONS / "versions").glob("[0-9]*.py"))
-"""All revisions, oldest first; read from the files' names, since importing Alembic slows every command."""
+"""All revisions, oldest first; read from file names, because importing Alembic slows every command."""
 
 HEAD = REVISIONS[-1]
 
@@ -34,7 +34,7 @@ CLOSED = """\
 SELECT quote_ident(nspname) FROM pg_namespace
 WHERE quote_ident(nspname) = ANY (regexp_split_to_array(current_setting('search_path'), ' *, *'))
 AND NOT has_schema_privilege(oid, 'USAGE')"""
-"""Schemas of the search path that the server passes over, as the role may not look into them."""
+"""Schemas of the search path that the server skips because the role lacks the USAGE privilege."""
 
 PASSED_OVER = """\
 SELECT name, current_schema() FROM (
@@ -43,10 +43,11 @@ SELECT name, current_schema() FROM (
 ) AS first
 WHERE name ~ '^[A-Za-z_][A-Za-z0-9_]*$' AND current_schema() IS NOT NULL
 AND NOT EXISTS (SELECT FROM pg_namespace WHERE nspname = lower(name))"""
-"""The first schema of the search path, if it is not there, and the one in which tables are made instead."""
+"""The first schema of the search path if it does not exist, and the one in which tables are created
+instead."""
 
 _MIGRATING = threading.Lock()
-"""Alembic's surroundings are those of the whole process: of several threads one migrates at a time."""
+"""Alembic's context is global to the process: only one thread migrates at a time."""
 
 
 def upgrade(database: Database) -> tuple[str | None, str]:
@@ -55,9 +56,9 @@ def upgrade(database: Database) -> tuple[str | None, str]:
     Raises:
         SchemaForeign: If the revision is that of another program's tables.
         SchemaTooNew: If a newer Winnow wrote the database.
-        SchemaDiffers: If its tables are not those of the revision that it names.
-        StorageUnavailable: If the database cannot be read or written, or the schema that its URL names is
-            not there.
+        SchemaDiffers: If its tables do not match its revision.
+        StorageUnavailable: If the database cannot be read or written, or the schema in its URL does not
+            exist.
     """
     before = current_revision(database)
     if before is not None and before not in REVISIONS:
@@ -73,14 +74,14 @@ def upgrade(database: Database) -> tuple[str | None, str]:
 
 
 def ensure_schema(database: Database) -> bool:
-    """Create the tables in an empty database; refuse one of another release.
+    """Create the tables in an empty database; raise for one of another release.
 
     Returns:
         Whether the database was empty.
 
     Raises:
         SchemaForeign: If the revision is that of another program's tables.
-        SchemaOutdated: If an older Winnow wrote it: an upgrade is the user's decision.
+        SchemaOutdated: If an older Winnow wrote it: the user must decide about an upgrade.
         SchemaTooNew: If a newer Winnow wrote it.
         StorageUnavailable: If the database cannot be read or written.
     """
@@ -91,14 +92,14 @@ def ensure_schema(database: Database) -> bool:
 
 
 def require_schema(database: Database) -> None:
-    """Refuse a database that is not of exactly this release's schema.
+    """Raise unless a database has exactly this release's schema.
 
     Raises:
         SchemaForeign: If its revision is that of another program's tables.
         SchemaMissing: If it holds no Winnow tables.
         SchemaOutdated: If an older Winnow wrote it.
         SchemaTooNew: If a newer Winnow wrote it.
-        SchemaDiffers: If its tables are not those of the revision that it names.
+        SchemaDiffers: If its tables do not match its revision.
         StorageUnavailable: If it cannot be read.
     """
     revision = current_revision(database)
@@ -113,13 +114,13 @@ def require_schema(database: Database) -> None:
 
 @contextmanager
 def reading(url: str) -> Generator[Session, None, None]:
-    """A read-only session on a database that is there and of this release, which is closed behind it.
+    """Open a read-only session on an existing database of this release; closes the database afterwards.
 
     Args:
         url: SQLAlchemy URL.
 
     Raises:
-        StorageError: If there is none, or it is of another release or cannot be read.
+        StorageError: If the database does not exist, is of another release, or cannot be read.
     """
     with existing(url, read_only=True) as database, database.reading() as session:
         yield session
@@ -127,14 +128,14 @@ def reading(url: str) -> Generator[Session, None, None]:
 
 @contextmanager
 def existing(url: str, *, read_only: bool = False) -> Generator[Database, None, None]:
-    """A database that is there and of this release, which is closed behind it.
+    """Open an existing database of this release; closes it afterwards.
 
     Args:
         url: SQLAlchemy URL.
-        read_only: Whether nothing may be written.
+        read_only: Whether to forbid writes.
 
     Raises:
-        StorageError: If there is none, or it is of another release or cannot be read.
+        StorageError: If the database does not exist, is of another release, or cannot be read.
     """
     with closing(open_database(url, read_only=read_only, creates=False)) as database:
         require_schema(database)
@@ -142,15 +143,15 @@ def existing(url: str, *, read_only: bool = False) -> Generator[Database, None, 
 
 
 def current_revision(database: Database) -> str | None:
-    """The revision the database is at, or None where there are no Winnow tables.
+    """Schema revision of the database; None without Winnow tables.
 
     Raises:
-        NotPermitted: If a schema that may hold them is closed to the role.
+        NotPermitted: If the role has no access to a schema that can hold them.
         SchemaForeign: If the revision is that of another program's tables.
         StorageUnavailable: If it cannot be read.
     """
     try:
-        # Of one moment: a Winnow that creates its tables meanwhile is not taken for another program.
+        # One snapshot: tables that another Winnow is creating are then not mistaken for another program's.
         with database.engine.execution_options(**{READS: True}).connect() as connection:
             there = inspect(connection)
             revision: str | None = None
@@ -166,7 +167,7 @@ def current_revision(database: Database) -> str | None:
 
 
 MOST_NAMED = 3
-"""Columns that are named where more are missing or unknown."""
+"""Number of missing or unknown columns that a message names."""
 
 COLUMNS = {
     "sqlite": (
@@ -178,11 +179,11 @@ COLUMNS = {
         "AND c.relkind = 'r' AND a.attnum > 0 AND NOT a.attisdropped"
     ),
 }
-"""All columns of all tables, by table; catalogues of a server are read past rights on the tables."""
+"""All columns of all tables; catalogues of a server are readable without rights on the tables."""
 
 
 def _require_columns(database: Database) -> None:
-    """Refuse tables with other columns than the models have, as unreleased states of Winnow made them."""
+    """Raise if the tables have other columns than the models, as in databases of unreleased versions."""
     with database.named_errors(), database.engine.execution_options(**{READS: True}).connect() as connection:
         rows = connection.execute(text(COLUMNS[connection.dialect.name]))
         found = {(table, column) for table, column in rows if table in Base.metadata.tables}
@@ -200,7 +201,7 @@ def _few(names: list[str]) -> list[str]:
 
 
 def _require_named_schema(database: Database) -> None:
-    """Refuse to make tables in another schema than the first one that a URL names, as PostgreSQL would."""
+    """Raise instead of creating tables in another schema than the first in the URL, as PostgreSQL would."""
     if "search_path" not in str(database.engine.url.query.get("options", "")):
         return
     with database.named_errors(), database.engine.connect() as connection:

@@ -1,4 +1,4 @@
-"""Whether what is stored is what was stored: values that cannot be read, and digests that do not fit.
+"""Integrity of stored values: unreadable values, and digests that do not match.
 
 See `storage.engine.row_digests` and `storage.records.round_digests`.
 """
@@ -22,14 +22,14 @@ from winnow.storage.records.round_digests import decision_columns, round_digest
 ROWS_AT_ONCE = 1_000
 
 MOST_OF_A_TABLE = 5
-"""Rows that are named of each table; more are counted."""
+"""Rows named per table; further ones are counted."""
 
 
 def unreadable_values(session: Session) -> list[str]:
-    """Values of a SQLite file that are none of their column's, one sentence each.
+    """Values of a SQLite file that do not match their column's type, one sentence each.
 
-    SQLite holds any bytes in any column. Whatever reads such a row ends in an error, so that nothing else
-    can be checked then. PostgreSQL holds each column to its type.
+    SQLite accepts any bytes in any column. Reading such a row raises an error, so no further check is then
+    possible. PostgreSQL enforces the types of columns.
     """
     connection = session.connection()
     if connection.dialect.name != "sqlite":
@@ -56,7 +56,7 @@ def _unreadable(driver: sqlite3.Connection, table: Table) -> Iterator[str]:
 
 
 def _schema_problems(driver: sqlite3.Connection) -> list[str]:
-    """What SQLite says of the statements that tables are made by; a reader's connection passes over some."""
+    """SQLite's errors about the statements that define tables; a reader's connection ignores some."""
     query = (
         "SELECT sql FROM sqlite_master WHERE sql IS NOT NULL AND tbl_name NOT LIKE 'search%' "
         "AND name NOT LIKE 'sqlite%' ORDER BY type = 'view', type = 'index'"
@@ -71,12 +71,12 @@ def _schema_problems(driver: sqlite3.Connection) -> list[str]:
 
 
 class _Text(bytes):
-    """The bytes of a stored text, told apart from a stored BLOB."""
+    """Bytes of a stored text, distinguishable from a stored BLOB."""
 
 
 @contextmanager
 def _as_bytes(driver: sqlite3.Connection) -> Iterator[None]:
-    """Read texts as `_Text`, without decoding: what is no UTF-8 would end the whole query."""
+    """Read texts as `_Text` without decoding, because invalid UTF-8 would abort the whole query."""
     before = driver.text_factory
     driver.text_factory = _Text
     try:
@@ -94,7 +94,7 @@ def _can(read: Callable[[Any], object], value: object) -> bool:
 
 
 def _reader(type_: object) -> Callable[[Any], object]:
-    """The function that reads a stored value of a column as a driver gives it, and fails where it is none."""
+    """Function that parses a stored value of a column as a driver returns it, and raises if it is invalid."""
     kind = getattr(type_, "impl", type_)
     if isinstance(kind, JSON):
         return lambda value: json.loads(_text(value))
@@ -125,7 +125,7 @@ def _of(value: Any, *types: type) -> Any:  # noqa: ANN401 -- a value of any colu
 
 
 def changed_rows(session: Session) -> list[str]:
-    """Rows that are not as they were stored, and rounds, one sentence each."""
+    """Rows and rounds changed since they were stored, one sentence each."""
     found: list[str] = []
     for table in Base.metadata.sorted_tables:
         if COLUMN in table.c:
@@ -159,7 +159,7 @@ def _changed_prompts(session: Session) -> list[str]:
 
 
 def _changed_rounds(session: Session) -> list[str]:
-    """A sentence for each round whose rows, or whose place behind the one before, are not as they were."""
+    """A sentence for each round whose rows, or whose link to the round before, were changed."""
     connection = session.connection()
     table = table_of(Decision)
     columns = decision_columns(table)
@@ -187,12 +187,12 @@ def _changed_rounds(session: Session) -> list[str]:
 
 
 def _first(sentences: list[str], table: str, what: str) -> list[str]:
-    """The first of many sentences about the rows of a table, and how many more there are."""
+    """The first sentences about the rows of a table, with the number of further ones."""
     more = len(sentences) - MOST_OF_A_TABLE
     return sentences if more <= 0 else [*sentences[:MOST_OF_A_TABLE], f"{more:,} more {what} in {table}"]
 
 
 def uncovered_rounds(session: Session) -> int:
-    """Number of rounds that were stored before there were digests."""
+    """Number of rounds stored before digests were introduced."""
     query = select(Decision.id).where(Decision.digest.is_(None))
     return len(session.scalars(query).all())

@@ -1,6 +1,6 @@
-"""Opening a results database, and the one place where transactions begin, end and fail.
+"""Open a results database; the one place where transactions begin, end and fail.
 
-A session that reads sees one state: a question that is asked again has its answer already.
+A reading session sees one snapshot, so answers to repeated questions are cached.
 """
 
 import os
@@ -34,10 +34,10 @@ from winnow.storage.errors import (
 from winnow.storage.text import url_in_home
 
 BUSY_TIMEOUT_MS = 30_000
-"""Milliseconds that a writer waits for another one before it gives up."""
+"""Milliseconds that a writer waits for another one."""
 
 LONGEST = 1_000
-"""Characters that are shown of what a driver says."""
+"""Maximum number of characters of a driver's message."""
 
 NO_SCHEMA = (
     "its search_path names no schema that is there and that its role may use: "
@@ -45,24 +45,25 @@ NO_SCHEMA = (
 )
 MAKE_ROOM = "make room on the disk that it is on, then run the command again"
 TOO_MANY = re.compile("connection slots|too many clients|too many connections")
-"""Matches the message of a server that takes no further connection; the driver gives no code."""
+"""Matches a server's message that no further connection is possible; the driver has no code for it."""
 FEWER = "close some, wait, or have max_connections or the role's limit raised, then run the command again"
 MORE_TIME = "; where its role or database has a statement_timeout, a longer one lets it answer"
 
 STRAY_AT = re.compile(r"[^:]*://[^:/]*:[^@]*@.*@", re.DOTALL)
-"""A URL in which more follows the @ behind a password than a host: part of the password, as a rule."""
+"""A URL with more text than a host after the @ behind a password: usually part of the password."""
 
 
 @dataclass(frozen=True, slots=True)
 class Database:
     """An open results database.
 
-    Reading and writing are told apart because a writer must take the write lock when its transaction begins:
-    a transaction that first reads and then writes could otherwise fail half-way, or lose what another wrote.
+    Reading and writing are separate because a writer must take the write lock at the beginning of its
+    transaction: otherwise a transaction that first reads and then writes could fail half-way, or lose another
+    process's changes.
     """
 
     url: str
-    """As given, with the password hidden: safe to print."""
+    """The given URL with the password hidden: safe to print."""
     engine: Engine
     _reader: Engine = field(init=False, repr=False)
     _writer: Engine = field(init=False, repr=False)
@@ -73,19 +74,19 @@ class Database:
 
     @property
     def is_postgresql(self) -> bool:
-        """Whether a PostgreSQL server keeps it; otherwise it is a file of SQLite."""
+        """Whether it is on a PostgreSQL server; otherwise it is a SQLite file."""
         return self.engine.dialect.name == "postgresql"
 
     @contextmanager
     def reading(self) -> Generator[Session, None, None]:
-        """A session that sees one consistent state and writes nothing."""
+        """Open a session that reads one consistent snapshot and writes nothing."""
         with self.named_errors(), Session(self._reader, info={ANSWERS: {}}) as session:
             yield session
             session.rollback()
 
     @contextmanager
     def writing(self) -> Generator[Session, None, None]:
-        """A unit of work: commits on success, rolls back on any error.
+        """Open a unit of work: commits on success, rolls back on any error.
 
         Raises:
             ConflictingRecord: If a row breaks a constraint.
@@ -99,7 +100,7 @@ class Database:
 
     @contextmanager
     def outside_transactions(self) -> Generator[Callable[[str], None], None, None]:
-        """A way to run statements that no transaction may hold, such as VACUUM."""
+        """Open a way to run statements that are forbidden in transactions, such as VACUUM."""
         with self.named_errors():
             connection = self.engine.raw_connection()
             try:
@@ -113,12 +114,12 @@ class Database:
                 connection.invalidate()
 
     def close(self) -> None:
-        """Give all connections back."""
+        """Close all connections."""
         self.engine.dispose()
 
     @contextmanager
     def named_errors(self) -> Generator[None, None, None]:
-        """Rename the driver's errors at this one border, keeping the cause."""
+        """Translate the driver's errors, keeping the cause."""
         try:
             yield
         except (IntegrityError, DataError) as error:
@@ -127,7 +128,7 @@ class Database:
             raise self.unavailable(error.orig) from error
 
     def unavailable(self, error: BaseException | None) -> StorageUnavailable:
-        """The error to raise where the driver says that the database did not do what it was asked to."""
+        """Choose the exception for a driver's error."""
         waited_s = BUSY_TIMEOUT_MS / 1000
         if type(error).__name__ == "LockNotAvailable":
             return StorageLocked(self.url, why_server_is_locked(self.engine, waited_s))
@@ -149,16 +150,16 @@ class Database:
 
 
 def open_database(url: str, *, read_only: bool = False, creates: bool = True) -> Database:
-    """Open a database by SQLAlchemy URL.
+    """Open a database by its SQLAlchemy URL.
 
     Args:
         url: URL of the database.
-        read_only: Whether nothing may be written.
-        creates: Whether a SQLite file that is not there is made, unless it is only read.
+        read_only: Whether to forbid writes.
+        creates: Whether to create a missing SQLite file, unless `read_only`.
 
     Raises:
-        StorageUnavailable: If the URL cannot be read or names no place that lasts, its driver is not
-            installed, or it is to be written and is a SQLite file that others may write to unseen.
+        StorageUnavailable: If the URL is invalid or names no persistent place, its driver is not installed,
+            or it is opened for writing and is a SQLite file that others can write to undetected.
     """
     url = url_in_home(url)
     shown = shown_url(url)
@@ -194,7 +195,7 @@ def open_database(url: str, *, read_only: bool = False, creates: bool = True) ->
 
 
 def _require_readable(url: str, shown: str) -> None:
-    """Refuse what is no URL, or not the whole one, with how it is written."""
+    """Raise if a URL is malformed or incomplete, with the correct form."""
     if ":" not in url:
         raise StorageUnavailable(
             shown, f"a database is named by a URL, that of a file is sqlite:///{shown or 'FILE'}"
@@ -214,22 +215,22 @@ def _require_readable(url: str, shown: str) -> None:
 
 
 def is_broken_off(error: BaseException | None) -> bool:
-    """Whether a driver's error says that a question took longer than it may."""
+    """Whether a driver's error reports that a statement exceeded its time limit."""
     return type(error).__name__ == "QueryCanceled" or is_interrupted(error)
 
 
 def cause(error: DBAPIError) -> str:
-    """The driver's message in one line."""
+    """The driver's message as one line."""
     return one_line(error.orig)
 
 
 def _said(error: BaseException | None) -> str:
-    """A server's message on a statement of Winnow's own, without the statement."""
+    """A server's message about one of Winnow's statements, without the statement."""
     return str(error.diag.message_primary)  # type: ignore[union-attr]
 
 
 def one_line(error: BaseException | None) -> str:
-    """A driver's message in one printable line: it may quote any statement."""
+    """Format a driver's message as one printable line: it can quote any statement."""
     text = " ".join(str(error).split())
     text = text if len(text) <= LONGEST else f"{text[:LONGEST]} …"
     return "".join(each if each.isprintable() else "\N{MIDDLE DOT}" for each in text)
@@ -239,16 +240,16 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 ANSWERS = "answers of this look"
-"""Key of a session's `info`; only a session of `Database.reading` has it."""
+"""Key in a session's `info`; only sessions of `Database.reading` have it."""
 
 
 def once_a_look(ask: Callable[Concatenate[Session, P], T]) -> Callable[Concatenate[Session, P], T]:
-    """A question that a reading session answers once, and a writing one each time that it is asked.
+    """Cache a query's answer within a reading session; a writing session runs it every time.
 
-    Whoever asks must leave the answer as it is: the next one is given the same.
+    Callers must not modify the answer, because later callers receive the same object.
 
     Args:
-        ask: A function of a session and values that can be keys.
+        ask: A function of a session and hashable values.
     """
 
     @wraps(ask)
@@ -265,7 +266,7 @@ def once_a_look(ask: Callable[Concatenate[Session, P], T]) -> Callable[Concatena
 
 
 def shown_url(url: str) -> str:
-    """The URL with every password hidden, whether or not it is a database's."""
+    """Hide every password in a URL, of a database or not."""
     if not STRAY_AT.match(url):
         with suppress(ArgumentError, ValueError):
             return without_password(make_url(url))
@@ -274,7 +275,7 @@ def shown_url(url: str) -> str:
 
 
 def absolute_url(url: str) -> str:
-    """The URL for a process with another working folder; as it is if it names no file, or cannot be read."""
+    """Make the URL of a file absolute, for processes with another working folder; others stay unchanged."""
     with suppress(ArgumentError, ValueError):
         read = make_url(url)
         file = read.database or ""
@@ -289,11 +290,11 @@ def absolute_url(url: str) -> str:
 
 
 def storage_option(url: str) -> str:
-    """A printed command's option for a database, quoted for a shell: a URL may have ?, & and spaces."""
+    """Format the `--storage` option of a printed command, quoted for a shell: URLs can have ?, & and spaces."""
     return f"--storage {shlex.quote(shown_url(url))}"
 
 
 def without_password(url: URL) -> str:
-    """A URL that was read, its passwords hidden; libpq also takes a password behind the question mark."""
+    """Render a parsed URL with its passwords hidden; libpq also accepts a password in the query."""
     secret = {name: "hidden" for name in url.query if "password" in name}
     return url.update_query_dict(secret).render_as_string(hide_password=True)

@@ -1,17 +1,17 @@
-"""Opening PostgreSQL: one writer at a time as in SQLite, and readers on one unchanging snapshot.
+"""Open PostgreSQL: one writer at a time as in SQLite, and readers on one unchanging snapshot.
 
-Every writing transaction first locks one table that no campaign writes to. What holds in SQLite, that nothing
-changes between what a writer reads and what it then writes, so holds here too, and no two writers deadlock.
-Readers take no lock that conflicts: they neither wait for a writer nor make it wait. Nor can a role stop
-writers that may only SELECT: to lock a table in a mode that conflicts takes the right to change its rows (an
-advisory lock, in contrast, is free to every role).
+Every writing transaction first locks one table that no campaign writes to. So, as in SQLite, nothing changes
+between the reads and the writes of a writer, and no two writers deadlock. Readers take no conflicting lock:
+they neither wait for a writer nor block it. A role that can only SELECT cannot block writers: locking a table
+in a conflicting mode requires the right to change its rows (an advisory lock, in contrast, is free to every
+role).
 
-A read-only engine opens each transaction READ ONLY, and `run_sql` sends a user's statement
-as the query of a server-side cursor: the server then accepts one statement that returns rows, nothing else,
-so no SET, COMMIT, COPY or second statement, and refuses to lift READ ONLY by a function once a snapshot is
-taken. What functions reach outside the tables (files, programs, other servers, other sessions) is a question
-of the role's rights: pg_read_file, lo_export and the like are refused to every role that is no superuser.
-Whoever lets strangers ask in SQL does it with a role that may only SELECT.
+A read-only engine opens each transaction READ ONLY, and `run_sql` sends a user's statement as the query of a
+server-side cursor: the server then accepts one statement that returns rows, and nothing else: no SET, COMMIT,
+COPY or second statement. It also refuses to lift READ ONLY by a function once a snapshot is taken. Access of
+functions outside the tables (files, programs, other servers, other sessions) depends on the role's rights:
+pg_read_file, lo_export and the like are refused to every role that is not a superuser. To let strangers query
+in SQL, use a role that can only SELECT.
 """
 
 import os
@@ -31,19 +31,20 @@ from winnow.storage.engine.write_lock import LOCKED_BY_WRITERS
 from winnow.storage.errors import StorageUnavailable
 
 READS = "winnow_reads"
-"""Execution option of a connection whose transactions read: one snapshot for the whole of each."""
+"""Execution option of a connection whose transactions read: one snapshot per transaction."""
 
-# Said of each transaction, as are the settings: a pooler such as PgBouncer may give it a session of others.
+# Set in each transaction, like the settings: a pooler such as PgBouncer can assign it another session.
 BEGIN = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE"
 LOCK = f"LOCK TABLE {LOCKED_BY_WRITERS} IN SHARE UPDATE EXCLUSIVE MODE"
 BEGIN_READING = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 
 IDLE_SINCE = "winnow_idle_since"
 IDLE_UNSEEN_S = 5.0
-"""An idle connection is trusted for as long; asking each time would cost a round's transactions a tenth."""
+"""Seconds for which an idle connection is trusted; checking each time would cost a tenth of a round's
+transactions."""
 
 IDLE_WRITER = "60s"
-"""Longest lock-out of all others by a writer that is frozen in a transaction, or whose machine is gone."""
+"""Longest lock-out of all others by a writer that is frozen in a transaction, or whose machine has failed."""
 
 SILENCE = {
     "connect_timeout": 10,
@@ -52,13 +53,13 @@ SILENCE = {
     "keepalives_count": 3,
     "tcp_user_timeout": 30_000,
 }
-"""Waits for a server whose machine or network is gone, in s, the last in ms; a URL may set others.
+"""Timeouts for a server whose machine or network has failed, in s, the last in ms; a URL can override them.
 
-Left to the system, a connection to it breaks two hours later, or 15 min after something was sent.
+With the system's defaults, such a connection breaks after two hours, or 15 min after something was sent.
 """
 
 SETTINGS = {
-    # A role or a database may have others, by which numbers come rounded, and times as no driver reads them.
+    # A role or a database can have other settings, with rounded numbers, and times that no driver parses.
     "DateStyle": "ISO",
     "TimeZone": "UTC",
     "extra_float_digits": "1",
@@ -69,9 +70,10 @@ SETTINGS = {
 
 
 def postgresql_engine(url: URL, *, shown: str, read_only: bool, wait_ms: int) -> Engine:
-    """An engine on a server; a writer waits `wait_ms` for another one, and `shown` names it in errors."""
+    """Create an engine on a server; a writer waits `wait_ms` for another one, and errors show `shown`."""
     engine = create_engine(
-        # What libpq reads with percent codes, a socket's folder as the host among it, SQLAlchemy passes on.
+        # libpq decodes percent codes, including in the host, which can be a socket's folder; SQLAlchemy does
+        # not.
         url.set(
             drivername="postgresql+psycopg",
             host=url.host and unquote(url.host),
@@ -80,12 +82,12 @@ def postgresql_engine(url: URL, *, shown: str, read_only: bool, wait_ms: int) ->
         connect_args={
             **{name: url.query.get(name, value) for name, value in SILENCE.items()},
             "client_encoding": "UTF8",
-            # A plan made for the few rows of a young campaign must not serve the millions of an old one.
+            # A plan made for the few rows of a young campaign would be slow for the millions of an old one.
             "prepare_threshold": None,
-            # Transactions are begun below, in one exchange with all that belongs to their beginning.
+            # Transactions begin below, in one exchange with their settings.
             "autocommit": True,
         },
-        # Nothing that a reader's statement set lives on in a connection of the next one.
+        # Settings of a reader's statement must not persist in the connection of the next reader.
         poolclass=NullPool if read_only else QueuePool,
     )
     settings = SETTINGS | {
@@ -103,7 +105,7 @@ def postgresql_engine(url: URL, *, shown: str, read_only: bool, wait_ms: int) ->
                 f"its encoding {encoding} cannot hold every text: create it with ENCODING 'UTF8'",
                 "CREATE DATABASE ... TEMPLATE template0 ENCODING 'UTF8' LOCALE 'C' does on every server",
             )
-        connection.execute("; ".join(set_as("SESSION", settings)))  # for what runs outside of transactions
+        connection.execute("; ".join(set_as("SESSION", settings)))  # for statements outside transactions
 
     @event.listens_for(engine, "checkin")
     def note_when(_: DBAPIConnection, record: ConnectionPoolEntry) -> None:
@@ -111,7 +113,7 @@ def postgresql_engine(url: URL, *, shown: str, read_only: bool, wait_ms: int) ->
 
     @event.listens_for(engine, "checkout")
     def look_after_idle(connection: DBAPIConnection, record: ConnectionPoolEntry, _: object) -> None:
-        # Models may generate for minutes between two transactions, in which a server or a firewall forgets.
+        # Models can generate for minutes between two transactions, and a server or firewall can then drop it.
         if time.monotonic() - record.info.get(IDLE_SINCE, time.monotonic()) > IDLE_UNSEEN_S:
             _require_alive(connection)
 
@@ -132,7 +134,7 @@ def postgresql_engine(url: URL, *, shown: str, read_only: bool, wait_ms: int) ->
 
 
 def set_as(scope: str, settings: Mapping[str, str]) -> list[str]:
-    """Statements that set these for a "SESSION", or for the transaction ("LOCAL")."""
+    """Statements that set these values for a "SESSION" or for the transaction ("LOCAL")."""
     import psycopg.sql as sql
 
     return [
@@ -147,4 +149,4 @@ def _require_alive(connection: DBAPIConnection) -> None:
     try:
         connection.execute("SELECT 1")
     except psycopg.Error as error:
-        raise DisconnectionError from error  # the pool then opens another
+        raise DisconnectionError from error  # the pool then opens another one

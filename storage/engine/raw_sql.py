@@ -1,9 +1,9 @@
-"""Statements handed to the driver as they are, many rows into one table, and rows by many digests.
+"""Statements passed directly to the driver, bulk inserts, and lookups of rows by many digests.
 
-A round runs a dozen, and for most of them the layers between took longer than the database. Many rows go in
-by COPY on PostgreSQL, else by a prepared INSERT. Digests travel as one parameter, so that neither their
-number nor their kind makes another statement: a round asks this several times, and preparing a list of
-parameters took longer than finding the rows. They are joined by commas, which no digest contains.
+A round runs a dozen statements, and for most of them the layers in between took longer than the database.
+Bulk inserts use COPY on PostgreSQL, otherwise a prepared INSERT. Digests are passed as one parameter, so that
+neither their number nor their kind changes the statement: a round runs it several times, and preparing a list
+of parameters took longer than finding the rows. They are joined by commas, which no digest contains.
 """
 
 import json
@@ -30,9 +30,9 @@ def driver_of(connection: Connection) -> Any:  # noqa: ANN401 -- sqlite3's or ps
 
 
 def run(connection: Connection, statement: str, values: Sequence[object] = ()) -> list[DriverRow]:
-    """Run a statement with a `?` for each value, in the connection's transaction; the rows that it returns.
+    """Run a statement with a `?` for each value in the connection's transaction; return its rows.
 
-    The values are those that the driver takes, and the rows are as it gives them: no type converts them.
+    Values and rows are in the driver's types, without conversion.
     """
     if connection.dialect.name == "postgresql":
         statement = statement.replace("?", "%s")
@@ -42,17 +42,17 @@ def run(connection: Connection, statement: str, values: Sequence[object] = ()) -
 
 
 def run_many(connection: Connection, statement: str, rows: Sequence[Sequence[object]]) -> None:
-    """Run a statement of SQLite's once for each row of values."""
+    """Run a SQLite statement once for each row of values."""
     with errors_of(connection, statement):
         connection.connection.driver_connection.executemany(statement, rows)  # type: ignore[union-attr]
 
 
 @contextmanager
 def errors_of(connection: Connection, statement: str) -> Generator[None, None, None]:
-    """Wrap the driver's errors as SQLAlchemy does, which `storage.engine.database` then renames.
+    """Wrap the driver's errors like SQLAlchemy; `storage.engine.database` then translates them.
 
-    A connection that was cut goes back to no pool, nor does one that a signal's handler left in the middle of
-    a statement: nothing could be rolled back on it.
+    A broken connection is not returned to the pool, nor one that a signal handler interrupted during a
+    statement: no rollback would be possible on it.
     """
     driver = connection.dialect.loaded_dbapi
     try:
@@ -70,9 +70,9 @@ def errors_of(connection: Connection, statement: str) -> Generator[None, None, N
 
 
 def undecodable(statement: str) -> DBAPIError:
-    """The error for a file whose schema holds bytes that are no UTF-8.
+    """The error for a file whose schema contains invalid UTF-8.
 
-    sqlite3 fails to decode its own error message then, and raises no error of a database.
+    sqlite3 then fails to decode its own error message, and raises no database error.
     """
     return DBAPIError(statement, None, sqlite3.DatabaseError("malformed database schema"))
 
@@ -80,7 +80,7 @@ def undecodable(statement: str) -> DBAPIError:
 def rows_with(
     connection: Connection, columns: str, table: str, column: str, digests: Sequence[str]
 ) -> list[DriverRow]:
-    """The columns of the rows of a table in which one column has one of these digests."""
+    """Select columns of the rows of a table whose column has one of these digests."""
     if not digests:
         return []
     if connection.dialect.name == "postgresql":
@@ -93,10 +93,11 @@ def rows_with(
 def ids_with(
     connection: Connection, table: str, column: str, digests: Iterable[str]
 ) -> tuple[dict[str, int], dict[str, int]]:
-    """Ids of the rows that have one of these digests, and those that new rows of all other digests get.
+    """Ids of existing rows with these digests, and the ids that new rows of the other digests will get.
 
-    Whoever stores a row then knows its id without asking again. No id is one that a deleted row had. The
-    transaction must be one that writes: nobody else stores any of them, or takes such an id, before it ends.
+    So a caller that stores a row knows its id without another query. Ids of deleted rows are not reused. The
+    transaction must be a writing one: no other process can store such a row, or take such an id, before it
+    ends.
     """
     wanted = list(dict.fromkeys(digests))
     if not wanted:
@@ -121,27 +122,27 @@ _IDS = """
         CASE WHEN id IS NULL THEN nextval((SELECT pg_get_serial_sequence('{table}', 'id')::regclass)) END
     FROM found
 """
-"""In PostgreSQL a sequence gives the ids, only as many as there are new rows.
+"""On PostgreSQL a sequence provides ids, exactly as many as there are new rows.
 
-The digests are looked up one by one: for a join the whole table was read as long as it was young.
+The digests are looked up one by one, because a join read the whole table while it was small.
 """
 
 
 Convert = Callable[[Sequence[Any]], Sequence[object]]
-"""Makes of a column's values what the driver takes."""
+"""Converts a column's values to the driver's types."""
 
 RowT = TypeVar("RowT")
 
 ROWS_AT_ONCE = 10_000
-"""Rows converted together, and handed to SQLite together."""
+"""Number of rows converted together, and passed to SQLite together."""
 
 
 def insert_rows(
     connection: Connection, table: Table, columns: Sequence[str], rows: Iterable[Sequence[object]]
 ) -> None:
-    """Insert rows, each with the values of these columns in their order, in the connection's transaction.
+    """Insert rows of values in column order, in the connection's transaction.
 
-    The values are those that the model's attributes take: what the columns' types do to them is done here.
+    The values have the types of the model's attributes; they are converted here.
     """
     columns, rows = _with_digests(table, columns, rows)
     portions = _converted(rows, _converts(table, tuple(columns), connection.dialect))
@@ -155,7 +156,7 @@ def insert_rows(
 
 
 def insert_row(connection: Connection, table: Table, columns: Sequence[str], row: Sequence[object]) -> int:
-    """Insert one row, with the values of these columns in their order; its id."""
+    """Insert one row of values in column order; return its id."""
     columns, (row,) = _with_digests(table, columns, [row])
     ((values,),) = _converted([row], _converts(table, tuple(columns), connection.dialect))
     names = ", ".join(f'"{name}"' for name in columns)
@@ -167,7 +168,7 @@ def insert_row(connection: Connection, table: Table, columns: Sequence[str], row
 def _with_digests(
     table: Table, columns: Sequence[str], rows: Iterable[Sequence[object]]
 ) -> tuple[Sequence[str], Iterable[Sequence[object]]]:
-    """The rows with their digests, where the table has a column for them and they are not given."""
+    """Append digests to the rows if the table has a column for them and the rows have none."""
     if row_digests.COLUMN not in table.c or row_digests.COLUMN in columns:
         return columns, rows
     digested = ((*row, row_digests.row_digest(table, columns, row)) for row in rows)
@@ -175,11 +176,11 @@ def _with_digests(
 
 
 PARAMETERS_AT_ONCE = 500
-"""Values that are parameters of one statement; SQLite takes a limited number."""
+"""Maximum number of parameters in one statement; SQLite has a limit."""
 
 
 def in_portions(rows: Iterable[RowT], size: int) -> Iterator[list[RowT]]:
-    """The rows in lists of at most this size."""
+    """Split rows into lists of at most this size."""
     remaining = iter(rows)
     while some := list(islice(remaining, size)):
         yield some
@@ -205,7 +206,7 @@ def _converted(
 
 @cache
 def _converts(table: Table, columns: tuple[str, ...], dialect: Dialect) -> dict[int, Convert]:
-    """The conversions of those values that need one, by position."""
+    """Conversions of the columns that need one, by position."""
     found: dict[int, Convert] = {}
     for position, name in enumerate(columns):
         type_ = table.c[name].type
@@ -219,7 +220,7 @@ def _converts(table: Table, columns: tuple[str, ...], dialect: Dialect) -> dict[
 
 
 def _each(convert: Callable[[Any], object], values: Sequence[object]) -> list[object]:
-    # One moment is written to every row of a group: what is the very same value is converted once.
+    # All rows of a group have the same time: identical objects are converted once.
     stored, last, last_stored = [], None, convert(None)
     for value in values:
         if value is not last:

@@ -1,12 +1,12 @@
-"""Digests of what is stored, by which `winnow db check` notices accidents.
+"""Digests of stored rows, by which `winnow db check` detects accidental changes.
 
-A row that stays as it was written has a digest of its own. A round has one over all its rows, see
-`storage.records.round_digests`.
-Values are digested as they are stored: what a database would change (a zero's sign, NUL in a text) is changed
-first, so that the rows of a copy in another kind of database have the same digests.
+An immutable row has its own digest. A round has one over all its rows, see `storage.records.round_digests`.
 
-They find bits that flip, rows that are lost and changes by hand. They do not find forgery: whoever changes a
-row can compute its digest again.
+Values are digested as they are stored: changes that a database would make (a zero's sign, NUL in a text) are
+made first, so that copies in another kind of database have the same digests.
+
+They detect flipped bits, lost rows and manual changes. They do not detect forgery, because anyone who changes
+a row can recompute its digest.
 """
 
 import datetime as dt
@@ -22,13 +22,14 @@ from sqlalchemy.types import TypeEngine
 from winnow.storage.text import storable
 
 COLUMN = "row_digest"
-"""Column of the tables whose rows have digests of their own; NULL in rows that are older than that."""
+"""Column of the tables whose rows have digests; NULL in rows stored before digests were introduced."""
 
 LENGTH = 32
-"""Hexadecimal digits: 128 bits, as accidents do not look for collisions."""
+"""Hexadecimal digits: 128 bits, because accidental changes do not search for collisions."""
 
 MUTABLE = {"generations": {"round_id"}, "canaries": {"campaign_id"}}
-"""Columns that may change once a row is stored: who paid for a text, or asked, may be deleted."""
+"""Columns of stored rows that can change: the payer of an output, or the campaign of a canary, can be
+deleted."""
 
 Plain = Callable[[Any], object]
 
@@ -37,24 +38,24 @@ _as_json = json.JSONEncoder(sort_keys=True).encode
 
 
 def digest(content: object) -> str:
-    """The digest of JSON values."""
+    """Compute the digest of JSON values."""
     return sha256(_as_json(content).encode()).hexdigest()[:LENGTH]
 
 
 def row_digest(table: Table, columns: Sequence[str], row: Sequence[object]) -> str:
-    """The digest of a row of a table that has the column for it.
+    """Compute the digest of a row of a table with a digest column.
 
     Args:
         table: The table.
-        columns: Names of the columns that are given; all others are None.
-        row: Their values, as the model's attributes take them or as a driver gives them.
+        columns: Names of the given columns; all others are None.
+        row: Their values, in the types of the model's attributes or of a driver.
     """
     given = _given(table, tuple(columns))
     return digest([None if place is None else plain(row[place]) for place, plain in given])
 
 
 def values_of(table: Table, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> list[object]:
-    """Rows as JSON values, the same whatever database they come from, and before they are stored."""
+    """Convert rows to JSON values that are equal for all databases, and before and after storing."""
     by_row = list(rows)
     if not by_row:
         return []
@@ -72,7 +73,7 @@ def _plain_of(table: Table, columns: tuple[str, ...]) -> list[Plain]:
 
 @cache
 def _given(table: Table, columns: tuple[str, ...]) -> list[tuple[int | None, Plain]]:
-    """For each digested column its position among these, None where it is none of them."""
+    """Position of each digested column among the given columns; None if it is not given."""
     places = {name: place for place, name in enumerate(columns)}
     return [(places.get(name), plain) for name, plain in _digested(table)]
 
@@ -84,13 +85,13 @@ def _digested(table: Table) -> list[tuple[str, Plain]]:
 
 
 def digested_columns(table: Table) -> list[str]:
-    """Names of the columns of a table that the digests of its rows are over."""
+    """Names of the columns of a table that its row digests cover."""
     return [name for name, _ in _digested(table)]
 
 
 def _plain(type_: TypeEngine[Any]) -> Plain:
-    """The function that makes JSON of a value of a column, before it is stored or as a driver gives it."""
-    kind = getattr(type_, "impl", type_)  # of a type of Winnow's own
+    """Function that converts a column's value to JSON, before storing or as a driver returns it."""
+    kind = getattr(type_, "impl", type_)  # unwraps Winnow's own types
     for each, plain in _KINDS:
         if isinstance(kind, each):
             return plain
@@ -98,7 +99,7 @@ def _plain(type_: TypeEngine[Any]) -> Plain:
 
 
 def _json(value: object) -> object:
-    return json.loads(value) if isinstance(value, str) else value  # all are objects and arrays
+    return json.loads(value) if isinstance(value, str) else value  # all JSON columns hold objects and arrays
 
 
 def _number(value: float | None) -> object:
@@ -115,7 +116,7 @@ def _truth(value: object) -> object:
     return None if value is None else bool(value)
 
 
-@lru_cache(maxsize=256)  # one moment is in all rows of a group
+@lru_cache(maxsize=256)  # all rows of a group have the same time
 def _moment(value: dt.datetime | str | None) -> object:
     if value is None:
         return None

@@ -1,13 +1,14 @@
-"""SQLite files that others may write to under another name or from another machine, and permissions for them.
+"""SQLite files that others can write to under another name or from another machine, and permissions for them.
 
-Where another machine keeps a file, SQLite cannot be relied on. In WAL mode all processes that use a file
-share memory, which those of two machines cannot, and the locks of network file systems are known to let two
-writers in: https://sqlite.org/wal.html, section 1, and https://sqlite.org/howtocorrupt.html, section 2.1.
-A file with two names has a write-ahead log for each of them, so that what is written under one name is lost
-under the other (section 2.4 there).
+SQLite is not reliable on a file that another machine serves. In WAL mode all processes that use a file share
+memory, which processes of two machines cannot, and the locks of network file systems are known to admit two
+writers: https://sqlite.org/wal.html, section 1, and https://sqlite.org/howtocorrupt.html, section 2.1. A file
+with two names has a separate write-ahead log for each, so rows written under one name are lost under the
+other (section 2.4 there).
 
 Reading, copying and exporting are not affected. Writing is refused unless the user has allowed it for that
-file, which is kept in the user's configuration folder: a stranger's folder could allow itself anything.
+file. The permission is stored in the user's configuration folder, because a stranger's folder could allow
+itself anything.
 """
 
 import json
@@ -26,7 +27,7 @@ _LOCAL = """
     unionfs vfat xfs zfs
 """
 LOCAL_KINDS = frozenset(_LOCAL.split())
-"""Kinds of file systems that are known to be of this machine alone, as Linux calls them."""
+"""Kinds of file systems known to be local, by their Linux names."""
 
 MOUNTS = Path("/proc/self/mountinfo")
 
@@ -34,14 +35,14 @@ ALLOWED = "writing_allowed"
 
 
 def require_one_writer(path: str, shown: str) -> None:
-    """Refuse to write to a file that another name or machine may write to, unless the user has allowed it.
+    """Raise if another name or machine can write to a file, unless the user has allowed writing to it.
 
     Args:
-        path: Path of a SQLite file that need not be there yet.
-        shown: The database as errors name it.
+        path: Path of a SQLite file, existing or not.
+        shown: Name of the database in errors.
 
     Raises:
-        StorageUnavailable: With what is risked and how it is allowed.
+        StorageUnavailable: With the risk and the command that allows it.
     """
     if (risk := _risk(path, read_mounts())) is None or os.path.realpath(path) in _allowed():
         return
@@ -53,10 +54,10 @@ def require_one_writer(path: str, shown: str) -> None:
 
 
 def allow(path: str) -> Path:
-    """Allow writing to a file from now on; return the file in which that is kept.
+    """Allow writing to a file from now on; return the file that stores the permission.
 
     Raises:
-        StorageError: If that cannot be kept.
+        StorageError: If the permission cannot be stored.
     """
     kept = _allowed() | {os.path.realpath(path)}
     try:
@@ -71,7 +72,7 @@ def allow(path: str) -> Path:
 
 
 def read_mounts() -> str:
-    """Linux's table of what is mounted where; empty where there is none."""
+    """Linux's table of mounts; empty if there is none."""
     try:
         return MOUNTS.read_text(errors="surrogateescape")
     except OSError:
@@ -79,11 +80,11 @@ def read_mounts() -> str:
 
 
 def mount_of(path: str, mounts: str) -> tuple[str, str] | None:
-    """The mount point and kind of the file system that a file is on; None where the table does not tell.
+    """Mount point and kind of a file's file system; None if the table does not contain it.
 
     Args:
-        path: Path of a file that need not be there yet.
-        mounts: As `read_mounts` gives it.
+        path: Path of a file, existing or not.
+        mounts: As `read_mounts` returns it.
     """
     place, found = Path(os.path.realpath(path)), ("", "")
     for line in mounts.splitlines():
@@ -92,14 +93,14 @@ def mount_of(path: str, mounts: str) -> tuple[str, str] | None:
         if len(fields) < 5 or not after:
             continue
         mounted_at = _unescaped(fields[4])
-        # Of two file systems at one place the later one is seen.
+        # Of two file systems at one mount point the later one is visible.
         if len(mounted_at) >= len(found[0]) and place.is_relative_to(mounted_at):
             found = mounted_at, after.split(" ")[0]
     return found if found[1] else None
 
 
 def _risk(path: str, mounts: str) -> str | None:
-    """Why writing to a file may lose rows, with another place for it, as a part of a sentence."""
+    """Reason why writing to a file can lose rows, with an alternative, as part of a sentence."""
     mounted_at, kind = mount_of(path, mounts) or ("", "")
     if kind and kind not in LOCAL_KINDS:
         return (
@@ -125,7 +126,7 @@ def _risk(path: str, mounts: str) -> str | None:
 
 
 def _allowed() -> frozenset[str]:
-    """The real paths of the files that this user has allowed writing to."""
+    """Real paths of the files to which this user has allowed writing."""
     try:
         file = _file()
         held = json.loads(file.read_text(encoding="utf-8"))
@@ -140,10 +141,10 @@ def _allowed() -> frozenset[str]:
 
 
 def _file() -> Path:
-    """The file that keeps what this user has allowed.
+    """File that stores this user's permissions.
 
     Raises:
-        RuntimeError: If the user has no home.
+        RuntimeError: If the user has no home folder.
     """
     folder = os.environ.get("XDG_CONFIG_HOME", "")
     base = Path(folder) if Path(folder).is_absolute() else Path.home() / ".config"
@@ -151,5 +152,5 @@ def _file() -> Path:
 
 
 def _unescaped(field: str) -> str:
-    """A path as it is: spaces and the like stand in the table as octal numbers."""
+    """Decode a path of the table, in which spaces and the like are octal escapes."""
     return re.sub(r"\\([0-7]{3})", lambda found: chr(int(found[1], 8)), field)

@@ -1,4 +1,4 @@
-"""Opening SQLite: transactions begun by Winnow, the write-ahead log, and what a reader may not do."""
+"""Open SQLite: explicit transactions, the write-ahead log, and restrictions of readers."""
 
 import fcntl
 import os
@@ -26,10 +26,10 @@ FILE = "winnow_file"
 """Execution option of an engine: the file that it has opened."""
 
 WRITER_CACHE_KIB = 64 * 1024
-"""Keys of generations come in no order: pages of their index are kept from one round to the next."""
+"""Keys of generations are random: caching the pages of their index helps from round to round."""
 
 WAL_PAGES = 8_000
-"""Pages in the write-ahead log before they move to the file: one that several rounds change moves once."""
+"""Pages in the write-ahead log before a checkpoint: a page changed by several rounds is copied once."""
 
 _READING_PRAGMAS = {
     "data_version",
@@ -48,11 +48,11 @@ _READING_PRAGMAS = {
 }
 
 STATEMENTS: LRUCache[object, object] = LRUCache(1_000)
-"""Statements as they were compiled once, for all files of this process: a run opens its own several times."""
+"""Compiled statements, shared by all files of this process: a run opens its file several times."""
 
 
 class AnyFile(SQLiteDialect_pysqlite):
-    """SQLite's dialect, the same for every file: a statement compiled for one file is found for all."""
+    """SQLite's dialect, equal for all files, so that compiled statements are shared."""
 
     supports_statement_cache = True
 
@@ -68,37 +68,37 @@ registry.register("sqlite.anyfile", __name__, AnyFile.__name__)
 
 @dataclass(slots=True)
 class OneFile:
-    """The file that an engine has opened, by device and inode: its path may come to lead to another one.
+    """The file that an engine has opened, by device and inode, because its path can change targets.
 
-    A program that synchronises folders, an editor or git replaces a file by a copy: connections then write on
-    into the old one, which no path leads to any more.
+    Synchronisation programs, editors and git replace a file by a copy: connections then keep writing to the
+    old file, which no path leads to.
     """
 
     path: str
     shown: str
-    """The database as errors name it."""
+    """Name of the database in errors."""
     _opened: tuple[int, int] | None = None
     _log: tuple[int, int] | None = None
-    """Its write-ahead log, which stays the same one for as long as a connection is open."""
+    """Its write-ahead log, which stays the same while a connection is open."""
     _connections: list[sqlite3.Connection] = field(default_factory=list)
-    """Those that are open and may write."""
+    """Open connections that can write."""
 
     def add(self, connection: sqlite3.Connection) -> None:
-        """Note a connection that may write, once it has opened the log."""
+        """Record a connection that can write, after it has opened the log."""
         if not self._connections:
             self._log = _file_at(self._path_of_log())
         self._connections.append(connection)
 
     def forget(self, connection: sqlite3.Connection) -> None:
-        """Note that a connection is about to be closed."""
+        """Remove a connection that is about to be closed."""
         if connection in self._connections:
             self._connections.remove(connection)
 
     def require(self, lost: str) -> None:
-        """Refuse another file than the one that was opened first, and another log than the connections have.
+        """Raise if the path leads to another file than at first, or to another log than the connections have.
 
         Args:
-            lost: Words for what the other file lacks.
+            lost: Describes what the other file lacks.
 
         Raises:
             StorageUnavailable: If the path leads to another file, or to none, or that of the log does.
@@ -115,11 +115,11 @@ class OneFile:
     def _require_log(self) -> None:
         path = self._path_of_log()
         there = _file_at(path)
-        if self._log is None:  # the first transaction of a new file makes it
+        if self._log is None:  # the first transaction of a new file creates it
             self._log = there
         if there == self._log:
             return
-        if there is not None:  # else the last connection to be closed still saves all that was stored
+        if there is not None:  # else the last connection still saves everything when it is closed
             _keep_from_merging(self.path)
         became = "was removed" if there is None else "was replaced"
         why = f"{os.path.basename(path)} beside it {became} while it was open: {LOST_WITH_THE_LOG}"
@@ -130,14 +130,13 @@ class OneFile:
 
 
 SHARED_FIRST, SHARED_SIZE = 0x40000002, 510
-"""The bytes of a database on which each process has a lock that has it open; see os.h of SQLite."""
+"""Bytes of a database that each process with an open connection locks; see os.h of SQLite."""
 
 
 def _keep_from_merging(path: str) -> None:
-    """Keep this process from moving its log into the file, and from removing the log that others have now.
+    """Prevent this process from merging its log into the file, and from removing the others' log.
 
-    The process that closes a database last does both. So from now on there is always one more, which ends
-    with this process.
+    The process that closes a database last does both. So this process keeps an additional lock until it ends.
     """
     if sys.platform == "linux":
         handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
@@ -163,10 +162,10 @@ LOST_WITH_THE_LOG = "rows that were stored last may be lost, and nothing more wa
 
 
 def sqlite_engine(path: str, *, shown: str, read_only: bool, creates: bool, wait_ms: int) -> Engine:
-    """An engine on a file, which it `creates` or not; a writer waits `wait_ms` for another one.
+    """Create an engine on a file; `creates` allows a new file, and a writer waits `wait_ms` for another one.
 
-    Each writing transaction compares the file at `path` with the one that was opened, once it has the lock.
-    See `require_stored` for what belongs behind its end.
+    Each writing transaction compares the file at `path` with the opened one, once it has the lock. See
+    `require_stored` for the check after its end.
     """
     path = os.path.abspath(path)
     file = OneFile(path, shown)
@@ -177,17 +176,17 @@ def sqlite_engine(path: str, *, shown: str, read_only: bool, creates: bool, wait
             raise sqlite3.OperationalError("there is no such file (--storage names another)")
         _refuse_links_beside(path)
         if mode != "ro" and os.path.exists(path):
-            file.require(LOST_SINCE_THE_COPY)  # before, and in `configure` after it was opened
+            file.require(LOST_SINCE_THE_COPY)  # before opening, and again in `configure` afterwards
         quoted = path.replace("%", "%25").replace("?", "%3f").replace("#", "%23")
         return sqlite3.connect(
             f"file:{quoted}?mode={mode}",
             uri=True,
-            isolation_level=None,  # transactions are begun below, not guessed by the driver
+            isolation_level=None,  # explicit transactions, not the driver's implicit ones
             check_same_thread=False,
             timeout=wait_ms / 1000,
         )
 
-    # Named here, since for a URL without a file SQLAlchemy would choose a pool that closes what is in use.
+    # Set explicitly: for a URL without a file SQLAlchemy would choose a pool that closes connections in use.
     engine = create_engine(
         "sqlite+anyfile://",
         creator=connect,
@@ -203,7 +202,8 @@ def sqlite_engine(path: str, *, shown: str, read_only: bool, creates: bool, wait
             return
         _enter_wal_mode(connection, wait_ms)
         file.require(LOST_SINCE_THE_COPY)
-        # In WAL mode a killed process loses nothing committed; only a power cut may cost the last commits.
+        # In WAL mode a killed process loses nothing committed; only a power failure can lose the last
+        # commits.
         connection.execute("PRAGMA synchronous=NORMAL")
         connection.execute("PRAGMA foreign_keys=ON")
         connection.execute(f"PRAGMA cache_size=-{WRITER_CACHE_KIB}")
@@ -230,7 +230,7 @@ def sqlite_engine(path: str, *, shown: str, read_only: bool, creates: bool, wait
 
 
 def require_stored(engine: Engine) -> None:
-    """Refuse to go on where a transaction was committed to a file that had just been replaced.
+    """Raise if a transaction was committed to a file that had just been replaced.
 
     Raises:
         StorageUnavailable: If the file's path leads to another one.
@@ -241,7 +241,7 @@ def require_stored(engine: Engine) -> None:
 
 
 SIDE_FILES = ("-wal", "-shm", "-journal")
-"""Ends of the names of the files that SQLite keeps beside a database, which it opens through links."""
+"""Suffixes of the files that SQLite keeps next to a database, and opens through links."""
 
 
 def _refuse_links_beside(path: str) -> None:
@@ -253,28 +253,28 @@ def _refuse_links_beside(path: str) -> None:
 
 
 def is_busy(error: BaseException | None) -> bool:
-    """Whether SQLite waited for another process's lock, and in vain."""
+    """Whether SQLite timed out waiting for another process's lock."""
     return _kind(error) == sqlite3.SQLITE_BUSY
 
 
 def is_full(error: BaseException | None) -> bool:
-    """Whether SQLite found no room on the disk."""
+    """Whether SQLite found the disk full."""
     return _kind(error) == sqlite3.SQLITE_FULL
 
 
 def is_interrupted(error: BaseException | None) -> bool:
-    """Whether SQLite was told to break off what it did."""
+    """Whether SQLite was interrupted."""
     return _kind(error) == sqlite3.SQLITE_INTERRUPT
 
 
 def _kind(error: BaseException | None) -> int:
-    # Errors that Python itself raises have no code; of a code, the lowest byte is the kind.
+    # Errors that Python itself raises have no code; the lowest byte of a code is the kind.
     code: int = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_OK)
     return code & 0xFF
 
 
 def _enter_wal_mode(connection: sqlite3.Connection, wait_ms: int) -> None:
-    """Switch to the write-ahead log, once per file; for this one statement SQLite itself does not wait."""
+    """Switch to the write-ahead log, once per file; SQLite does not wait for locks in this statement."""
     give_up = time.monotonic() + wait_ms / 1000
     while True:
         try:
@@ -287,7 +287,7 @@ def _enter_wal_mode(connection: sqlite3.Connection, wait_ms: int) -> None:
 
 
 def _refuse_other_files(action: int, subject: str | None, *_: str | None) -> int:
-    """Close what a read-only SQLite connection leaves open.
+    """Deny statements that a read-only SQLite connection would still allow.
 
     ATTACH and VACUUM INTO (which attaches too) would write other files, and a PRAGMA could lift `query_only`.
     """

@@ -1,6 +1,6 @@
-"""Statements of the user's own, and how long they may take.
+"""Statements of the user, with a time limit.
 
-It imports no table: what answers a statement in a process of its own has to start at once.
+This module imports no table, because a process that answers one statement must start quickly.
 """
 
 import sqlite3
@@ -18,27 +18,27 @@ from winnow.storage.engine.raw_sql import driver_of
 from winnow.storage.errors import QueryRefused
 
 ROWS_AT_ONCE = 100
-"""Each may be large."""
+"""Rows fetched together; each can be large."""
 
 STEPS_BETWEEN_CLOCKS = 10_000
-"""Instructions of SQLite's machine between two looks at the clock: less than a millisecond."""
+"""SQLite virtual machine instructions between two checks of the clock: less than a millisecond."""
 
 
 def run_sql(session: Session, statement: str) -> tuple[list[str], Iterator[tuple[object, ...]]]:
-    """Run a statement of the user's; the session's connection must be read-only, the text is not looked at.
+    """Run a user's statement; the session's connection must be read-only, the statement is not inspected.
 
     Raises:
-        DBAPIError: If the connection breaks, which whoever opened the session names.
-        QueryRefused: If the database refuses the statement, writing ones included; also while the rows
-            are read, since some of them may not have been computed before.
+        DBAPIError: If the connection breaks; the owner of the session translates it.
+        QueryRefused: If the database refuses the statement, including writing ones; also while the rows are
+            read, because some are computed only then.
     """
     try:
-        # On PostgreSQL a streamed statement becomes the query of a cursor, so it can be one SELECT only.
+        # On PostgreSQL a streamed statement becomes the query of a cursor, so it can only be one SELECT.
         streamed = {"yield_per": ROWS_AT_ONCE}
         result = session.execute(text(statement.replace(":", r"\:")), execution_options=streamed)
         return list(result.keys()), _rows(result)
     except DBAPIError as error:
-        if error.connection_invalidated:  # it is gone, and has refused nothing
+        if error.connection_invalidated:  # the connection is broken; nothing was refused
             raise
         raise _refusal(error) from error
     except UnicodeEncodeError:
@@ -64,9 +64,9 @@ def _refusal(error: DBAPIError) -> QueryRefused:
 
 @contextmanager
 def give_up_after(session: Session, seconds: float) -> Generator[None, None, None]:
-    """Have the database break off the block's statements once so much time has passed.
+    """Abort the block's statements after a time limit.
 
-    PostgreSQL measures each statement by itself, and goes on doing so until the transaction ends.
+    PostgreSQL measures each statement separately, and keeps the limit until the transaction ends.
     """
     connection = session.connection()
     if connection.dialect.name == "postgresql":
@@ -83,7 +83,7 @@ def give_up_after(session: Session, seconds: float) -> Generator[None, None, Non
 
 
 def bound_cells(session: Session, most: int) -> None:
-    """In SQLite, refuse statements that make a larger text or blob; PostgreSQL has bounds of its own."""
+    """In SQLite, refuse statements that create a larger text or blob; PostgreSQL has its own limits."""
     driver = driver_of(session.connection())
     if isinstance(driver, sqlite3.Connection):
         driver.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, min(most, 1_000_000_000))

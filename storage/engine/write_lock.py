@@ -1,7 +1,7 @@
-"""The holder of the write lock, and what can be done about it: told to each writer that waits in vain.
+"""Find the holder of the write lock and a remedy, for writers that time out.
 
-A process that is frozen within a transaction keeps the lock of a SQLite file for as long as it is frozen.
-SQLite has no way to take it away, so the sentence names the process.
+A process that is frozen within a transaction keeps the lock of a SQLite file while it is frozen. SQLite
+cannot revoke it, so the message names the process.
 """
 
 import os
@@ -14,42 +14,42 @@ from sqlalchemy import Engine
 from sqlalchemy.exc import DBAPIError
 
 DEAD = ("Z", "X", "x")
-"""States of a process that has ended and was perhaps not waited for."""
+"""States of a process that has ended, possibly not reaped."""
 
 STOPPED = ("T", "t")
-"""States of a process that a signal or a debugger has stopped."""
+"""States of a process stopped by a signal or a debugger."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Process:
-    """A process at the moment it was looked at."""
+    """Snapshot of a process."""
 
     state: str
-    """One letter; see proc(5)."""
+    """State, one letter; see proc(5)."""
     started_ticks: int
-    """The process's start, in clock ticks since the system's start: no setting of the clock changes that."""
+    """Start of the process, in clock ticks since boot: independent of the clock's setting."""
 
 
 def look_up(pid: int) -> Process | None:
-    """A process by its number; None where there is none, or where it may not be seen."""
+    """Find a process by its id; None if it does not exist or is not visible."""
     try:
         line = Path(f"/proc/{pid}/stat").read_bytes()
     except OSError:
         return None
-    # The name, in parentheses, may hold anything; the state is the third field and the start the 22nd.
+    # The name, in parentheses, can contain anything; the state is the third field and the start the 22nd.
     fields = line.rpartition(b")")[2].split()
     return Process(state=fields[0].decode(), started_ticks=int(fields[19]))
 
 
 LOCKED_BY_WRITERS = "alembic_version"
-"""The table that writers lock in PostgreSQL. It is in every database of ours, and only migrations write to
-it, so that the server has no reason to clean it up, which would take the same lock."""
+"""Table that writers lock in PostgreSQL. Every Winnow database has it, and only migrations write to it, so
+autovacuum, which would take the same lock, has no reason to process it."""
 
 UNSEEN = 0
-"""The number of a process that holds the lock and is of another process namespace."""
+"""Stands for a lock holder in another process namespace."""
 
-# A file that is closed drops every lock its process has on it, so another process opens the files and asks.
-# The first byte is that of writers in write-ahead mode, the others those of writers in the older modes.
+# Closing a file drops all locks that its process has on it, so another process opens the files and asks. The
+# first byte is that of writers in write-ahead mode, the others those of writers in the older modes.
 _ASK = """
 import fcntl, struct, sys
 FLOCK = "hhqqi"
@@ -68,7 +68,7 @@ ASK_WITHIN_S = 10.0
 
 
 def writer_of(path: str) -> int | None:
-    """The process that may write to a SQLite file just now: its number, `UNSEEN`, or None where none does."""
+    """Process that currently holds the write lock of a SQLite file: its id, `UNSEEN`, or None."""
     if not sys.platform.startswith("linux"):
         return None
     command = [sys.executable, "-I", "-S", "-c", _ASK, path]
@@ -80,7 +80,7 @@ def writer_of(path: str) -> int | None:
 
 
 def why_file_is_locked(path: str, waited_s: float) -> str:
-    """The process that keeps others from writing to a SQLite file and a remedy, as the rest of a sentence."""
+    """Process that blocks writers of a SQLite file, with a remedy, as the rest of a sentence."""
     pid, waited = writer_of(path), f"in {waited_s:g} s its write lock did not come free"
     if pid is None:
         return f"{waited}, and nobody is seen to hold it now; run the command again"
@@ -105,7 +105,7 @@ def why_file_is_locked(path: str, waited_s: float) -> str:
 
 
 def why_server_is_locked(engine: Engine, waited_s: float) -> str:
-    """The session that keeps others from writing to PostgreSQL, and a remedy, as the rest of a sentence."""
+    """Session that blocks writers of PostgreSQL, with a remedy, as the rest of a sentence."""
     waited = f"in {waited_s:g} s a lock did not come free"
     try:
         with engine.connect() as connection:

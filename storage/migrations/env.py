@@ -1,4 +1,4 @@
-"""Alembic's entry: runs the migrations on the database that `storage.admin.schema` hands over."""
+"""Entry point of Alembic: runs the migrations on the database that `storage.admin.schema` passes."""
 
 from alembic import context
 
@@ -12,7 +12,7 @@ with rewriting(database) as connection:
         connection=connection,
         target_metadata=Base.metadata,
         render_as_batch=True,  # SQLite alters a table by rewriting it
-        # All steps are one transaction, in SQLite too: no other process comes between two of them.
+        # All steps are one transaction, in SQLite too, so no other process can intervene between two of them.
         transactional_ddl=True,
         compare_type=True,
     )

@@ -1,4 +1,4 @@
-"""Alembic's settings, without an ini file: the migrations travel inside the package."""
+"""Alembic settings without an ini file: the migrations are part of the package."""
 
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -15,7 +15,7 @@ from winnow.storage.errors import ConflictingRecord
 
 
 def alembic_config(database: Database) -> Config:
-    """The settings for migrating an open database."""
+    """Settings for migrating an open database."""
     config = Config()
     config.set_main_option("script_location", str(Path(__file__).parent).replace("%", "%%"))
     config.set_main_option("path_separator", "os")
@@ -25,10 +25,10 @@ def alembic_config(database: Database) -> Config:
 
 @contextmanager
 def rewriting(database: Database) -> Generator[Connection, None, None]:
-    """A connection whose tables may be rewritten, while others refer to their rows.
+    """Open a connection that can rewrite tables while others refer to their rows.
 
     Raises:
-        ConflictingRecord: If afterwards a row refers to one that is not there; what was done stays.
+        ConflictingRecord: If afterwards a row refers to a missing one; the changes are kept.
     """
     if database.is_postgresql:
         _ensure_lockable(database)
@@ -36,8 +36,8 @@ def rewriting(database: Database) -> Generator[Connection, None, None]:
         if database.is_postgresql:
             yield connection
             return
-        # SQLite rewrites a table by dropping it, which enforced keys would forbid; within a transaction
-        # they can be neither switched off nor on, so that is done outside of SQLAlchemy's.
+        # SQLite rewrites a table by dropping it, which enforced keys would forbid. They cannot be switched
+        # within a transaction, so this is done outside SQLAlchemy's.
         driver = connection.connection.driver_connection
         assert driver is not None
         driver.execute("PRAGMA foreign_keys=OFF")
@@ -57,7 +57,7 @@ def _ensure_lockable(database: Database) -> None:
         with database.engine.begin() as connection:
             connection.exec_driver_sql(create)
     except DBAPIError:
-        # Of several that create it at the same moment, the server lets all but one fail.
+        # If several processes create it at the same time, the server lets all but one fail.
         with database.engine.connect() as connection:
             if not inspect(connection).has_table(LOCKED_BY_WRITERS):
                 raise

@@ -1,10 +1,10 @@
-"""The schema: examples, campaigns with their candidates, texts of models, and results.
+"""The schema: examples, campaigns with their candidates, model outputs, and results.
 
-Rows are inserted, not rewritten, but for leases and stats, and for who holds an annotation task.
-`campaigns.execution` may also change: it holds what never affects which pairs are chosen or how they score,
-but for `reuse: only`, which stays what it is.
-So may `campaigns.spec` of a routed campaign, whose candidates may grow in number, and a label or an
-annotation, up to the moment a comparison was made with it.
+Rows are inserted, not updated, except leases, stats, and the holder of an annotation task.
+
+`campaigns.execution` can also change: it holds settings that never affect the chosen pairs or their scores,
+except `reuse: only`, which is fixed. Further mutable rows are `campaigns.spec` of a routed campaign, whose
+candidates can grow in number, and labels and annotations, until a comparison was made with them.
 """
 
 from winnow.storage.models.annotations import Annotation, AnnotationTask

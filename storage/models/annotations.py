@@ -1,4 +1,4 @@
-"""People's judgments in the place of a model or a rule: the tasks that rounds set, and their answers."""
+"""Annotations in place of a model or a rule: the tasks that rounds create, and their answers."""
 
 import datetime as dt
 
@@ -10,7 +10,7 @@ from winnow.storage.models.base import NEVER_TWICE, Base, WithDigest
 
 
 class AnnotationTask(Base):
-    """One text to rate, or two to compare; stored once all texts of its round are there."""
+    """One output to rate, or two to compare; stored once all outputs of its round exist."""
 
     __tablename__ = "annotation_tasks"
     __table_args__ = (
@@ -21,22 +21,23 @@ class AnnotationTask(Base):
 
     id: Mapped[int] = mapped_column(primary_key=True)
     key: Mapped[str] = mapped_column(String(64), unique=True)
-    """SHA-256 over the campaign and what is judged, hexadecimal; the order in which tasks are given."""
+    """SHA-256 over the campaign and the judged outputs, hexadecimal; the order in which tasks are
+    assigned."""
     round_id: Mapped[int] = mapped_column(ForeignKey("rounds.id"), index=True)
-    """The round that needed it first."""
+    """First round that needs the answer."""
     example_id: Mapped[int] = mapped_column(ForeignKey("examples.id"))
     generation_a_id: Mapped[int] = mapped_column(ForeignKey("generations.id"))
     generation_b_id: Mapped[int | None] = mapped_column(ForeignKey("generations.id"))
-    """The text of the second candidate of a pair; NULL for a rating."""
+    """Output of the second candidate of a pair; NULL for a rating."""
     presentation_order: Mapped[str] = mapped_column(String(16))
-    """Whether the first candidate's text is shown first ("original", as of any single text) or second."""
+    """Whether the first candidate's output is shown first ("original", also for single outputs) or second."""
     held_by: Mapped[str | None] = mapped_column(NAME)
-    """The person who was shown it last and may be answering just now."""
+    """Annotator who was shown the task last and can be answering it now."""
     held_at: Mapped[dt.datetime | None]
 
 
 class Annotation(WithDigest, Base):
-    """A person's answer to a task: the one answer that counts."""
+    """An annotator's answer to a task; one per task."""
 
     __tablename__ = "annotations"
     __table_args__ = (
@@ -46,11 +47,11 @@ class Annotation(WithDigest, Base):
 
     task_id: Mapped[int] = mapped_column(ForeignKey("annotation_tasks.id"), primary_key=True)
     verdict: Mapped[float | None]
-    """Preference for the first candidate, however the texts stood; of a single text, its score."""
+    """Preference for the first candidate, in either presentation order; for a single output, its score."""
     reason: Mapped[str | None] = mapped_column(String(64))
-    """The reason why there is no verdict."""
+    """Reason for a missing verdict."""
     annotator: Mapped[str] = mapped_column(NAME)
-    """The name that the person gave, or that of their login."""
+    """Name that the annotator gave, or the login name."""
     source: Mapped[str] = mapped_column(NAME)
-    """"terminal", "page", or the file it came in."""
+    """"terminal", "page", or the file that contained it."""
     annotated_at: Mapped[dt.datetime]

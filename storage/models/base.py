@@ -1,4 +1,4 @@
-"""The base of all models of the schema."""
+"""Base class of all models of the schema."""
 
 import datetime as dt
 from typing import Any
@@ -20,18 +20,18 @@ NAMING_CONVENTION = {
 
 
 NEVER_TWICE = {"sqlite_autoincrement": True}
-"""SQLite would give the id of a deleted row to the next one; some process may still hold it."""
+"""SQLite would reuse the id of a deleted row for the next one; a process can still hold it."""
 
 
 class WithDigest:
-    """A row that stays as it was written: `winnow db check` finds it changed."""
+    """An immutable row: `winnow db check` detects changes."""
 
     row_digest: Mapped[str | None] = mapped_column(String(row_digests.LENGTH))
-    """See `storage.engine.row_digests`; NULL in rows that are older than that."""
+    """See `storage.engine.row_digests`; NULL in rows stored before digests were introduced."""
 
 
 class Base(DeclarativeBase):
-    """All constraints are named, so that a migration can drop them on every database."""
+    """All constraints are named, so that a migration can drop them in every database."""
 
     __table_args__: Any = NEVER_TWICE
     metadata = MetaData(naming_convention=NAMING_CONVENTION)
@@ -43,7 +43,7 @@ class Base(DeclarativeBase):
 
 
 def table_of(model: type[Base]) -> Table:
-    """The table that a model's rows are in."""
+    """Table of a model."""
     table = model.__table__
     assert isinstance(table, Table)
     return table

@@ -1,4 +1,4 @@
-"""Campaigns, their candidates and rounds, the loads that they waited for, and who may write to them."""
+"""Campaigns, their candidates and rounds, model loads, and leases."""
 
 import datetime as dt
 
@@ -11,7 +11,7 @@ from winnow.storage.models.base import NEVER_TWICE, Base, WithDigest
 
 
 class Campaign(WithDigest, Base):
-    """One question asked of one dataset and a fixed set of candidates."""
+    """One question about one dataset and a fixed set of candidates."""
 
     __tablename__ = "campaigns"
 
@@ -21,24 +21,24 @@ class Campaign(WithDigest, Base):
     dataset_id: Mapped[int] = mapped_column(ForeignKey("datasets.id"), index=True)
     seed: Mapped[int] = mapped_column(LARGE)
     spec: Mapped[JsonObject]
-    """The identity of the campaign, frozen at its first run."""
+    """Identity of the campaign, frozen at its first run."""
     execution: Mapped[JsonObject]
-    """Settings of how it is run, which may change from one run to the next."""
+    """Settings of its execution, which can change from one run to the next."""
     versions: Mapped[JsonObject]
-    """Releases of Winnow and of what it stands on, at the first run."""
+    """Versions of Winnow and its dependencies at the first run."""
     series: Mapped[str | None] = mapped_column(NAME, index=True)
-    """The name that all campaigns of its schedule share: the one in their file."""
+    """Name that all campaigns of its schedule share: the one in their file."""
     created_at: Mapped[dt.datetime]
 
 
 class PrunedCampaign(Base):
-    """A deleted campaign, remembered since later answers may be about examples that it saw as well."""
+    """A deleted campaign, kept because later answers can be about examples that it used as well."""
 
     __tablename__ = "pruned_campaigns"
     __table_args__ = ()
 
     campaign_id: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
-    """The id that it had."""
+    """Its former id."""
     name: Mapped[str] = mapped_column(NAME)
     objective: Mapped[str] = mapped_column(String(32))
     dataset_id: Mapped[int] = mapped_column(ForeignKey("datasets.id"))
@@ -49,17 +49,17 @@ class PrunedCampaign(Base):
     series: Mapped[str | None] = mapped_column(NAME)
     created_at: Mapped[dt.datetime]
     seen: Mapped[JsonArray]
-    """Positions of the examples that it had outcomes on: first, one past the last, first, ..."""
+    """Positions of the examples with outcomes, as ranges: first, one past the last, first, ..."""
     is_decided: Mapped[bool]
-    """Whether it had an answer, after whichever round."""
+    """Whether it had an answer, after any round."""
     has_grown: Mapped[bool]
-    """Whether candidates joined it once it had begun."""
+    """Whether candidates were added after it began."""
     met: Mapped[JsonObject]
-    """By served model that it met, the first and the last epoch; see `Canary`."""
+    """First and last epoch by contacted served model; see `Canary`."""
 
 
 class Candidate(WithDigest, Base):
-    """One model x prompt x sampling of a campaign."""
+    """A combination of model, prompt and sampling settings in a campaign."""
 
     __tablename__ = "candidates"
     __table_args__ = (
@@ -77,11 +77,11 @@ class Candidate(WithDigest, Base):
     prompt: Mapped[JsonObject]
     sampling: Mapped[JsonObject]
     first_round: Mapped[int] = mapped_column(server_default=text("0"))
-    """The round that it first took part in; above 0 where it joined a routed campaign later."""
+    """First round in which it took part; above 0 if it was added to a routed campaign later."""
 
 
 class Round(Base):
-    """One plan: the pairs an algorithm asked for, stored before anything is generated."""
+    """One plan: the pairs that a selector proposed, stored before anything is generated."""
 
     __tablename__ = "rounds"
     __table_args__ = (
@@ -94,19 +94,19 @@ class Round(Base):
     campaign_id: Mapped[int] = mapped_column(ForeignKey("campaigns.id"))
     number: Mapped[int]
     planned_after: Mapped[int]
-    """Number of rounds told when the algorithm asked for this one; those between were in flight."""
+    """Number of rounds observed when this one was proposed; those between were in flight."""
     arms: Mapped[JsonArray]
     """Candidate position of each planned comparison, or a pair of positions for duels."""
     examples: Mapped[JsonArray]
     """Example position of each planned comparison."""
     propensities: Mapped[JsonArray | None] = mapped_column(JSON(none_as_null=True))
-    """Probability with which each candidate was drawn, all that was known before given; NULL where nothing
-    was left to chance."""
+    """Probability with which each candidate was drawn, given everything known before; NULL without
+    randomness."""
     planned_at: Mapped[dt.datetime]
 
 
 class ModelLoad(Base):
-    """One time that a campaign waited for a model: it was loaded, or woken where it slept."""
+    """One wait of a campaign for a model: it was loaded, or woken from sleep."""
 
     __tablename__ = "model_loads"
     __table_args__ = (
@@ -119,17 +119,17 @@ class ModelLoad(Base):
     campaign_id: Mapped[int] = mapped_column(ForeignKey("campaigns.id"), index=True)
     model: Mapped[str] = mapped_column(NAME)
     devices: Mapped[JsonArray]
-    """Devices of its engine, such as [0, 1]; empty where nobody assigned any. On a cluster, its place among
-    those for models."""
+    """Devices of its engine, such as [0, 1]; empty if none were assigned. On a cluster, its index among the
+    devices for models."""
     kind: Mapped[str] = mapped_column(String(8))
     """"load" or "wake"."""
     seconds: Mapped[float]
-    """Wall time until it could be asked."""
+    """Wall time until it was ready."""
     ended_at: Mapped[dt.datetime]
 
 
 class Lease(Base):
-    """The right to write to a campaign. `token` grows at every takeover; a writer shows the one it has."""
+    """Right to write to a campaign. Every takeover increases `token`; a writer must have the current one."""
 
     __tablename__ = "leases"
 
@@ -140,11 +140,11 @@ class Lease(Base):
     boot_id: Mapped[str] = mapped_column(NAME)
     pid_namespace: Mapped[str] = mapped_column(NAME)
     started_ticks: Mapped[int] = mapped_column(LARGE)
-    """Clock ticks from the system's start to the process's; a later process may get the same pid."""
+    """Clock ticks from boot to the start of the process, because a later process can get the same pid."""
     beats: Mapped[int]
-    """Heartbeats since it was taken; who watches it sees whether they go on, whatever any clock says."""
+    """Heartbeats since it was taken: an observer can see that they continue, independent of clocks."""
     heartbeat_at: Mapped[dt.datetime]
-    """By PostgreSQL's clock; in SQLite by the holder's, for people to read."""
+    """Time by PostgreSQL's clock; in SQLite by the holder's, for information only."""
     lifetime_s: Mapped[float]
-    """Seconds without a heartbeat after which it may be taken over."""
+    """Seconds without a heartbeat after which it can be taken over."""
     released_at: Mapped[dt.datetime | None]

@@ -1,4 +1,4 @@
-"""Examples of datasets, humans' answers to them, prompts that arrived, and what is remembered of files."""
+"""Datasets with their examples, human labels, arriving prompts, embeddings, and digests of files."""
 
 import datetime as dt
 
@@ -11,7 +11,7 @@ from winnow.storage.models.base import NEVER_TWICE, Base, WithDigest
 
 
 class Dataset(WithDigest, Base):
-    """One content of a benchmark; the same file read twice is one dataset."""
+    """Content of a benchmark; the same file read twice is one dataset."""
 
     __tablename__ = "datasets"
 
@@ -41,17 +41,17 @@ class Example(WithDigest, Base):
     """Index of the example in algorithms, from 0."""
     key: Mapped[str] = mapped_column(NAME)
     fields: Mapped[JsonObject]
-    """The values that a template may show to a model."""
+    """Values that a template can show to a model."""
     input_digest: Mapped[str] = mapped_column(String(32))
-    """The beginning of SHA-256 of the field `input`, hexadecimal: by it an example is found in other data."""
+    """Beginning of SHA-256 of the field `input`, hexadecimal: finds an example in other data."""
     targets: Mapped[JsonArray]
     """Accepted answers; never shown to a model."""
 
 
 class Label(WithDigest, Base):
-    """A human's label: the answer to an example without a target in its dataset, or that there is none.
+    """Human label: the answer to an example without a target in its dataset, or that there is none.
 
-    It serves all campaigns.
+    All campaigns share it.
     """
 
     __tablename__ = "labels"
@@ -59,14 +59,14 @@ class Label(WithDigest, Base):
     id: Mapped[int] = mapped_column(primary_key=True)
     example_id: Mapped[int] = mapped_column(ForeignKey("examples.id"), unique=True)
     targets: Mapped[JsonArray]
-    """Accepted answers, never shown to a model; none where no human can answer the example."""
+    """Accepted answers, never shown to a model; empty if no human can answer the example."""
     source: Mapped[str] = mapped_column(NAME)
-    """The file it came in, or "terminal"."""
+    """File that contained it, or "terminal"."""
     labelled_at: Mapped[dt.datetime]
 
 
 class StreamBatch(Base):
-    """Prompts that came after a routed campaign was begun, as a dataset of their own."""
+    """Prompts that arrived after a routed campaign began, as a separate dataset."""
 
     __tablename__ = "stream_batches"
     __table_args__ = (UniqueConstraint("campaign_id", "number"), NEVER_TWICE)
@@ -74,12 +74,13 @@ class StreamBatch(Base):
     id: Mapped[int] = mapped_column(primary_key=True)
     campaign_id: Mapped[int] = mapped_column(ForeignKey("campaigns.id"))
     number: Mapped[int]
-    """Counts a campaign's arrivals, from 0: its prompts are those of its dataset, then theirs in turn."""
+    """Number of the arrival, from 0: the prompts of a campaign are those of its dataset, then these in
+    order."""
     dataset_id: Mapped[int] = mapped_column(ForeignKey("datasets.id"), unique=True)
 
 
 class Embedding(WithDigest, Base):
-    """A text as a vector of length 1; every campaign with the same embedder shares it."""
+    """A text as a vector of length 1; shared by all campaigns with the same embedder."""
 
     __tablename__ = "embeddings"
     __table_args__ = (UniqueConstraint("embedder", "digest"), NEVER_TWICE)
@@ -90,25 +91,25 @@ class Embedding(WithDigest, Base):
     digest: Mapped[str] = mapped_column(String(64))
     """SHA-256 of the text, hexadecimal."""
     vector: Mapped[bytes] = mapped_column(LargeBinary)
-    """Little-endian single-precision numbers, one after the other."""
+    """Little-endian single-precision numbers."""
 
 
 class FileDigest(Base):
-    """The state and digest of a large file as it was last read; all campaigns that name the file share it."""
+    """State and digest of a large file when it was last read; shared by all campaigns that use the file."""
 
     __tablename__ = "file_digests"
 
     id: Mapped[int] = mapped_column(primary_key=True)
     place: Mapped[str] = mapped_column(String(64), unique=True)
-    """SHA-256 of the path, hexadecimal: a path may be too long for an index."""
+    """SHA-256 of the path, hexadecimal: a path can be too long for an index."""
     path: Mapped[str] = mapped_column(Text)
     size: Mapped[int] = mapped_column(LARGE)
-    """Bytes."""
+    """Size in bytes."""
     modified_ns: Mapped[int] = mapped_column(LARGE)
     """Time of the last change of its content, in nanoseconds since 1970."""
     changed_ns: Mapped[int] = mapped_column(LARGE)
     """Time of the last change of its content or its entry, in nanoseconds since 1970."""
     inode: Mapped[str] = mapped_column(String(20))
-    """A number that may be larger than a database can store."""
+    """Stored as text, because it can be larger than a database's integers."""
     sha256: Mapped[str] = mapped_column(String(64))
     """SHA-256 of its content, hexadecimal."""

@@ -1,4 +1,4 @@
-"""Results of rounds: comparisons, the judgments behind them, the decisions, and the candidates' counts."""
+"""Results of rounds: comparisons, their judgments, decisions, and counts per candidate."""
 
 import datetime as dt
 
@@ -22,8 +22,8 @@ class Comparison(Base):
         CheckConstraint("auto_loss BETWEEN 0 AND 1", name="auto_loss_range"),
         CheckConstraint("unlabelled_loss BETWEEN 0 AND 1", name="unlabelled_loss_range"),
         CheckConstraint("unlabelled_missing BETWEEN 0 AND 1", name="unlabelled_missing_range"),
-        # A benchmark pair is scored once; a duel may meet the same example again. The migration says so to
-        # PostgreSQL; said here, that would have every process import a dialect, also where it reads SQLite.
+        # A benchmark pair is scored once; a duel can use the same example again. For PostgreSQL the migration
+        # declares it; declaring it here would make every process import that dialect, even to read SQLite.
         Index(
             "uq_comparisons_candidate_example",
             "candidate_a_id",
@@ -44,27 +44,28 @@ class Comparison(Base):
     generation_b_id: Mapped[int | None] = mapped_column(ForeignKey("generations.id"))
     judge: Mapped[str] = mapped_column(NAME)
     answer: Mapped[str | None] = mapped_column(AnyText)
-    """The answer that the judge read from the output."""
+    """Answer that the judge extracted from the output."""
     outcome: Mapped[float | None]
-    """Score or preference; NULL when there is none, which is not a zero."""
+    """Score or preference; NULL if there is none, which is not a zero."""
     reason: Mapped[str | None] = mapped_column(String(64))
-    """The reason why there is no outcome."""
+    """Reason for a missing outcome."""
     detail: Mapped[str | None] = mapped_column(AnyText)
-    """The reason in a sentence, where there is more to say."""
+    """Details of the reason as a sentence, if there are any."""
     no_answer: Mapped[bool]
-    """Whether the judge found no answer in the output, however that is scored; a duel has no such flag."""
+    """Whether the judge found no answer in the output, however that is scored; False for duels."""
     human_loss: Mapped[float | None]
-    """For certify, the loss that the algorithm was told, by the human label; NULL where it is not known."""
+    """For certify, the loss by the human label, as observed by the algorithm; NULL if unknown."""
     auto_loss: Mapped[float | None]
-    """The same with the autoevaluator's answer in the label's place."""
+    """The same with the autoevaluator's answer instead of the label."""
     unlabelled_loss: Mapped[float | None]
-    """Mean of the same over the unlabelled examples that belong to this labelled one, as far as known."""
+    """Mean of the same over the unlabelled examples that belong to this labelled one, without missing
+    ones."""
     unlabelled_missing: Mapped[float | None]
-    """Share of these examples whose loss is not known; NULL where none belong to it."""
+    """Share of these examples with missing loss; NULL if there are none."""
 
 
 class Output(Base):
-    """One of several texts whose scores come to a comparison's outcome; a comparison of one text has none."""
+    """One of several outputs whose scores form a comparison's outcome; none for single-output comparisons."""
 
     __tablename__ = "outputs"
     __table_args__ = (
@@ -74,20 +75,20 @@ class Output(Base):
 
     comparison_id: Mapped[int] = mapped_column(ForeignKey("comparisons.id"), primary_key=True)
     number: Mapped[int] = mapped_column(primary_key=True)
-    """From 0; of a text that could not be made there is no row."""
+    """Number, from 0; an output that could not be generated has no row."""
     generation_id: Mapped[int] = mapped_column(ForeignKey("generations.id"))
     answer: Mapped[str | None] = mapped_column(AnyText)
-    """The answer that the judge read from the text."""
+    """Answer that the judge extracted from the output."""
     score: Mapped[float | None]
     reason: Mapped[str | None] = mapped_column(String(64))
-    """The reason why there is no score."""
+    """Reason for a missing score."""
     no_answer: Mapped[bool]
     preference: Mapped[float | None]
-    """Score of the text by a judge that chooses among the texts; NULL where none does."""
+    """Score of the output by a judge that chooses among the outputs; NULL without such a judge."""
 
 
 class Metric(Base):
-    """A further judge's score of the texts of a comparison; nothing but constraints depends on it."""
+    """A further judge's score of the outputs of a comparison; used only by constraints."""
 
     __tablename__ = "metrics"
     __table_args__ = (
