@@ -290,7 +290,7 @@ def absolute_url(url: str) -> str:
 
 
 def storage_option(url: str) -> str:
-    """Format the `--storage` option of a printed command, quoted for a shell: URLs can have ?, & and spaces."""
+    """Format the `--storage` option of a printed command, shell-quoted, because URLs can have ? and &."""
     return f"--storage {shlex.quote(shown_url(url))}"
 
 

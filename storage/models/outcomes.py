@@ -98,10 +98,10 @@ class Metric(Base):
 
     comparison_id: Mapped[int] = mapped_column(ForeignKey("comparisons.id"), primary_key=True)
     name: Mapped[str] = mapped_column(NAME, primary_key=True)
-    """As the campaign calls it."""
+    """Name in the campaign."""
     score: Mapped[float | None]
     reason: Mapped[str | None] = mapped_column(String(64))
-    """The reason why there is no score."""
+    """Reason for a missing score."""
 
 
 class Judgment(Base):
@@ -119,26 +119,26 @@ class Judgment(Base):
     comparison_id: Mapped[int] = mapped_column(ForeignKey("comparisons.id"))
     number: Mapped[int]
     metric: Mapped[str | None] = mapped_column(NAME)
-    """The metric of the comparison that the call was made for; NULL where it is behind the outcome."""
+    """Metric for which the call was made; NULL for the outcome."""
     presentation_order: Mapped[str] = mapped_column(String(16))
-    """Whether the first candidate's answer was shown first ("original", as of any single output) or second
+    """Whether the first candidate's output was shown first ("original", also for single outputs) or second
     ("swapped")."""
     judge: Mapped[str] = mapped_column(NAME)
     repeat: Mapped[int]
     attempt: Mapped[int]
-    """Above 0 where the reply before it could not be read."""
+    """Above 0 if the reply before could not be parsed."""
     generation_id: Mapped[int | None] = mapped_column(ForeignKey("generations.id"))
-    """The judge's reply; NULL where its engine gave none."""
+    """Reply of the judge; NULL if its engine returned none."""
     verdict: Mapped[float | None]
-    """Preference for the first candidate, in [0, 1], however the answers were placed; of a single output, its
+    """Preference for the first candidate, in [0, 1], in either presentation order; for a single output, its
     score."""
     reason: Mapped[str | None] = mapped_column(String(64))
 
 
 class Decision(Base):
-    """The decision that a round's outcomes led to; written in the same transaction as they are.
+    """Decision after a round, written in the same transaction as the round's outcomes.
 
-    What it says of each candidate is in `storage.models.standings`.
+    Its values for each candidate are in `storage.models.standings`.
     """
 
     __tablename__ = "decisions"
@@ -147,77 +147,78 @@ class Decision(Base):
     round_id: Mapped[int] = mapped_column(ForeignKey("rounds.id"), unique=True)
     best_candidate_id: Mapped[int | None] = mapped_column(ForeignKey("candidates.id"))
     against_candidate_id: Mapped[int | None] = mapped_column(ForeignKey("candidates.id"))
-    """The one that all others are compared with in `differences`; NULL where the method does not say."""
+    """Candidate that all others are compared with in `differences`; NULL without differences."""
     differences_delta: Mapped[float | None]
-    """Bound on the probability that any of those intervals is ever wrong; NULL where there are none."""
+    """Upper bound of the probability that any of those intervals is ever wrong; NULL without differences."""
     has_ranking: Mapped[bool]
-    """Whether it orders candidates by their `rankings`, and not by their estimates."""
+    """Whether it orders candidates by their `rankings` instead of their estimates."""
     has_bets: Mapped[bool]
-    """Whether it speaks of `bets`."""
+    """Whether it has `bets`."""
     changes: Mapped[int]
-    """Number of rows of `standings`, `rankings`, `differences` and `bets` that were stored with it."""
+    """Number of rows of `standings`, `rankings`, `differences` and `bets` stored with it."""
     claim: Mapped[JsonObject]
-    """The claim about the best candidate; see `algorithms.claims.Claim`."""
+    """Claim about the best candidate; see `algorithms.claims.Claim`."""
     stop: Mapped[bool]
     reason: Mapped[str] = mapped_column(String(64))
     decided_at: Mapped[dt.datetime]
     best_estimate: Mapped[float | None]
-    """Estimate of the best candidate, as its standing has it; so are the two bounds."""
+    """Estimate of the best candidate, copied from `standings`; so are the two bounds."""
     best_lower: Mapped[float | None]
     best_upper: Mapped[float | None]
     comparisons: Mapped[int]
     """Number of comparisons of the round."""
     answered: Mapped[int]
-    """Number of comparisons that have every text they compare; the others cost nothing of the budget."""
+    """Number of comparisons with all their outputs; the others are not charged to the budget."""
     scored: Mapped[int]
-    """Number of comparisons that have an outcome."""
+    """Number of comparisons with an outcome."""
     candidates: Mapped[int]
     """Number of different candidates in the comparisons."""
     generations: Mapped[int]
-    """Number of texts that the round paid for, judges' replies included; their tokens and seconds follow."""
+    """Number of outputs that the round paid for, including judges' replies; with their tokens and seconds
+    below."""
     input_tokens: Mapped[int] = mapped_column(LARGE)
     output_tokens: Mapped[int] = mapped_column(LARGE)
     seconds: Mapped[float]
     digest: Mapped[str | None] = mapped_column(String(32))
-    """See `storage.records.round_digests`; NULL where the round is older than that."""
+    """See `storage.records.round_digests`; NULL for rounds stored before digests were introduced."""
 
 
 class CandidateStats(Base):
-    """A candidate's comparisons so far, counted from a round's rows in their own transaction."""
+    """Sums over a candidate's comparisons so far, updated in each round's transaction."""
 
     __tablename__ = "candidate_stats"
 
     candidate_id: Mapped[int] = mapped_column(ForeignKey("candidates.id"), primary_key=True)
     reason: Mapped[str] = mapped_column(String(64), primary_key=True)
-    """The reason why they have no outcome; empty for those that have one."""
+    """Reason for a missing outcome; empty for comparisons with one."""
     comparisons: Mapped[int]
     outcome_sum: Mapped[float]
-    """Sum of the outcomes, in a duel as the candidate sees them."""
+    """Sum of the outcomes; for duels, from the candidate's side."""
     lowest: Mapped[float | None]
-    """The lowest of these outcomes, and the highest; NULL where there is none."""
+    """Lowest of these outcomes, and the highest; NULL without any."""
     highest: Mapped[float | None]
     texts: Mapped[int]
-    """Number of texts of the candidate in them: one each, or several (see `Output`)."""
+    """Number of the candidate's outputs in them: one each, or several (see `Output`)."""
     no_answer: Mapped[int]
-    """Number of these texts that hold no answer."""
+    """Number of these outputs without an answer."""
     truncated: Mapped[int]
-    """Number of these texts that were ended by max_tokens or the context window."""
+    """Number of these outputs that were cut off by max_tokens or the context window."""
     input_tokens: Mapped[int] = mapped_column(LARGE)
-    """Of the generations compared, as are the output tokens and the seconds."""
+    """For the compared generations; so are output tokens and seconds."""
     output_tokens: Mapped[int] = mapped_column(LARGE)
     seconds: Mapped[float]
     input_squares: Mapped[float]
-    """Sum of the squares of their input tokens, as are the next two of output tokens and seconds."""
+    """Sum of squared input tokens; the next two are those of output tokens and seconds."""
     output_squares: Mapped[float]
     second_squares: Mapped[float]
     input_by_output: Mapped[float]
-    """Sum of the products of the two tokens of each, as are the next two of its seconds with these."""
+    """Sum of products of input and output tokens; the next two are products of seconds with each of these."""
     input_by_seconds: Mapped[float]
     output_by_seconds: Mapped[float]
     latency: Mapped[float]
-    """Sum of the latencies that are known, and of their squares."""
+    """Sum of the known latencies, and of their squares."""
     latency_squares: Mapped[float]
     timed: Mapped[int]
-    """Number of the texts whose latency is known."""
+    """Number of outputs with a known latency."""
     detail: Mapped[str | None] = mapped_column(AnyText)
-    """The detail of one of them."""
+    """Detail of one of them."""

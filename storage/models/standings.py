@@ -1,7 +1,7 @@
-"""Decisions' values for each candidate: a row where they changed, which holds until the candidate's next one.
+"""Values of decisions per candidate: a row is stored when they change, and is valid until the next one.
 
-Of ten thousand candidates a round changes what is known of a few. Rounds are told in the order of their ids,
-so what a decision said of a candidate is the candidate's last row up to that decision's round; see
+With ten thousand candidates, a round changes the values of a few. Rounds are observed in the order of their
+ids, so a decision's values for a candidate are the candidate's last row up to that decision's round; see
 `storage.records.candidates.standings`.
 """
 
@@ -13,9 +13,9 @@ from winnow.storage.models.base import Base
 
 
 class _FromRoundOn:
-    """The key of such a row; by candidate, so that a candidate's last row is found at once."""
+    """Key of such a row; candidate first, so that a candidate's last row is found by the index."""
 
-    # One tree in SQLite and not two: the key is half of most rows.
+    # One tree in SQLite instead of two, because the key is half of most rows.
     __table_args__ = {"sqlite_with_rowid": False}  # noqa: RUF012 -- SQLAlchemy reads it as a plain attribute
 
     candidate_id: Mapped[int] = mapped_column(ForeignKey("candidates.id"), primary_key=True, sort_order=-2)
@@ -23,22 +23,23 @@ class _FromRoundOn:
 
 
 class Standing(_FromRoundOn, Base):
-    """A candidate's estimate and status; every candidate has one from the first decision that knows of it."""
+    """Estimate and status of a candidate; each has one from the first decision after it was added."""
 
     __tablename__ = "standings"
 
     estimate: Mapped[float | None]
-    """NULL where nothing is known, as are its bounds."""
+    """NULL if unknown; so are its bounds."""
     lower: Mapped[float | None]
     upper: Mapped[float | None]
     status: Mapped[str] = mapped_column(String(64))
-    """Its status in one word; see `algorithms.claims.ArmStatus`."""
+    """One of `algorithms.claims.ArmStatus`."""
 
 
 class Ranking(_FromRoundOn, Base):
-    """The score that orders a candidate, where that is no estimate of what the bounds are of.
+    """Score that orders a candidate, if it is not the estimate.
 
-    See `algorithms.decision.Decision`. Without a row, nothing is known; so with the tables below.
+    See `algorithms.decision.Decision`. Without a row, the value is unknown; the same holds for the tables
+    below.
     """
 
     __tablename__ = "rankings"
@@ -47,7 +48,7 @@ class Ranking(_FromRoundOn, Base):
 
 
 class Difference(_FromRoundOn, Base):
-    """The difference of a candidate to the decision's `against_candidate_id` on the same examples."""
+    """Difference of a candidate from the decision's `against_candidate_id` on the same examples."""
 
     __tablename__ = "differences"
 
@@ -57,15 +58,15 @@ class Difference(_FromRoundOn, Base):
 
 
 class Bet(_FromRoundOn, Base):
-    """The state of the bets against a candidate; see `algorithms.decision.Bets`."""
+    """State of the bets against a candidate; see `algorithms.decision.Bets`."""
 
     __tablename__ = "bets"
 
     wealth: Mapped[float | None]
-    """Of a stake of 1."""
+    """Wealth, for a stake of 1."""
     level: Mapped[float | None]
-    """The wealth at which it is out; NULL where nothing reaches it."""
+    """Wealth at which the candidate is eliminated; NULL if infinite."""
     out_in_round: Mapped[int | None]
-    """Number of the round after which it was out; NULL where it is not."""
+    """Number of the round after which it was eliminated; NULL if it is not."""
     out_at: Mapped[int | None] = mapped_column(LARGE)
-    """Number of comparisons of all candidates at that time."""
+    """Number of comparisons of all candidates by then."""

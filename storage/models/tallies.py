@@ -1,6 +1,6 @@
-"""Sums over rounds beyond those of single candidates: duels by pair, texts paid for, texts taken from others.
+"""Sums over rounds per campaign, pair and owner: duels, metrics, paid outputs, and reused outputs.
 
-Counted from a round's rows in the transaction that stores them, as `CandidateStats` are.
+Counted from a round's rows in the transaction that stores them, like `CandidateStats`.
 """
 
 from sqlalchemy import ForeignKey, String
@@ -17,9 +17,9 @@ class CampaignStats(Base):
 
     campaign_id: Mapped[int] = mapped_column(ForeignKey("campaigns.id"), primary_key=True)
     rounds: Mapped[int]
-    """Told ones."""
+    """Number of observed rounds."""
     comparisons: Mapped[int] = mapped_column(LARGE)
-    """Sum over the campaign's decisions, as are all fields below."""
+    """Sum over the campaign's decisions; so are all fields below."""
     answered: Mapped[int] = mapped_column(LARGE)
     scored: Mapped[int] = mapped_column(LARGE)
     generations: Mapped[int] = mapped_column(LARGE)
@@ -29,7 +29,7 @@ class CampaignStats(Base):
 
 
 class DuelStats(Base):
-    """Results of the duels of two candidates so far, as seen by the one that stood first."""
+    """Results of the duels of two candidates so far, from the side of the first one."""
 
     __tablename__ = "duel_stats"
 
@@ -37,37 +37,37 @@ class DuelStats(Base):
     candidate_b_id: Mapped[int] = mapped_column(ForeignKey("candidates.id"), primary_key=True)
     duels: Mapped[int]
     scored: Mapped[int]
-    """Those with an outcome."""
+    """Duels with an outcome."""
     wins: Mapped[int]
     losses: Mapped[int]
     outcome_sum: Mapped[float]
 
 
 class MetricStats(Base):
-    """Counts and sum of a further judge's scores of a candidate's comparisons so far."""
+    """Counts and sum of a metric's scores in a candidate's comparisons so far."""
 
     __tablename__ = "metric_stats"
 
     candidate_id: Mapped[int] = mapped_column(ForeignKey("candidates.id"), primary_key=True)
     name: Mapped[str] = mapped_column(NAME, primary_key=True)
-    """Of the metric."""
+    """Name of the metric."""
     scored: Mapped[int]
     unscored: Mapped[int]
     score_sum: Mapped[float]
 
 
 class CostStats(Base):
-    """Texts that the told rounds of a campaign paid for; each counts once, in the round that paid for it."""
+    """Outputs that the observed rounds of a campaign paid for; each counts once, in the round that paid."""
 
     __tablename__ = "cost_stats"
 
     campaign_id: Mapped[int] = mapped_column(ForeignKey("campaigns.id"), primary_key=True)
     role: Mapped[str] = mapped_column(String(16), primary_key=True)
-    """The role of the texts' owner: "candidate", "judge" or "other". A text that several share is the first
-    candidate's, then the first judge's by name; "other" are answers of an autoevaluator and to unlabelled
-    examples, and texts that are no answer."""
+    """Role of the outputs' owner: "candidate", "judge" or "other". A shared output belongs to the first
+    candidate that uses it, else to the first judge by name; "other" are outputs of an autoevaluator and on
+    unlabelled examples, and outputs that are no answer."""
     name: Mapped[str] = mapped_column(NAME, primary_key=True)
-    """Of the candidate or judge; empty for others."""
+    """Name of the candidate or judge; empty for others."""
     model: Mapped[str] = mapped_column(NAME, primary_key=True)
     generations: Mapped[int]
     input_tokens: Mapped[int] = mapped_column(LARGE)
@@ -75,22 +75,22 @@ class CostStats(Base):
     cached_tokens: Mapped[int] = mapped_column(LARGE)
     """Number of `cacheable_tokens` that were in the engine's prefix cache."""
     cacheable_tokens: Mapped[int] = mapped_column(LARGE)
-    """Input tokens of the texts for which the engine told how many were in its prefix cache."""
+    """Input tokens of the outputs for which the engine reported cached tokens."""
     seconds: Mapped[float]
 
 
 class ReuseStats(Base):
-    """Texts that a campaign's told rounds took from others; each counts once, where it was first used."""
+    """Outputs of other campaigns that a campaign's observed rounds reused; each counts once, at first use."""
 
     __tablename__ = "reuse_stats"
 
     campaign_id: Mapped[int] = mapped_column(ForeignKey("campaigns.id"), primary_key=True)
     role: Mapped[str] = mapped_column(String(16), primary_key=True)
-    """candidate or judge."""
+    """"candidate" or "judge"."""
     name: Mapped[str] = mapped_column(NAME, primary_key=True)
-    """Of the candidate or judge."""
+    """Name of the candidate or judge."""
     taken_from_id: Mapped[int] = mapped_column(primary_key=True)
-    """The campaign that had paid, which may be deleted since; 0 where it was deleted before."""
+    """Campaign that had paid, possibly deleted since; 0 if it was deleted before."""
     generations: Mapped[int]
     input_tokens: Mapped[int] = mapped_column(LARGE)
     output_tokens: Mapped[int] = mapped_column(LARGE)
@@ -98,7 +98,7 @@ class ReuseStats(Base):
 
 
 class ReusedText(Base):
-    """A text of another campaign that `ReuseStats` has counted."""
+    """An output of another campaign that `ReuseStats` has counted."""
 
     __tablename__ = "reused_texts"
 

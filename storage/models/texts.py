@@ -1,4 +1,4 @@
-"""Prompts that models were given and texts that they wrote, shared by all campaigns."""
+"""Prompts and model outputs, shared by all campaigns."""
 
 import datetime as dt
 
@@ -12,7 +12,7 @@ from winnow.storage.models.base import NEVER_TWICE, Base, WithDigest
 
 
 class Prompt(Base):
-    """One text that models were shown, stored once however often they were."""
+    """A prompt, stored once however often it was used."""
 
     __tablename__ = "prompts"
 
@@ -23,11 +23,11 @@ class Prompt(Base):
 
 
 class Canary(WithDigest, Base):
-    """The answers of a served model to its canary prompts at one contact; see `tasks.campaign.canaries`.
+    """Outputs of a served model for its canary prompts at one contact; see `tasks.campaign.canaries`.
 
-    A row that later ones are compared with ("first", "changed") is asked twice, others once. Each asks the
-    first of sixteen prompts. One that asks more than the row that it is compared with takes over its answers,
-    and later ones are compared with it. It serves all campaigns.
+    A row that later ones are compared with ("first", "changed") sends its prompts twice, others once. Each
+    sends the first of sixteen prompts. A row that sends more prompts than the one that it is compared with
+    copies its outputs, and later rows are compared with it. All campaigns share the rows.
     """
 
     __tablename__ = "canaries"
@@ -39,35 +39,35 @@ class Canary(WithDigest, Base):
 
     id: Mapped[int] = mapped_column(primary_key=True)
     model: Mapped[str] = mapped_column(String(64), index=True)
-    """SHA-256 over all that determines the model's texts but for prompt and sampling, hexadecimal."""
+    """SHA-256 over all that determines the model's outputs except prompt and sampling, hexadecimal."""
     campaign_id: Mapped[int | None] = mapped_column(ForeignKey("campaigns.id"), index=True)
-    """The campaign that asked; NULL once it was pruned."""
+    """Campaign that sent the prompts; NULL once it was pruned."""
     name: Mapped[str] = mapped_column(NAME)
-    """The model's name in that campaign."""
+    """Name of the model in that campaign."""
     server: Mapped[str] = mapped_column(Text)
-    """Base URL of the server that was asked."""
+    """Base URL of the server."""
     epoch: Mapped[int]
-    """Number of times that the model's answers had changed by then, this time included."""
+    """Number of changes of the model's outputs so far, this one included."""
     prompts: Mapped[str] = mapped_column(String(64))
-    """SHA-256 over the prompts and how they were sampled, hexadecimal."""
+    """SHA-256 over the prompts and their sampling settings, hexadecimal."""
     texts: Mapped[JsonArray]
-    """The answer to each prompt; null where the server refused it."""
+    """Output for each prompt; null if the server refused it."""
     repeated: Mapped[JsonArray]
-    """The answers of the second time; empty where the prompts were asked once."""
+    """Outputs of the second time; empty if the prompts were sent once."""
     changed: Mapped[int]
-    """Number of texts unlike those compared with; at first contact, unlike those of the second time."""
+    """Number of outputs that differ from the reference; at first contact, from those of the second time."""
     verdict: Mapped[str] = mapped_column(String(8))
     """"first", "same" or "changed"."""
     served_as: Mapped[str | None] = mapped_column(Text)
-    """The server's name for the model that wrote all of them; NULL where it told none or several names."""
+    """Server's name for the model behind all outputs; NULL if it reported none or several."""
     input_tokens: Mapped[int]
-    """Of all requests of this contact, as are the output tokens."""
+    """Sum over all requests of this contact; so are the output tokens."""
     output_tokens: Mapped[int]
     created_at: Mapped[dt.datetime]
 
 
 class Generation(WithDigest, Base):
-    """One text a model produced. Shared by all campaigns: `key` holds everything that determines it."""
+    """A model output, shared by all campaigns; `key` covers everything that determines it."""
 
     __tablename__ = "generations"
     __table_args__ = (
@@ -87,45 +87,43 @@ class Generation(WithDigest, Base):
 
     id: Mapped[int] = mapped_column(primary_key=True)
     key: Mapped[str] = mapped_column(String(64), unique=True)
-    """SHA-256 over model and revision, rendered prompt, sampling, seed and replicate; and over whatever keeps
-    the text from being used where another one is that has all of these, see `tasks.campaign.reuse`."""
+    """SHA-256 over model and revision, rendered prompt, sampling, seed and replicate, and over conditions
+    that prevent reuse of another output with all of these equal, see `tasks.campaign.reuse`."""
     request_key: Mapped[str | None] = mapped_column(String(64))
-    """SHA-256 over the former alone; NULL where there is nothing else."""
+    """SHA-256 over the request alone; NULL if there are no such conditions."""
     round_id: Mapped[int | None] = mapped_column(ForeignKey("rounds.id"), index=True)
-    """The round that paid for it; NULL where its campaign was deleted and another one uses the text."""
+    """Round that paid for it; NULL if its campaign was deleted and another one uses it."""
     model: Mapped[str] = mapped_column(NAME)
     prompt_id: Mapped[int] = mapped_column(ForeignKey("prompts.id"))
     seed: Mapped[int] = mapped_column(LARGE)
     replicate: Mapped[int]
     text: Mapped[str] = mapped_column(AnyText)
     reasoning: Mapped[str | None] = mapped_column(AnyText)
-    """The model's reasoning before its text, told apart from it; NULL where nobody asked for that."""
+    """Separate reasoning before the output; NULL if it was not requested."""
     choice_logprobs: Mapped[JsonObject | None]
-    """Log-probability of each text it was allowed to be, or of each continuation that was weighed; NULL where
-    it was free."""
+    """Log-probability of each allowed output, or of each scored continuation; NULL for free generation."""
     token_logprobs: Mapped[JsonArray | None] = mapped_column(JSON(none_as_null=True))
-    """Log-probability of each token that was written; NULL where nobody asked or the engine tells none."""
+    """Log-probability of each generated token; NULL if not requested or not reported by the engine."""
     finish_reason: Mapped[str] = mapped_column(String(32))
-    """"stop" or "length"; "refused" where it is no answer and only says what it took."""
+    """"stop" or "length"; "refused" if there is no output and the row only records the cost."""
     input_tokens: Mapped[int]
     output_tokens: Mapped[int]
     cached_tokens: Mapped[int | None]
-    """Number of the input tokens that the engine had in its prefix cache; NULL where it did not tell."""
+    """Number of the input tokens found in the engine's prefix cache; NULL if not reported."""
     seconds: Mapped[float]
-    """Its share of the engine's time."""
+    """Share of the engine's time, in seconds."""
     latency: Mapped[float | None]
-    """Seconds from its request to its answer, beside what else was asked; NULL where the engine does not
-    tell."""
+    """Seconds from request to response, among concurrent requests; NULL if the engine does not report it."""
     engine: Mapped[str] = mapped_column(NAME)
     served_as: Mapped[str | None] = mapped_column(Text)
-    """The server's name for the model that wrote it; NULL where it did not tell, or no server was asked."""
+    """Server's name for the model behind it; NULL if not reported, or without a server."""
     canary_id: Mapped[int | None] = mapped_column(ForeignKey("canaries.id"))
-    """The last canary of its model then; NULL where the model is not served, or its server gave none."""
+    """Last canary of its model at that time; NULL if the model is not served, or its server had no canary."""
     created_at: Mapped[dt.datetime]
 
 
 class Pin(Base):
-    """A text of another campaign that a round uses and no comparison or judgment of it refers to (yet)."""
+    """An output of another campaign that a round uses before a comparison or judgment refers to it."""
 
     __tablename__ = "pins"
 

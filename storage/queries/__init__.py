@@ -1,1 +1,1 @@
-"""Questions to the database, and its views."""
+"""Queries of the database, and its views."""

@@ -1,6 +1,6 @@
-"""Comparisons one page at a time, chosen by what a reader looks for, and one of them with all its texts.
+"""Comparisons page by page, filtered, and single comparisons with all their outputs.
 
-A person waits for these answers: `statements.give_up_after` bounds the wait.
+A user waits for these answers: `statements.give_up_after` limits the time.
 """
 
 from collections.abc import Generator
@@ -32,40 +32,40 @@ from winnow.storage.text import storable
 REPLY = aliased(Generation)
 
 SEARCHED = (PROMPT_A.text, TEXT_A.text, PROMPT_B.text, TEXT_B.text, Example.key)
-"""The columns in which a reader's words are looked for."""
+"""Columns searched for a user's words."""
 
 LEAST_BLOCKS, MOST_BLOCKS = 8, 128
-"""Blocks of the index of texts that are looked into together: few at first, as common words are in all."""
+"""Index blocks searched together: few at first, because common words are in all blocks."""
 
 LOOKED_THROUGH = 20_000
-"""Comparisons that tell which judges and reasons there are; a campaign may have millions."""
+"""Comparisons searched for judges and reasons; a campaign can have millions."""
 
 
 Doubt = Literal["judged", "flipped", "unread"]
-"""That a model judged at all, that it preferred different sides in the two orders of one question, or that a
-verdict of it could not be read."""
+""""judged": a model judged it; "flipped": it preferred different sides in the two orders of one question;
+"unread": one of its verdicts could not be parsed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Filters:
-    """Conditions on a comparison; a condition that is None is not asked for."""
+    """Conditions on a comparison; None means no condition."""
 
     candidate: str | None = None
-    """Its name, in either place of a duel."""
+    """Name of a candidate, on either side of a duel."""
     judge: str | None = None
-    """Of the comparison, or of one of the judgments behind its outcome."""
+    """Judge of the comparison, or of one of the judgments for its outcome."""
     lowest: float | None = None
     highest: float | None = None
-    """Bounds of the outcome, which is that of the first candidate."""
+    """Bounds of the outcome, which is from the first candidate's side."""
     is_scored: bool | None = None
     """Whether it has an outcome."""
     reason: str | None = None
-    """The reason why it has no outcome."""
+    """Reason for a missing outcome."""
     doubt: Doubt | None = None
-    """A doubt about one of its judgments, those for metrics included; where a judge is asked for, one about a
-    judgment of this judge behind the outcome."""
+    """Condition on one of its judgments, including those for metrics; together with `judge`, on a judgment of
+    this judge for the outcome."""
     words: str = ""
-    """Found in a prompt, an answer or the example's key; A to Z match in either case."""
+    """Words in a prompt, an output or the example's key; A to Z match in either case."""
 
 
 ANYTHING = Filters()
@@ -73,7 +73,7 @@ ANYTHING = Filters()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Choices:
-    """The values by which a campaign's comparisons can be filtered."""
+    """Values by which a campaign's comparisons can be filtered."""
 
     candidates: list[str]
     """By position."""
@@ -86,10 +86,10 @@ Place = tuple[int, int]
 
 
 def choices(session: Session, campaign_id: int) -> Choices:
-    """The candidates, and the judges and reasons of the newest `LOOKED_THROUGH` comparisons.
+    """List the candidates, and the judges and reasons of the newest `LOOKED_THROUGH` comparisons.
 
     Raises:
-        QueryRefused: If it takes longer than the session may.
+        QueryRefused: If it exceeds the session's time limit.
     """
     newest = (
         select(Comparison.id, Comparison.judge, Comparison.reason)
@@ -119,18 +119,18 @@ def choices(session: Session, campaign_id: int) -> Choices:
 def comparisons(
     session: Session, campaign_id: int, filters: Filters, *, before: Place | None, most: int, characters: int
 ) -> list[Row]:
-    """Comparisons that pass the filters, the newest first.
+    """List comparisons that pass the filters, newest first.
 
     Args:
         session: Reads the results.
         campaign_id: The campaign.
-        filters: Conditions that the comparisons meet.
+        filters: Conditions on the comparisons.
         before: Only those planned before this place; None begins with the newest.
-        most: Rows.
-        characters: The most characters that are read of each answer.
+        most: Maximum number of rows.
+        characters: Maximum number of characters of each output.
 
     Raises:
-        QueryRefused: If it takes longer than the session may.
+        QueryRefused: If it exceeds the session's time limit.
     """
     filters = replace(filters, words=storable(filters.words))
     rows = (
@@ -168,12 +168,12 @@ def _with_words(
     blocks: int,
     most: int,
 ) -> list[Row]:
-    """The first rows that hold the words: looked for where the index ends, then in the blocks it names.
+    """Find the first rows that contain the words: past the index first, then in the blocks that it lists.
 
-    Of a campaign, what was planned later has the greater id.
+    Within a campaign, later plans have larger ids.
     """
-    # By id, which is the same order, and the campaign in a way that no index can help with: else a database
-    # may walk through all its rounds to meet a few ids.
+    # Ordered by id, which is the same order; the expression prevents an index on the campaign, with which a
+    # database would walk through all its rounds for a few ids.
     rows = rows.where(Round.campaign_id + 0 == campaign_id).order_by(Comparison.id.desc())
     begin = blocks * BLOCK
     found = [dict(row) for row in session.execute(rows.where(Comparison.id >= begin)).mappings()]
@@ -207,21 +207,21 @@ def _earlier_than(place: Place | None) -> list[ColumnElement[bool]]:
     if place is None:
         return []
     number, position = place
-    # The first half alone can be answered by the index of rounds.
+    # The first condition alone can use the index of rounds.
     return [Round.number <= number, or_(Round.number < number, Comparison.position < position)]
 
 
 def comparison(
     session: Session, campaign_id: int, comparison_id: int, *, characters: int | None
 ) -> Row | None:
-    """One comparison of a campaign with all that is known of it; None if it has no such one.
+    """Fetch one comparison of a campaign with all details; None if it does not exist.
 
     Args:
         session: Reads the results.
         campaign_id: The campaign.
         comparison_id: The comparison.
-        characters: The most characters that are read of each text, whose length `text_length` and its like
-            tell; None is all of them.
+        characters: Maximum number of characters of each text; `text_length` etc. are the full lengths. None
+            for no limit.
     """
     texts = {
         "prompt": PROMPT_A.text,
@@ -262,7 +262,7 @@ def comparison(
 
 
 def judgments(session: Session, comparison_id: int, *, characters: int | None) -> list[Row]:
-    """Every call of a model that judged a comparison, with its prompt and reply, in order."""
+    """List all judge calls of a comparison, with prompts and replies, in order."""
     rows = session.execute(
         select(
             Judgment.number,
@@ -284,7 +284,7 @@ def judgments(session: Session, comparison_id: int, *, characters: int | None) -
 
 
 def columns(session: Session) -> list[Row]:
-    """The columns that can be asked for in SQL: one row per column of each table and view, by table."""
+    """List the columns available in SQL: one row per column of each table and view, by table."""
     schema = inspect(session.connection())
     names = [each for each in schema.get_table_names() if not each.startswith(INDEX_TABLES)]
     return [

@@ -1,4 +1,4 @@
-"""Views of a campaign, running or finished: rows as dictionaries, in a stated order."""
+"""Views of a campaign, running or finished: rows as dictionaries, in a defined order."""
 
 from collections.abc import Generator, Iterator, Sequence
 from decimal import Decimal
@@ -43,20 +43,20 @@ TOLD = {
     **{name: name for name in ("input_tokens", "output_tokens")},
     "engine_seconds": "seconds",
 }
-"""Each total of a campaign's told rounds -> the column of `CampaignStats`."""
+"""Totals of a campaign's observed rounds, with their columns of `CampaignStats`."""
 
 TRUNCATED = (Generation.finish_reason == "length").label("truncated")
-"""Whether a text was ended by max_tokens or the context window."""
+"""Whether an output was cut off by max_tokens or the context window."""
 
 
 @once_a_look
 def leaderboard(session: Session, campaign_id: int) -> list[Row]:
-    """One row per candidate, best estimate first; candidates nothing is known of come last.
+    """One row per candidate, best estimate first; candidates without an estimate are last.
 
-    Of equal estimates that of the candidate that is thought best comes first.
+    Of equal estimates, that of the recommended candidate comes first.
 
-    `status`, `estimate`, `lower` and `upper` are those of the latest decision, and so is `ranking`, the score
-    that the algorithm orders candidates by where that is no estimate; it is null elsewhere.
+    `status`, `estimate`, `lower` and `upper` are those of the latest decision. `ranking` is the score that
+    orders the candidates, if that is not the estimate; otherwise it is null.
     """
     decision = latest_decision(session, campaign_id)
     rows = []
@@ -77,14 +77,15 @@ def leaderboard(session: Session, campaign_id: int) -> list[Row]:
 
 
 def eliminations(session: Session, campaign_id: int) -> list[Row]:
-    """One row per candidate of a selector that bets against each, the first one that was out first.
+    """One row per candidate of a selector that bets against each, in order of elimination.
 
-    `wealth` is what the bets have made of a stake of 1, before any test the part of it alone that the race
-    has won, and `level` what it takes to be out; who cannot be the best, or cannot meet a constraint (its
-    `status` is then infeasible), is out at any wealth. `out_at` is how many comparisons there were after the
-    round `out_in_round` (counted from 0), in which the candidate was shown to be out; null where it was not:
-    where it leads, is still in question, or is a part of the answer, as tied or as the cheapest that is good
-    enough. One that is out and may be the best by less than epsilon is active until a best one is known.
+    `wealth` is the result of the bets for a stake of 1; before any test, only the part that the race has won.
+    `level` is the wealth that eliminates. A candidate that cannot be the best, or cannot meet a constraint
+    (its `status` is then infeasible), is eliminated at any wealth. `out_at` is the number of comparisons
+    after the round `out_in_round` (counted from 0) in which the candidate was eliminated. Both are null if it
+    was not: if it leads, is still in question, or is part of the answer, as tied or as the cheapest that is
+    good enough. An eliminated candidate that can be the best by less than epsilon is active until a best one
+    is known.
     """
     decision = latest_decision(session, campaign_id)
     if decision is None or decision.bets is None:
@@ -98,7 +99,7 @@ def eliminations(session: Session, campaign_id: int) -> list[Row]:
 def comparisons(
     session: Session, campaign_id: int, *, candidate: str | None = None, limit: int | None = None
 ) -> Iterator[Row]:
-    """Every comparison with its prompt, text and verdict, in the order they were planned."""
+    """Yield all comparisons with prompt, output and verdict, in planned order."""
     columns = (
         Comparison.outcome,
         Comparison.reason,
@@ -124,7 +125,7 @@ def comparisons(
 def scored_pairs(
     session: Session, campaign_id: int, columns: Sequence[object], *, candidate: str | None, limit: int | None
 ) -> Iterator[Row]:
-    """Round, position, candidate, example and these columns of each pair of a candidate and an example."""
+    """Yield round, position, candidate, example and these columns for each pair of candidate and example."""
     rows = (
         select(
             Round.number.label("round"),
@@ -148,7 +149,7 @@ def scored_pairs(
 
 
 def metrics(session: Session, campaign_id: int) -> list[Row]:
-    """Scores by further judges: one row per metric and candidate, metrics by name, candidates in order."""
+    """Scores by metrics: one row per metric and candidate, metrics by name, candidates in order."""
     rows = session.execute(
         select(
             MetricStats.name.label("metric"),
@@ -165,7 +166,7 @@ def metrics(session: Session, campaign_id: int) -> list[Row]:
 
 
 def outputs(session: Session, campaign_id: int) -> Iterator[Row]:
-    """Each of several texts of a comparison, with its own score, in the order they were planned."""
+    """Yield each of several outputs of a comparison, with its own score, in planned order."""
     rows = (
         select(
             Round.number.label("round"),
@@ -199,7 +200,7 @@ def outputs(session: Session, campaign_id: int) -> Iterator[Row]:
 
 
 def rounds(session: Session, campaign_id: int) -> Iterator[Row]:
-    """One row per planned round, in order; the decision's columns are null while it is unfinished."""
+    """Yield one row per planned round, in order; the decision's columns are null while it is unfinished."""
     rows = (
         select(
             Round.number.label("round"),
@@ -221,9 +222,9 @@ def rounds(session: Session, campaign_id: int) -> Iterator[Row]:
 
 
 def curve(session: Session, campaign_id: int) -> Iterator[Row]:
-    """The best candidate and its interval against comparisons spent, one row per finished round.
+    """Yield the best candidate and its interval against comparisons spent, one row per finished round.
 
-    A comparison whose texts could not be made is not spent.
+    A comparison whose outputs could not be generated is not spent.
     """
     rows = (
         select(
@@ -243,10 +244,10 @@ def curve(session: Session, campaign_id: int) -> Iterator[Row]:
 
 
 def coverage(session: Session, campaign_id: int) -> list[Row]:
-    """Comparisons with an outcome and without: one row per candidate and reason, by candidate.
+    """Comparisons with and without an outcome: one row per candidate and reason, by candidate.
 
     The row with reason None counts the scored comparisons; `detail` is that of one of them. `no_answer` and
-    `truncated` count the candidate's texts that hold no answer, and those that were cut off.
+    `truncated` count the candidate's outputs without an answer, and those that were cut off.
     """
     rows = session.execute(
         select(
@@ -278,9 +279,9 @@ def all_scores_are_zero(session: Session, campaign_id: int) -> bool:
 
 @once_a_look
 def totals(session: Session, campaign_id: int) -> Row:
-    """The amounts that a campaign has spent so far, the size of its full grid, and what others spared it.
+    """Amounts that a campaign has spent so far, the number of all possible evaluations, and reused outputs.
 
-    `reused` are texts of other campaigns; only those behind stored comparisons and judgments are known.
+    `reused` counts outputs of other campaigns; only those of stored comparisons and judgments are known.
     """
     unfinished = select(
         func.count(Generation.id).label("generations"),
@@ -305,7 +306,7 @@ def totals(session: Session, campaign_id: int) -> Row:
     ).one()
     traits = traits_of(objective)
     sides = candidates * (candidates - 1) // 2 if traits.compares_pairs else candidates
-    # Prompts that arrived are answered, too.
+    # Arrived prompts are answered too.
     wide = count_examples(session, campaign_id) if traits.is_stream else n_examples
     return {
         "candidates": candidates,
@@ -351,7 +352,7 @@ def _counts_by_candidate(session: Session, campaign_id: int) -> Iterator[tuple[i
 
 
 class Streamed(Iterator[Row]):
-    """The rows of a statement, fetched some at a time, and their columns, also where there is no row."""
+    """Rows of a statement, fetched in portions, with their columns, which are known even without rows."""
 
     def __init__(self, result: CursorResult[Any]) -> None:
         self.columns = tuple(result.keys())
@@ -361,18 +362,18 @@ class Streamed(Iterator[Row]):
         return next(self._rows)
 
     def close(self) -> None:
-        """Fetch no more."""
+        """Stop fetching."""
         self._rows.close()
 
 
 def stream(session: Session, statement: Select[Any]) -> Streamed:
-    """The rows of a statement."""
+    """Run a statement and stream its rows."""
     streamed = statement.execution_options(yield_per=ROWS_AT_ONCE)
     return Streamed(session.connection().execute(streamed))
 
 
 def _dictionaries(result: CursorResult[Any]) -> Generator[Row]:
-    # Closed even where the asker has seen enough: PostgreSQL keeps a cursor open behind it.
+    # Closed even if the caller stops early, because PostgreSQL keeps the cursor open otherwise.
     with result:
         for row in result.mappings():
             yield dict(row)

@@ -1,4 +1,4 @@
-"""Counts and outputs of single candidates, which warnings about them are made from."""
+"""Counts and outputs of single candidates, for warnings about them."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -13,15 +13,15 @@ from winnow.storage.json_types import JsonObject
 from winnow.storage.models import Candidate, CandidateStats, Comparison, Example, Generation, Output, Round
 
 LONGEST_LOOKED_AT = 20_000
-"""Characters of an output that are looked at."""
+"""Characters of an output that are inspected."""
 
 DUELS_LOOKED_AT = 2_000
-"""Newest duels of a campaign among which a candidate's are looked at: no index has the second sides."""
+"""Newest duels of a campaign that are searched for a candidate's: no index has the second sides."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CandidateCounts:
-    """Sums over one candidate's comparisons, as its stats have them."""
+    """Sums over one candidate's comparisons, from its stats."""
 
     id: int
     position: int
@@ -29,22 +29,22 @@ class CandidateCounts:
     scored: int
     unscored: int
     highest: float | None
-    """The highest of its outcomes; None where it has none."""
+    """Highest outcome; None without outcomes."""
     texts: int
     truncated: int
     refused: int
-    """Comparisons without an outcome because a server refused what it was asked."""
+    """Comparisons without an outcome because a server refused the request."""
     refusal: str | None
-    """What the server said to one of them."""
+    """Server's message for one of them."""
 
     @property
     def has_no_point(self) -> bool:
-        """Whether all of its scores are 0, or it has none though it was compared."""
+        """Whether all of its scores are 0, or it has comparisons but no score."""
         return self.highest == 0.0 if self.scored else self.unscored > 0
 
 
 def counts_by_candidate(session: Session, campaign_id: int, *, most: int) -> list[CandidateCounts]:
-    """The sums of each candidate that was compared; of more than `most`, those without a point come first."""
+    """Sums of each compared candidate; if there are more than `most`, those without a point come first."""
     is_scored, is_refused = CandidateStats.reason == "", CandidateStats.reason == "refused"
     highest = func.max(CandidateStats.highest)
 
@@ -70,13 +70,13 @@ def counts_by_candidate(session: Session, campaign_id: int, *, most: int) -> lis
         .order_by(func.coalesce(highest, 0.0) > 0.0, Candidate.position)
         .limit(most)
     ).mappings()
-    sums = ("scored", "unscored", "texts", "truncated", "refused")  # PostgreSQL's are decimals
+    sums = ("scored", "unscored", "texts", "truncated", "refused")  # PostgreSQL returns decimals
     found = (CandidateCounts(**{**row, **{name: int(row[name]) for name in sums}}) for row in rows)
     return sorted(found, key=attrgetter("position"))
 
 
 def settings_of(session: Session, ids: Sequence[int]) -> dict[int, tuple[JsonObject, JsonObject]]:
-    """The model and the sampling of candidates, by id."""
+    """Model and sampling settings of candidates, by id."""
     query = select(Candidate.id, Candidate.model, Candidate.sampling)
     return {
         id_: (model, sampling)
@@ -86,14 +86,14 @@ def settings_of(session: Session, ids: Sequence[int]) -> dict[int, tuple[JsonObj
 
 
 def targets_of(session: Session, dataset_id: int, *, most: int) -> Iterator[list[str]]:
-    """The targets of each of a dataset's examples, of the first ones where there are more than `most`."""
+    """Yield the targets of a dataset's examples, at most the first `most`."""
     query = select(Example.targets).where(Example.dataset_id == dataset_id)
     for targets in session.scalars(query.order_by(Example.position).limit(most)):
         yield [str(each) for each in targets or ()]
 
 
 def ids_without_point(session: Session, campaign_id: int, *, fewest: int) -> set[int]:
-    """The candidates with so many comparisons or more, none of which got a point."""
+    """Ids of the candidates with at least `fewest` comparisons, none of which got a point."""
     query = (
         select(Candidate.id)
         .join(CandidateStats, CandidateStats.candidate_id == Candidate.id)
@@ -109,34 +109,34 @@ def ids_without_point(session: Session, campaign_id: int, *, fewest: int) -> set
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JudgedOutput:
-    """An output of a candidate, and what became of it."""
+    """An output of a candidate with its judgment."""
 
     example: str
     targets: Sequence[str]
     text: str
-    """Its beginning, as far as `LONGEST_LOOKED_AT`."""
+    """Its first `LONGEST_LOOKED_AT` characters."""
     reasoning: str | None
     finish_reason: str
     output_tokens: int
     no_answer: bool
     """Whether the judge found no answer in it."""
     answer: str | None
-    """What the judge read from it."""
+    """Answer that the judge extracted from it."""
     reason: str | None
-    """The reason why its comparison has no outcome; None where it has one."""
+    """Reason why its comparison has no outcome; None if it has one."""
 
 
 def some_outputs(
     session: Session, candidate_id: int, *, most: int, duels_of: int | None, several: bool
 ) -> list[JudgedOutput]:
-    """Some outputs of a candidate: its first ones by example; of duels, among the newest of its campaign.
+    """Some outputs of a candidate: the first by example; of duels, among the newest of its campaign.
 
     Args:
         session: Reads the results.
         candidate_id: The candidate.
-        most: Number of outputs.
-        duels_of: The campaign, where its comparisons are duels; else None.
-        several: Whether comparisons are of several texts.
+        most: Maximum number of outputs.
+        duels_of: The campaign if its comparisons are duels; else None.
+        several: Whether comparisons have several outputs.
     """
     sides: list[tuple[InstrumentedAttribute[Any], InstrumentedAttribute[int | None]]] = [
         (Comparison.candidate_a_id, Comparison.generation_a_id)
@@ -168,7 +168,7 @@ def some_outputs(
             query = query.join(Generation, Generation.id == generation)
         query = query.where(candidate == candidate_id)
         if duels_of is None:
-            query = query.where(Comparison.candidate_b_id.is_(None))  # as the index of scores has it
+            query = query.where(Comparison.candidate_b_id.is_(None))  # matches the index of scores
         else:
             newest = (
                 select(Comparison.id)

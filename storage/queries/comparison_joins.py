@@ -1,4 +1,4 @@
-"""Comparisons joined with all that belongs to their two sides; a score has the first alone."""
+"""Comparisons joined with the rows of their two sides; a score has only the first."""
 
 from typing import Any
 
@@ -17,11 +17,11 @@ PLACE = (
     A.name.label("candidate"),
     B.name.label("candidate_b"),
 )
-"""The place of a comparison and the names of its candidates."""
+"""Place of a comparison, and names of its candidates."""
 
 
 def joined(rows: Select[Any]) -> Select[Any]:
-    """With the round, candidates, example, answers and prompts of each comparison."""
+    """Join the round, candidates, example, outputs and prompts of each comparison."""
     return (
         rows.select_from(Comparison)
         .join(Round, Round.id == Comparison.round_id)

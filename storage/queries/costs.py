@@ -1,6 +1,6 @@
-"""The spending of campaigns, round by round, what others spared them, and the texts of each model so far.
+"""Spending of campaigns, by round and in total, reused outputs, and statistics of models and candidates.
 
-Rows as in `storage.queries.campaign_views`. A model's texts count whichever campaign paid for them.
+Rows as in `storage.queries.campaign_views`. Statistics of a model include the outputs of all campaigns.
 """
 
 from collections.abc import Sequence
@@ -29,7 +29,7 @@ from winnow.storage.records.loads import loads_by_model
 from winnow.storage.records.rounds import is_untold, last_told
 
 ROUNDED = 1e-12
-"""The share of a mean of squares that a sum of floating-point numbers may be off by."""
+"""Relative rounding error of a mean of squares of floating-point numbers."""
 
 NO_TEXTS = {
     "generations": 0,
@@ -45,15 +45,15 @@ NO_HITS = {"cached_tokens": None, "cache_hit_rate": None}
 
 @once_a_look
 def costs(session: Session, campaign_id: int) -> list[Row]:
-    """Texts that were made for this campaign, their tokens and the engines' seconds: candidates in order.
+    """Outputs generated for this campaign, with tokens and engine seconds: candidates in order.
 
-    A text that an earlier campaign had made cost nothing and is not counted; one that several candidates
-    share is counted for the first of them in the round that paid for it, and the loads of a model stand in
-    its first row. `cached_tokens` are those of the input that engines had in their prefix caches, and
-    `cache_hit_rate` is their share of the input of the texts of which engines tell that; both are None where
-    they tell it of none. Rows without a candidate come last, one per model: replies of judges, answers of the
-    autoevaluator and to unlabelled examples, texts that are no answer, and those of rounds not yet finished.
-    All rows add up to the totals of the campaign.
+    An output of an earlier campaign cost nothing and is not counted. An output that several candidates share
+    is counted for the first of them in the round that paid for it. The loads of a model are in its first row.
+    `cached_tokens` are the input tokens found in engines' prefix caches, and `cache_hit_rate` is their share
+    of the input of the outputs for which engines report them; both are None if they report none. Rows without
+    a candidate come last, one per model: replies of judges, outputs of the autoevaluator and on unlabelled
+    examples, outputs that are no answer, and those of unfinished rounds. All rows sum to the totals of the
+    campaign.
     """
     counted = session.execute(
         select(
@@ -82,7 +82,7 @@ def costs(session: Session, campaign_id: int) -> list[Row]:
 
 
 def _unfinished(session: Session, campaign_id: int) -> list[Row]:
-    """The texts that rounds not yet told paid for, by model."""
+    """Outputs that unfinished rounds paid for, by model."""
     rounds = select(Round.id).where(is_untold(campaign_id))
     found = session.execute(
         select(
@@ -103,12 +103,12 @@ def _unfinished(session: Session, campaign_id: int) -> list[Row]:
 
 
 def _whole(row: Row) -> Row:
-    """The row, with whole numbers where PostgreSQL's sums are of type Decimal."""
+    """Convert PostgreSQL's Decimal sums of a row to integers."""
     return row | {name: int(row[name]) for name in NO_TEXTS if name != "seconds"}
 
 
 def _with_loads(rows: list[Row], loads: dict[str, Row]) -> list[Row]:
-    """The rows with the loads of each model in its first one, and a row for each model that has none."""
+    """Add the loads of each model to its first row, and a row for each model that has none."""
     asked = {row["model"] for row in rows}
     idle = [{"candidate": None, "model": model, **NO_TEXTS} for model in loads if model not in asked]
     left = dict(loads)
@@ -116,14 +116,14 @@ def _with_loads(rows: list[Row], loads: dict[str, Row]) -> list[Row]:
 
 
 def _with_hit_rate(row: Row) -> Row:
-    """The row, with the tokens found in prefix caches and their share; both None where no engine tells."""
+    """Add the tokens found in prefix caches and their share to a row; both None if no engine reports them."""
     cached, cacheable = row.pop("cached_tokens"), row.pop("cacheable_tokens")
     known = {"cached_tokens": cached, "cache_hit_rate": cached / cacheable} if cacheable else NO_HITS
     return {**row, **known}
 
 
 def cache_hit_rate(session: Session, campaign_id: int) -> float | None:
-    """The share of finished rounds' input that engines had in their prefix caches, as far as they tell."""
+    """Share of finished rounds' input found in engines' prefix caches, as far as reported."""
     cached, cacheable = session.execute(
         select(func.sum(CostStats.cached_tokens), func.sum(CostStats.cacheable_tokens)).where(
             CostStats.campaign_id == campaign_id
@@ -136,12 +136,12 @@ SUMS = ("generations", "input_tokens", "output_tokens", "seconds")
 
 
 def reuse(session: Session, campaign_id: int) -> list[Row]:
-    """Texts that other campaigns had made: one row per candidate or judge and campaign they were taken from.
+    """Reused outputs of other campaigns: one row per candidate or judge and source campaign.
 
-    `taken_from` is None where that campaign was deleted. `generations`, tokens and `seconds` are what making
-    them again would have cost. A text that several candidates share is counted for the first of them in the
-    first round that used it. Candidates come in order, then judges by name. Only texts behind stored
-    comparisons and judgments are known; answers of an autoevaluator are not among them.
+    `taken_from` is None if that campaign was deleted. `generations`, tokens and `seconds` are the cost of
+    generating them again. An output that several candidates share is counted for the first of them in the
+    first round that used it. Candidates come in order, then judges by name. Only outputs of stored
+    comparisons and judgments are known; those of an autoevaluator are not included.
     """
     is_owner = and_(
         Candidate.campaign_id == ReuseStats.campaign_id,
@@ -161,7 +161,7 @@ def reuse(session: Session, campaign_id: int) -> list[Row]:
         .group_by(ReuseStats.role, ReuseStats.name, Candidate.position, Campaign.id, Campaign.name)
         .order_by(Candidate.position.nulls_last(), ByCodePoints(ReuseStats.name), Campaign.id.nulls_last())
     )
-    # PostgreSQL's sums of whole numbers are of type Decimal.
+    # PostgreSQL's sums of integers are Decimals.
     return [row | {name: int(row[name]) for name in SUMS[:3]} for row in map(dict, rows.mappings())]
 
 
@@ -170,28 +170,28 @@ class RoundsSpent:
     """Sums over some finished rounds."""
 
     last: int
-    """Number of the last of them; -1 where there is none."""
+    """Number of the last of them; -1 without any."""
     comparisons: int
-    """Comparisons whose texts could be made."""
+    """Comparisons with all their outputs."""
     tokens: int
-    """Input and output."""
+    """Input and output tokens."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelSpent:
-    """Sums over the texts of one model that some finished rounds paid for."""
+    """Sums over the outputs of one model that some finished rounds paid for."""
 
     model: str
     input_tokens: int
     output_tokens: int
     seconds: float
-    """Of its engine."""
+    """Engine time in seconds."""
 
 
 def of_rounds(session: Session, campaign_id: int, *, after: int = -1) -> RoundsSpent:
-    """The sums over all finished rounds with a number above `after`.
+    """Sums over all finished rounds with a number above `after`.
 
-    Those over all rounds are read from the sums that were added to as each round was told.
+    Those over all rounds are read from sums that each observed round updates.
     """
     if after < 0:
         return _of_all_rounds(session, campaign_id)
@@ -220,7 +220,7 @@ def _of_all_rounds(session: Session, campaign_id: int) -> RoundsSpent:
 
 
 def of_models(session: Session, campaign_id: int, *, after: int = -1) -> Sequence[ModelSpent]:
-    """The sums over all finished rounds with a number above `after`, by model."""
+    """Sums over all finished rounds with a number above `after`, by model."""
     texts: type[CostStats | Generation] = CostStats if after < 0 else Generation
     spent = select(
         texts.model,
@@ -248,16 +248,16 @@ SUMS_OF_TEXTS = ("input_tokens", "output_tokens", "seconds")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelRate:
-    """Means over the stored texts of one model."""
+    """Means over the stored outputs of one model."""
 
     texts: int
     output_tokens: float
     seconds: float
-    """Of engine time; texts of one batch share its time."""
+    """Engine time in seconds; outputs of one batch share its time."""
 
 
 def rates(session: Session, models: Sequence[str]) -> dict[str, ModelRate]:
-    """The rates of those models that have texts, by name."""
+    """Rates of those models that have outputs, by name."""
     rows = session.execute(
         select(
             Generation.model,
@@ -276,25 +276,25 @@ def rates(session: Session, models: Sequence[str]) -> dict[str, ModelRate]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CandidateTexts:
-    """Sums over the texts of one candidate that its campaign compared, each as often as it was compared."""
+    """Sums over the compared outputs of one candidate; each counts once per comparison."""
 
     model: str
     texts: int
     sums: tuple[float, float, float]
-    """Of input tokens, output tokens and seconds."""
+    """Sums of input tokens, output tokens and seconds."""
     squares: tuple[float, float, float, float, float, float]
     """Sums of products of two of these: of each with itself, then 1st and 2nd, 1st and 3rd, 2nd and 3rd."""
     timed: int
-    """Number of the texts that have a latency."""
+    """Number of the outputs with a latency."""
     latencies: tuple[float, float]
-    """The sum of these, and that of their squares."""
+    """Sum of the latencies, and of their squares."""
 
     def mean(self, *weights: float) -> float:
-        """The mean of a weighted sum of input tokens, output tokens and seconds; weights left out are 0."""
+        """Mean of a weighted sum of input tokens, output tokens and seconds; omitted weights are 0."""
         return sum(weight * total for weight, total in zip(weights, self.sums, strict=False)) / self.texts
 
     def deviation(self, *weights: float) -> float:
-        """The standard deviation of the same among these texts."""
+        """Standard deviation of the same weighted sum."""
         a, b, c = (*weights, 0.0, 0.0, 0.0)[:3]
         products = (a * a, b * b, c * c, 2 * a * b, 2 * a * c, 2 * b * c)
         square = sum(weight * total for weight, total in zip(products, self.squares, strict=True))
@@ -302,7 +302,7 @@ class CandidateTexts:
 
     @property
     def latency(self) -> tuple[float, float] | None:
-        """The mean of the latencies that are known, and their standard deviation; None where none is."""
+        """Mean and standard deviation of the known latencies; None without any."""
         if not self.timed:
             return None
         mean, square = (total / self.timed for total in self.latencies)
@@ -310,7 +310,7 @@ class CandidateTexts:
 
 
 def _deviation(square: float, mean: float) -> float:
-    """The standard deviation, by the mean of squares and the mean; 0 where rounding alone makes one."""
+    """Standard deviation from the mean of squares and the mean; 0 if it is only rounding."""
     variance = square - mean**2
     return sqrt(variance) if variance > ROUNDED * square else 0.0
 
@@ -318,12 +318,12 @@ def _deviation(square: float, mean: float) -> float:
 def texts_by_candidate(
     session: Session, campaign_id: int, names: Sequence[str] | None = None
 ) -> dict[str, CandidateTexts]:
-    """The texts of each candidate that has some, by its name; a text counts as often as it was compared.
+    """Output statistics of each candidate with outputs, by name; an output counts once per comparison.
 
     Args:
         session: Reads the results.
         campaign_id: The campaign.
-        names: Names of the candidates that are asked for; None for all.
+        names: Names of candidates; None for all.
     """
     rows = session.execute(
         select(

@@ -1,4 +1,4 @@
-"""The curve of a campaign as far as a figure can show it, read once: a later look reads the rounds since."""
+"""Curve of a campaign in the resolution of a figure, read incrementally."""
 
 from collections import deque
 
@@ -18,17 +18,18 @@ _TOLD = """
 
 
 class CurvePoints:
-    """The rounds of one campaign that a figure shows; a later look adds the rounds told since.
+    """Rounds of one campaign for a figure; a later look adds the rounds observed since.
 
     Args:
-        most: Rounds that are kept, evenly spread from the first on: of very many at least half as many.
-        changes: Changes of the lead that are kept besides, the last ones.
+        most: Maximum number of rounds kept, evenly spaced from the first on; at least half as many of very
+            many rounds.
+        changes: Number of the last changes of the lead to keep in addition.
     """
 
     _last: list[DriverRow]
-    """The last round that was read, as it is stored; empty before any."""
+    """Last round read, as stored; empty before any."""
     _end: list[DriverRow]
-    """The last round that was read, as it is shown."""
+    """Last round read, as shown."""
     _kept: list[DriverRow]
     _changes: deque[DriverRow]
     _leader: int | None
@@ -40,13 +41,13 @@ class CurvePoints:
         self._forget()
 
     def look(self, session: Session, campaign_id: int) -> list[Row]:
-        """Rows of `campaign_views.curve`: all of them, or of very many those kept and the last one."""
+        """Rows of `campaign_views.curve`: all of them, or of very many the kept ones and the last."""
         if campaign_id != self._campaign_id:
             self._forget()
         self._campaign_id = campaign_id
         told = self._told_since(session, campaign_id)
         if told[: len(self._last)] != self._last:
-            # Another database stands in the place of the one that was looked at.
+            # The database was replaced since the last look.
             self._forget()
             told = self._told_since(session, campaign_id)
         for row in told[len(self._last) :]:
@@ -63,7 +64,7 @@ class CurvePoints:
         self._changes = deque(maxlen=self._n_changes)
 
     def _told_since(self, session: Session, campaign_id: int) -> list[DriverRow]:
-        """The last round that is known, and those that were told since."""
+        """Last known round, and those observed since."""
         return run(session.connection(), _TOLD, (campaign_id, self._last[0][0] if self._last else 0))
 
     def _add(self, told: DriverRow) -> None:

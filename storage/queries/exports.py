@@ -1,4 +1,4 @@
-"""Rows for other tools' formats: duels as battles, and one candidate's scored examples. One at a time."""
+"""Rows for other tools' formats: duels as battles, and one candidate's scored examples."""
 
 from collections.abc import Iterator
 
@@ -23,7 +23,7 @@ from winnow.storage.queries.comparison_joins import PROMPT_A, PROMPT_B, TEXT_A, 
 
 
 def judged_duels(session: Session, campaign_id: int) -> Iterator[Row]:
-    """Every duel that has an outcome, with its texts and the time it was decided, in planned order."""
+    """Yield all scored duels, with outputs and time of decision, in planned order."""
     rows = (
         joined(
             select(
@@ -47,9 +47,9 @@ def judged_duels(session: Session, campaign_id: int) -> Iterator[Row]:
 
 
 def scored_examples(session: Session, candidate_id: int) -> Iterator[Row]:
-    """Every example that a candidate was scored on, or could not be, in the order they were stored in.
+    """Yield all examples on which a candidate was compared, scored or not, in stored order.
 
-    `targets` are the dataset's, or else a human's.
+    `targets` are the dataset's, or else the human label.
     """
     rows = (
         select(
@@ -81,7 +81,7 @@ def scored_examples(session: Session, candidate_id: int) -> Iterator[Row]:
         .outerjoin(Label, Label.example_id == Example.id)
         .outerjoin(Generation, Generation.id == Comparison.generation_a_id)
         .outerjoin(Prompt, Prompt.id == Generation.prompt_id)
-        # By these two columns there is an index of the scored pairs.
+        # These two columns have an index of the scored pairs.
         .where(Comparison.candidate_a_id == candidate_id, Comparison.candidate_b_id.is_(None))
         .order_by(Comparison.example_id)
     )
@@ -89,7 +89,7 @@ def scored_examples(session: Session, candidate_id: int) -> Iterator[Row]:
 
 
 def tallied(session: Session, campaign_id: int) -> list[Row]:
-    """Sums over the told comparisons of each candidate, by position; candidates without any are left out."""
+    """Sums over each candidate's observed comparisons, by position; candidates without any are omitted."""
     rows = session.execute(
         select(
             Candidate.id,
@@ -113,11 +113,11 @@ def tallied(session: Session, campaign_id: int) -> list[Row]:
         .group_by(Candidate.id)
         .order_by(Candidate.position)
     )
-    # PostgreSQL's sums of whole numbers are of type Decimal.
+    # PostgreSQL's sums of integers are Decimals.
     whole = ("comparisons", "scored", "input_tokens", "output_tokens")
     return [{**row, **{name: int(row[name]) for name in whole}} for row in rows.mappings()]
 
 
 def dataset_name(session: Session, dataset_id: int) -> str:
-    """The name of a dataset."""
+    """Name of a dataset."""
     return session.get_one(Dataset, dataset_id).name

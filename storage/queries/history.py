@@ -9,13 +9,13 @@ from winnow.storage.models import Campaign, Candidate, Dataset, Decision, Round
 
 
 def campaigns(session: Session) -> list[Row]:
-    """Every campaign of the database with its best candidate and its progress, oldest first."""
+    """All campaigns of the database with best candidate and progress, oldest first."""
     rows = session.execute(_standings())
     return [dict(row) for row in rows.mappings()]
 
 
 def history(session: Session, campaign_id: int) -> list[Row]:
-    """The campaigns on the same dataset and with the same objective as one, itself included, oldest first."""
+    """Campaigns on the same dataset with the same objective as a given one, itself included, oldest first."""
     same = select(Campaign.dataset_id, Campaign.objective).where(Campaign.id == campaign_id).subquery()
     found = _standings().join(
         same, and_(Campaign.dataset_id == same.c.dataset_id, Campaign.objective == same.c.objective)
@@ -24,10 +24,10 @@ def history(session: Session, campaign_id: int) -> list[Row]:
 
 
 def series(session: Session, name: str) -> list[Row]:
-    """The campaigns that a schedule began, oldest first.
+    """Campaigns of a schedule, oldest first.
 
     Raises:
-        SeriesNotFound: If there are none of this name; the error lists the series there are.
+        SeriesNotFound: If there are none of this name; the error lists the existing series.
     """
     found = session.execute(_standings().where(Campaign.series == name))
     rows = [dict(row) for row in found.mappings()]

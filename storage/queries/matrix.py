@@ -1,7 +1,7 @@
-"""The scores of candidates example by example: a page of examples, chosen by how the candidates did on them.
+"""Scores of candidates example by example: a page of examples, filtered by the candidates' scores.
 
-Both questions count or fetch the comparisons of the candidates that are asked about alone. A person waits for
-the answers: `statements.give_up_after` bounds the wait.
+Both queries read only the comparisons of the given candidates. A user waits for the answers:
+`statements.give_up_after` limits the time.
 """
 
 import json
@@ -19,39 +19,39 @@ from winnow.storage.models import Candidate, Comparison, Example, Round
 from winnow.storage.text import storable
 
 Pattern = Literal["all", "disagreements", "all wrong", "all right", "unscored"]
-"""The examples that are chosen: those on which
+"""Examples to select:
 
 * disagreements: the lowest and the highest score of the candidates differ,
-* all wrong: all of them that have a score have one below 1/2,
-* all right: all of them that have a score have at least 1/2,
-* unscored: one of them was asked and has no score.
+* all wrong: all candidates with a score have one below 1/2,
+* all right: all candidates with a score have at least 1/2,
+* unscored: a candidate was compared on it and has no score.
 """
 
 
 READ_AT_ONCE = 500
-"""Examples."""
+"""Number of examples read together."""
 
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One comparison of the matrix."""
+    """A comparison in the matrix."""
 
     comparison_id: int
     outcome: float | None
     reason: str | None
-    """The reason why there is no outcome."""
+    """Reason for a missing outcome."""
 
 
 @dataclass(frozen=True, slots=True)
 class MatrixRow:
-    """One example, with a cell for each candidate that was asked."""
+    """An example with a cell for each candidate compared on it."""
 
     example_id: int
     example: str
-    """Its key."""
+    """Key of the example."""
     targets: Sequence[str]
     cells: Mapping[str, Cell]
-    """By the candidate's name."""
+    """Cells by name of the candidate."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,11 +59,11 @@ class Pair:
     """Two candidates on the examples on which both have a score."""
 
     both: int
-    """Such examples."""
+    """Number of these examples."""
     first_higher: int
     second_higher: int
     mean_difference: float | None
-    """Of the first one's score less the second one's; None without an example."""
+    """Mean of the first score less the second; None without examples."""
 
 
 def matrix_rows(
@@ -78,18 +78,18 @@ def matrix_rows(
     begin: int = 0,
     most: int,
 ) -> list[MatrixRow]:
-    """Examples that at least one of some candidates was asked, in the order of their dataset.
+    """Examples on which at least one of some candidates was compared, in dataset order.
 
     Args:
         session: Reads the results.
         campaign_id: A campaign of scores; duels have none.
-        candidates: Names; of no others it is asked how they did.
-        pattern: The pattern that the candidates' scores must show.
-        words: Found in the key or the fields of the example; A to Z match in either case.
-        reason: The reason why one of the candidates has no score on the example; None asks nothing.
+        candidates: Names; only their scores are considered.
+        pattern: Pattern of the candidates' scores.
+        words: Words in the key or the fields of the example; A to Z match in either case.
+        reason: Reason for a missing score of one of the candidates; None for no condition.
         fits: A further condition on the key and the fields of the example.
-        begin: The least id of an example.
-        most: Rows.
+        begin: Smallest id of an example.
+        most: Maximum number of rows.
     """
     scored = func.count(Comparison.outcome)
     lowest, highest = func.min(Comparison.outcome), func.max(Comparison.outcome)
@@ -111,7 +111,7 @@ def matrix_rows(
     if reason is not None:
         examples = examples.having(func.count().filter(Comparison.reason == reason) > 0)
     if words:
-        # Fields are stored as JSON in ASCII, in which é, a quote and a line's end are written otherwise.
+        # Fields are stored as ASCII JSON, which escapes é, quotes and line ends.
         texts = ((Example.key, storable(words)), (cast(Example.fields, Text), json.dumps(words)[1:-1]))
         examples = examples.where(or_(*(holds(session, text, each) for text, each in texts)))
     if fits is None:
@@ -126,7 +126,7 @@ def matrix_rows(
 
 
 def example_id(session: Session, campaign_id: int, key: str) -> int | None:
-    """The example of this key that the campaign asked about; None where it asked about none."""
+    """Id of the example with this key if the campaign compared on it; else None."""
     return session.scalar(
         select(Example.id)
         .join(Comparison, Comparison.example_id == Example.id)
@@ -137,7 +137,7 @@ def example_id(session: Session, campaign_id: int, key: str) -> int | None:
 
 
 def pair(session: Session, campaign_id: int, first: str, second: str) -> Pair:
-    """The differences of two candidates on the examples on which both have a score, counted and averaged."""
+    """Count and average two candidates' score differences on the examples on which both have a score."""
     a, b = aliased(Comparison), aliased(Comparison)
     difference = a.outcome - b.outcome
     counts = (
@@ -170,7 +170,7 @@ def _id_of(campaign_id: int, name: str) -> ScalarSelect[int]:
 
 
 def _of(campaign_id: int, candidates: Sequence[str]) -> Iterable[ColumnElement[bool]]:
-    """Comparisons that score one of these candidates."""
+    """Conditions for comparisons that score one of these candidates."""
     ids = select(Candidate.id).where(Candidate.campaign_id == campaign_id, Candidate.name.in_(candidates))
     return Comparison.candidate_a_id.in_(ids), Comparison.candidate_b_id.is_(None)
 
