@@ -1,4 +1,4 @@
-"""A few comparisons to read, chosen by how they ended, with the beginnings of their texts."""
+"""Sample comparisons of each kind of outcome, with the beginnings of their outputs."""
 
 from sqlalchemy import ColumnElement, case, func, or_, select
 from sqlalchemy.orm import Session
@@ -8,11 +8,11 @@ from winnow.storage.models import Candidate, Comparison, Decision, Example, Roun
 from winnow.storage.queries.comparison_joins import PLACE, PROMPT_A, PROMPT_B, TEXT_A, TEXT_B, A, B, joined
 
 GOOD, BAD, EVEN, UNSCORED = "good", "bad", "even", "unscored"
-"""High outcomes, low ones, ties of duels, and none."""
+"""High outcomes, low ones, ties of duels, and missing ones."""
 
 
 LOOKED_THROUGH = 20_000
-"""Newest comparisons among which duels are chosen; no index has the duels of one candidate."""
+"""Newest comparisons from which duels are chosen; no index has the duels of one candidate."""
 
 
 def samples(
@@ -25,22 +25,22 @@ def samples(
     characters: int,
     are_duels: bool = False,
 ) -> list[Row]:
-    """Comparisons of one kind, the clearest first, then as planned; whatever their length, little is read.
+    """Select comparisons of one kind, clearest first, then in planned order; little of long outputs is read.
 
     Args:
         session: Reads the results.
         campaign_id: The campaign.
         kind: GOOD, BAD, EVEN or UNSCORED.
-        candidate: Only comparisons of this one, as seen from its side; None is any, seen from the first.
-        most: Rows.
-        characters: The most that are read of each text; `text_length` and its like tell its whole length.
-        are_duels: Whether the campaign's comparisons have two sides. Of duels, and of what is anybody's, the
-            newest `LOOKED_THROUGH` are looked through.
+        candidate: Only comparisons of this candidate, from its side; None for any, from the first side.
+        most: Maximum number of rows.
+        characters: Maximum number of characters of each text; `text_length` etc. are the full lengths.
+        are_duels: Whether the campaign's comparisons have two sides. For duels, and without a candidate, only
+            the newest `LOOKED_THROUGH` are searched.
     """
     worth = _worth(candidate)
     conditions, order = _chosen(kind, worth)
     in_order = (*order, Round.number, Comparison.position)
-    # Chosen before anything is joined: else the texts of all that could be chosen are read.
+    # Selected before joins, which would otherwise read the outputs of all possible comparisons.
     chosen = (
         select(Comparison.id)
         .join(Round, Round.id == Comparison.round_id)
@@ -77,7 +77,7 @@ def samples(
 def _among(
     campaign_id: int, kind: str, candidate: str | None, *, most: int, are_duels: bool
 ) -> list[ColumnElement[bool]]:
-    """The conditions that keep a search from reading millions of comparisons that cannot be chosen."""
+    """Conditions that prevent reading millions of comparisons that cannot be selected."""
     if kind == UNSCORED and candidate is None:
         lacking = (
             select(Round.id)
@@ -102,7 +102,7 @@ def _among(
 
 
 def _worth(candidate: str | None) -> ColumnElement[object]:
-    """The worth of a comparison: 1 less its human loss, else its outcome as seen from a candidate's side."""
+    """Rank of a comparison: 1 less its human loss, else its outcome from a candidate's side."""
     reversed_ = [] if candidate is None else [(B.name == candidate, 1.0 - Comparison.outcome)]
     return case(
         (Comparison.human_loss.is_not(None), 1.0 - Comparison.human_loss),
@@ -120,7 +120,7 @@ def _chosen(
         return [Comparison.outcome == 0.5], []
     sign = 1 if kind == GOOD else -1
     is_duel = Comparison.candidate_b_id.is_not(None)
-    # A duel is won or lost; of scores, any may be the best or worst there is.
+    # A duel is won or lost; among scores, any can be the highest or lowest.
     decided = case((is_duel, sign * (worth - 0.5)), else_=1.0) > 0.0
     return [worth.is_not(None), decided], [-sign * worth]
 

@@ -1,4 +1,4 @@
-"""Comparisons without an outcome, for whoever follows a campaign or counts over all of them."""
+"""Comparisons without an outcome, by round and by campaign."""
 
 from itertools import takewhile
 
@@ -13,7 +13,7 @@ from winnow.storage.records.values import CampaignRecord
 
 
 def of_round(session: Session, round_id: int) -> list[Row]:
-    """Comparisons of a round without an outcome, counted by candidate (in a duel, two) and reason."""
+    """Comparisons of a round without an outcome, counted by candidate (two in a duel) and reason."""
     first, second = aliased(Candidate), aliased(Candidate)
     rows = (
         select(
@@ -33,9 +33,9 @@ def of_round(session: Session, round_id: int) -> list[Row]:
 
 
 def latest(session: Session, campaign_id: int, reason: str) -> list[tuple[int, int | None]]:
-    """The candidates of the last comparisons that were judged, as far as all have this reason; newest first.
+    """Candidates of the last judged comparisons for as long as all have this reason; newest first.
 
-    Comparisons that lack a text are left out.
+    Comparisons without all outputs are skipped.
     """
     newest_first = (
         select(Comparison.candidate_a_id, Comparison.candidate_b_id, Comparison.reason)
@@ -53,7 +53,7 @@ def latest(session: Session, campaign_id: int, reason: str) -> list[tuple[int, i
 
 
 def by_reason(session: Session, campaign: CampaignRecord) -> dict[str, int]:
-    """The number of comparisons without an outcome by the reason; those under "" have an outcome."""
+    """Number of comparisons without an outcome by reason; those under "" have one."""
     rows = session.execute(
         select(CandidateStats.reason, func.sum(CandidateStats.comparisons))
         .join(Candidate, Candidate.id == CandidateStats.candidate_id)
@@ -61,13 +61,13 @@ def by_reason(session: Session, campaign: CampaignRecord) -> dict[str, int]:
         .group_by(CandidateStats.reason)
         .order_by(ByCodePoints(CandidateStats.reason))
     )
-    # Both candidates of a duel have it in their stats.
+    # Both candidates of a duel count it in their stats.
     sides = 2 if traits_of(campaign.objective).compares_pairs else 1
     return {reason: int(count) // sides for reason, count in rows}
 
 
 def texts_by_candidate(session: Session, campaign_id: int) -> list[int]:
-    """The number of comparisons in which each candidate stands first and has a text, by position."""
+    """Number of comparisons with an output in which each candidate is first, by position."""
     rows = session.execute(
         select(func.count(Comparison.generation_a_id))
         .select_from(Candidate)
@@ -80,9 +80,9 @@ def texts_by_candidate(session: Session, campaign_id: int) -> list[int]:
 
 
 def shares(session: Session, campaign_id: int) -> list[Row]:
-    """Counts of each candidate's told and unscored comparisons, and the most frequent reason of the latter.
+    """Observed and unscored comparisons of each candidate, with the most frequent reason of the latter.
 
-    One row per candidate, by position; `reason` is null where every comparison has an outcome.
+    One row per candidate, by position; `reason` is null if every comparison has an outcome.
     """
     commonest = (
         select(CandidateStats.reason)

@@ -1,8 +1,8 @@
-"""The views that other tools read: what each has one row of, and what its columns mean.
+"""Views for other tools: the meaning of their rows and columns.
 
-They are part of the schema and the same in SQLite and PostgreSQL. A release may add columns and views; it
-renames or drops none without saying so in the changelog. Every view but `v_campaigns` names the campaign of
-its rows in its first column, `campaign`. What is not known is NULL, never zero.
+They are part of the schema and equal in SQLite and PostgreSQL. A release can add columns and views; the
+changelog announces renamed or removed ones. The first column of every view except `v_campaigns` is
+`campaign`. Unknown values are NULL, never zero.
 """
 
 from collections.abc import Mapping
@@ -212,4 +212,4 @@ VIEWS: Mapping[str, Mapping[str, str]] = {
         "generations": "Texts.",
     },
 }
-"""By view: what a row is, under the empty name, and what each column means, in their order."""
+"""By view: the meaning of a row, under the empty name, and of each column, in order."""

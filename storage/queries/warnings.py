@@ -1,4 +1,4 @@
-"""Counts that warnings about a campaign are made from, by its stats; of pairs and duels few rows are read."""
+"""Counts for warnings about a campaign, from its stats; of pairs and duels few rows are read."""
 
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
@@ -12,23 +12,23 @@ from winnow.storage.queries.campaign_views import ROWS_AT_ONCE
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Counts:
-    """Sums over a campaign's candidates; a duel counts twice, once for each of its candidates."""
+    """Sums over a campaign's candidates; a duel counts twice, once for each candidate."""
 
     scored: int
     """Comparisons with an outcome."""
     candidates: int
-    """Candidates that have one."""
+    """Candidates with such comparisons."""
     lowest: float | None
-    """The lowest outcome of a comparison, as its candidate sees it, and the highest."""
+    """Lowest outcome of a comparison, from its candidate's side, and the highest."""
     highest: float | None
     texts: int
-    """Texts of candidates that a judge was shown."""
+    """Candidates' outputs shown to a judge."""
     no_answer: int
-    """Texts that hold no answer."""
+    """Outputs without an answer."""
 
 
 def counts(session: Session, campaign_id: int) -> Counts:
-    """The sums over the stats of a campaign's candidates."""
+    """Sum the stats of a campaign's candidates."""
     scored, candidates, lowest, highest, texts, no_answer = session.execute(
         select(
             func.coalesce(func.sum(CandidateStats.comparisons).filter(CandidateStats.reason == ""), 0),
@@ -52,10 +52,10 @@ def counts(session: Session, campaign_id: int) -> Counts:
 
 
 def cut_replies(session: Session, campaign_id: int, reasons: Collection[str]) -> tuple[int, int]:
-    """The number of judges' replies without a verdict that were cut off, and of all such replies.
+    """Numbers of judges' replies without a verdict: those cut off, and all.
 
-    Both are 0 where no comparison is unscored for one of the reasons, those of judges that gave no verdict:
-    then replies need not be read.
+    Both are 0 if no comparison is unscored for one of the reasons, which are those of missing verdicts: then
+    no replies are read.
     """
     missed = (
         select(CandidateStats.candidate_id)
@@ -77,12 +77,12 @@ def cut_replies(session: Session, campaign_id: int, reasons: Collection[str]) ->
 
 
 def first_calls(session: Session, campaign_id: int, *, rounds: int) -> list[tuple[str, str | None]]:
-    """The judge and, if no verdict was read, the reason of each first call about an output.
+    """Judge of each first call about an output, with the reason if no verdict was parsed.
 
     Args:
         session: Reads the results.
         campaign_id: The campaign.
-        rounds: Number of its first rounds whose calls are looked at.
+        rounds: Number of its first rounds to inspect.
     """
     found = (
         select(Judgment.judge, Judgment.reason)
@@ -96,7 +96,7 @@ def first_calls(session: Session, campaign_id: int, *, rounds: int) -> list[tupl
 
 
 def score_sums(session: Session, *candidates: int) -> list[tuple[float, int]]:
-    """The sum of each candidate's scores and how many they are, from its stats; not of duels."""
+    """Sum and number of each candidate's scores, from its stats; not for duels."""
     rows = session.execute(
         select(CandidateStats.candidate_id, CandidateStats.outcome_sum, CandidateStats.comparisons).where(
             CandidateStats.candidate_id.in_(candidates), CandidateStats.reason == ""
@@ -108,15 +108,15 @@ def score_sums(session: Session, *candidates: int) -> list[tuple[float, int]]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OneSide:
-    """A side that all duels of a campaign were won by."""
+    """The side that won all duels of a campaign."""
 
     is_first: bool
     duels: int
-    """Those that speak of the side alone: the other side's candidate won as often when it stood there."""
+    """Duels that show the side's effect: in as many, the same two candidates had swapped sides."""
 
 
 def side_that_won(session: Session, campaign_id: int) -> OneSide | None:
-    """The side that won every scored duel, as the candidates of a duel are stored; None where both did."""
+    """Find the side that won every scored duel, in stored order; None if both sides won some."""
     scored = (
         select(Comparison.id)
         .join(Round, Round.id == Comparison.round_id)
@@ -139,7 +139,7 @@ def side_that_won(session: Session, campaign_id: int) -> OneSide | None:
 
 
 def place_that_won(session: Session, campaign_id: int) -> OneSide | None:
-    """The place whose answer models that judge duels preferred in all verdicts; None where there is none."""
+    """Find the place whose output judge models preferred in all verdicts on duels; None if there is none."""
     verdicts = (
         select(Judgment.id)
         .join(Comparison, Comparison.id == Judgment.comparison_id)
@@ -169,7 +169,7 @@ _PAIRS = text("""
 def score_pairs(
     session: Session, first: int, second: int
 ) -> Iterator[tuple[str, float | None, float | None]]:
-    """Each example that one of two candidates has a score on: its key, and the scores, None where missing."""
+    """Yield each example on which one of two candidates has a score: key and both scores, None if missing."""
     found = session.execute(
         _PAIRS, {"first": first, "second": second}, execution_options={"yield_per": ROWS_AT_ONCE}
     )

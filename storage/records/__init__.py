@@ -1,1 +1,1 @@
-"""Rows written and read, one kind of row a file."""
+"""Reading and writing of rows, one kind per file."""

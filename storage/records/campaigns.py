@@ -1,4 +1,4 @@
-"""Campaigns and their candidates, in the order of their arms. Frozen records come out."""
+"""Campaigns and their candidates, in the order of their arms; returns frozen records."""
 
 import datetime as dt
 from collections.abc import Mapping, Sequence
@@ -27,25 +27,25 @@ def campaigns(session: Session) -> list[CampaignRecord]:
 
 
 def find_campaign(session: Session, name: str) -> CampaignRecord | None:
-    """The campaign of that name, if there is one."""
+    """Find the campaign of a name; None if there is none."""
     row = session.scalar(select(Campaign).where(Campaign.name == name))
     return None if row is None else _campaign(row)
 
 
 def get_campaign(session: Session, name: str) -> CampaignRecord:
-    """The campaign of that name.
+    """Find the campaign of a name.
 
     Raises:
-        CampaignNotFound: If there is none; the error lists those there are.
+        CampaignNotFound: If there is none; the error lists the existing ones.
     """
     return _required(session, name, find_campaign(session, name))
 
 
 def read_again(session: Session, campaign: CampaignRecord) -> CampaignRecord:
-    """The same campaign as it is stored now.
+    """Reload a campaign as it is stored now.
 
     Raises:
-        CampaignNotFound: If it was deleted since; the error lists those there are.
+        CampaignNotFound: If it was deleted since; the error lists the existing ones.
     """
     row = session.get(Campaign, campaign.id)
     return _required(session, campaign.name, None if row is None else _campaign(row))
@@ -92,7 +92,7 @@ def add_campaign(
 def grow_campaign(
     session: Session, campaign_id: int, *, spec: Mapping[str, object], candidates: Sequence[NewCandidate]
 ) -> CampaignRecord:
-    """Let more candidates take part from the next round on: the one way in which a definition changes."""
+    """Add candidates from the next round on: the only possible change of a definition."""
     row = session.get_one(Campaign, campaign_id)
     row.spec = dict(spec)
     _add_candidates(
@@ -106,7 +106,7 @@ def grow_campaign(
 
 
 def set_execution(session: Session, campaign_id: int, execution: Mapping[str, object]) -> CampaignRecord:
-    """Replace what may change between runs of one campaign."""
+    """Replace the settings that can change between runs of a campaign."""
     row = session.get_one(Campaign, campaign_id)
     row.execution = dict(execution)
     return _campaign(row)
@@ -141,12 +141,12 @@ def candidates(session: Session, campaign_id: int) -> list[NewCandidate]:
 
 
 def grown(session: Session) -> set[int]:
-    """The ids of the campaigns that candidates joined once they had begun."""
+    """Ids of the campaigns to which candidates were added after they began."""
     return set(session.scalars(select(Candidate.campaign_id).where(Candidate.first_round > 0)))
 
 
 def first_rounds(session: Session, campaign_id: int) -> list[int]:
-    """The round that each candidate first took part in, by arm."""
+    """First round of each candidate, by arm."""
     return list(
         session.scalars(
             select(Candidate.first_round)

@@ -1,4 +1,4 @@
-"""Canaries: the answers of served models to the same prompts, contact by contact."""
+"""Canaries: outputs of served models for the same prompts, contact by contact."""
 
 import datetime as dt
 from collections.abc import Sequence
@@ -18,9 +18,9 @@ _FIELDS = tuple(field.name for field in fields(NewCanary))
 
 
 def last_reference(session: Session, model: str, *, before: int | None = None) -> CanaryRecord | None:
-    """The canary that a model's next one is compared with, or that the one with the id `before` was.
+    """Reference for a model's next canary, or for the one with the id `before`.
 
-    None where there is no earlier one.
+    None if there is no earlier one.
     """
     query = select(Canary).where(Canary.model == model, Canary.verdict.in_(REFERENCES))
     if before is not None:
@@ -45,7 +45,7 @@ def repeat_canary(
     input_tokens: int,
     output_tokens: int,
 ) -> None:
-    """Add what a canary's prompts were answered the second time; the first canary's answers may differ."""
+    """Add the outputs of the second time to a canary; for a first canary, also count differences."""
     row = session.get_one(Canary, canary_id)
     row.repeated = list(texts)
     if row.verdict == "first":
@@ -55,15 +55,15 @@ def repeat_canary(
 
 
 def canaries(session: Session, campaign_id: int) -> list[CanaryRecord]:
-    """The canaries of a campaign, in the order in which it asked."""
+    """Canaries of a campaign, in the order of their contacts."""
     rows = session.scalars(select(Canary).where(Canary.campaign_id == campaign_id).order_by(Canary.id))
     return [canary_record(row) for row in rows]
 
 
 def spent(session: Session, campaign_id: int) -> dict[str, int]:
-    """The number of canary `prompts` that a campaign has asked, of different ones and of their `tokens`.
+    """Numbers of canary `prompts` that a campaign has sent, of `different` ones, and of their `tokens`.
 
-    Of models that were asked different numbers, `different` is the largest.
+    If models were sent different numbers, `different` is the largest.
     """
     asked = canaries(session, campaign_id)
     return {
@@ -74,7 +74,7 @@ def spent(session: Session, campaign_id: int) -> dict[str, int]:
 
 
 def tokens_by_model(session: Session, campaign_id: int) -> dict[str, tuple[int, int]]:
-    """The tokens that canary prompts of each model of a campaign took, in and out, by the model's name."""
+    """Canary tokens of each model of a campaign, input and output, by the model's name."""
     rows = session.execute(
         select(Canary.name, func.sum(Canary.input_tokens), func.sum(Canary.output_tokens))
         .where(Canary.campaign_id == campaign_id)
@@ -84,7 +84,7 @@ def tokens_by_model(session: Session, campaign_id: int) -> dict[str, tuple[int, 
 
 
 def epochs(session: Session, campaign_id: int) -> dict[str, tuple[int, int]]:
-    """The first and the last epoch in which a campaign met each served model, its judges included."""
+    """First and last epoch in which a campaign contacted each served model, including its judges."""
     rows = session.execute(
         select(Canary.model, func.min(Canary.epoch), func.max(Canary.epoch))
         .where(Canary.campaign_id == campaign_id)
@@ -94,7 +94,7 @@ def epochs(session: Session, campaign_id: int) -> dict[str, tuple[int, int]]:
 
 
 def changes(session: Session, models: Sequence[str], *, since: int) -> list[CanaryRecord]:
-    """The canaries of models that were answered otherwise than before, from the id `since` on."""
+    """Canaries of models with changed outputs, from the id `since` on."""
     rows = session.scalars(
         select(Canary)
         .where(Canary.model.in_(models), Canary.verdict == "changed", Canary.id >= since)
@@ -104,5 +104,5 @@ def changes(session: Session, models: Sequence[str], *, since: int) -> list[Cana
 
 
 def canary_record(row: Canary) -> CanaryRecord:
-    """The record of a row."""
+    """Create the record of a row."""
     return CanaryRecord(**{field.name: getattr(row, field.name) for field in fields(CanaryRecord)})

@@ -1,4 +1,4 @@
-"""Datasets and their examples as stored, by position."""
+"""Stored datasets and their examples, by position."""
 
 import datetime as dt
 import json
@@ -24,7 +24,7 @@ def ensure_dataset(
     examples: Sequence[ExampleContent],
     now: dt.datetime,
 ) -> int:
-    """The id of the dataset with this content, stored now unless it already was."""
+    """Id of the dataset with this content, stored now if it is new."""
     found = session.scalar(select(Dataset.id).where(Dataset.fingerprint == fingerprint))
     if found is not None:
         return found
@@ -41,7 +41,7 @@ def ensure_dataset(
 
 
 def _digest(shown: JsonView) -> str:
-    """See `Example.input_digest`."""
+    """Compute `Example.input_digest`."""
     value = json.dumps(shown.get("input"), sort_keys=True)
     return sha256(value.encode()).hexdigest()[:32]
 
@@ -65,7 +65,7 @@ def examples(session: Session, dataset_id: int) -> list[NewExample]:
 
 
 def each_example(session: Session, dataset_id: int) -> Iterator[NewExample]:
-    """The examples of a dataset, read as they are asked for; never all of them are held here."""
+    """Yield the examples of a dataset, in bounded memory."""
     connection, position = session.connection(), 0
     while rows := run(connection, _PORTION, (dataset_id, position, position + ROWS_AT_ONCE)):
         keys, fields, targets = zip(*rows, strict=True)
@@ -75,7 +75,7 @@ def each_example(session: Session, dataset_id: int) -> Iterator[NewExample]:
 
 
 def fields_by_id(session: Session, dataset_id: int) -> dict[int, JsonView]:
-    """The fields that prompts are written from, by the example's id, in the order of positions."""
+    """Fields of examples for prompts, by example id, in the order of positions."""
     statement = "SELECT id, CAST(fields AS TEXT) FROM examples WHERE dataset_id = ? ORDER BY position"
     rows = run(session.connection(), statement, (dataset_id,))
     if not rows:
@@ -91,10 +91,10 @@ _PORTION = """
 
 
 def _values(documents: Sequence[str]) -> Sequence[Any]:
-    """The values of JSON documents.
+    """Parse JSON documents together.
 
-    Read together, and not one by one as PostgreSQL's driver would, their objects share the names of their
-    keys, and the reader is called once.
+    Unlike separate parsing, as in PostgreSQL's driver, the objects then share the strings of their keys, and
+    the parser is called once.
     """
     values: list[Any] = json.loads(f"[{','.join(documents)}]")
     return values

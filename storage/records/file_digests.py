@@ -1,4 +1,4 @@
-"""Digests of large files as they were last read: nobody reads them again while they stay the same."""
+"""Digests of large files as last read: an unchanged file is not read again."""
 
 from collections.abc import Mapping
 from hashlib import sha256
@@ -11,21 +11,21 @@ from winnow.storage.models import FileDigest
 
 
 class FileState(NamedTuple):
-    """The state of a file as its file system tells it; whatever is written to the file changes some of it."""
+    """State of a file in its file system; every write to the file changes it."""
 
     path: str
     """Absolute, without symbolic links."""
     size: int
-    """Bytes."""
+    """Size in bytes."""
     modified_ns: int
-    """Time of the last change of its content, in nanoseconds since 1970; anybody can set it."""
+    """Time of the last change of its content, in nanoseconds since 1970; programs can set it."""
     changed_ns: int
-    """Time of the last change of its content or its entry; nobody can set it."""
+    """Time of the last change of its content or its entry; programs cannot set it."""
     inode: int
 
 
 def stored_digests(session: Session) -> dict[FileState, str]:
-    """SHA-256 of each file in the state in which it was last read, hexadecimal."""
+    """SHA-256 of each file in the state when it was last read, hexadecimal."""
     rows = session.scalars(select(FileDigest))
     return {
         FileState(
@@ -40,7 +40,7 @@ def stored_digests(session: Session) -> dict[FileState, str]:
 
 
 def store_digests(session: Session, digests: Mapping[FileState, str]) -> None:
-    """Store what files hold now in the place of what they held before."""
+    """Store the current digests of files, replacing earlier ones."""
     rows = [
         {
             "place": sha256(state.path.encode("utf-8", "surrogateescape")).hexdigest(),

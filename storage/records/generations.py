@@ -1,6 +1,6 @@
-"""Texts that models made, by the key that determines each; their prompts, and the rounds that hold them.
+"""Model outputs by key, their prompts, and the rounds that pin them.
 
-Texts as vectors are stored once for all campaigns that embed them alike.
+Also embeddings, stored once for all campaigns with the same embedder.
 """
 
 import datetime as dt
@@ -39,14 +39,14 @@ from winnow.storage.text import storable
 
 
 def digest_of(text: str) -> str:
-    """SHA-256 of a text as it is stored, hexadecimal."""
+    """SHA-256 of a text in its stored form, hexadecimal."""
     return sha256(storable(text).encode()).hexdigest()
 
 
 def ensure_prompts(connection: Connection, digests: Iterable[str], texts: Iterable[str]) -> dict[str, int]:
-    """Ids of texts by their digests; those that are not stored yet are stored now.
+    """Ids of prompts by digest; new ones are stored.
 
-    The connection writes, so nobody else stores one of them in between.
+    The connection has the write lock, so no other process stores one of them in between.
     """
     wanted = dict(zip(digests, texts, strict=True))
     found, new = ids_with(connection, "prompts", "digest", wanted)
@@ -81,20 +81,20 @@ def texts_by_key(session: Session, keys: Sequence[str]) -> dict[str, StoredText]
 
 
 def _read(value: Any) -> Any:  # noqa: ANN401 -- a JSON value
-    """PostgreSQL's driver reads JSON, that of SQLite leaves it to us."""
+    """Parse JSON, which PostgreSQL's driver does itself and SQLite's does not."""
     return json.loads(value) if isinstance(value, str) else value
 
 
 def own_or_since(
     session: Session, keys: Sequence[str], *, campaign_id: int, since: dt.datetime | None
 ) -> set[str]:
-    """The stored keys that a campaign paid for itself or that were stored at a moment or after it.
+    """Stored keys that a campaign paid for itself, or that were stored since a time.
 
     Args:
         session: Reads.
         keys: The keys in question.
         campaign_id: The campaign.
-        since: The moment; None where only its own count.
+        since: The time; None for only the campaign's own.
     """
     counts = Round.campaign_id == campaign_id
     if since is not None:
@@ -108,7 +108,7 @@ def own_or_since(
 
 
 def rounds_since(session: Session, keys: Sequence[str], *, campaign_id: int, number: int) -> dict[str, int]:
-    """The number of the round of each of these stored keys that a campaign made in this round or later."""
+    """Round numbers of those stored keys that a campaign paid for in round `number` or later."""
     query = (
         select(Generation.key, Round.number)
         .join(Round, Round.id == Generation.round_id)
@@ -122,7 +122,7 @@ def rounds_since(session: Session, keys: Sequence[str], *, campaign_id: int, num
 
 
 def has_texts(session: Session, campaign_id: int, model: str) -> bool:
-    """Whether a campaign paid for a text of a model, by its name."""
+    """Whether a campaign paid for an output of a model, by its name."""
     query = (
         select(Generation.id)
         .join(Round, Round.id == Generation.round_id)
@@ -132,10 +132,10 @@ def has_texts(session: Session, campaign_id: int, model: str) -> bool:
 
 
 def charge(session: Session, round_id: int, ids: Sequence[int]) -> None:
-    """Have a round pay for those of its texts that rounds planned after it have paid for.
+    """Charge a round for those of its outputs that later rounds have paid for.
 
-    Of rounds in flight that use the same text, the one with the faster engine stores it. The text counts for
-    the first of them that is told, so that the spending up to then is the same in every process.
+    If rounds in flight use the same output, the one with the faster engine stores it. The output counts for
+    the first of them that is observed, so that the spending up to then is the same in every process.
     """
     own = select(Round.campaign_id, Round.number).where(Round.id == round_id).subquery()
     later = select(Round.id).where(Round.campaign_id == own.c.campaign_id, Round.number > own.c.number)
@@ -146,9 +146,9 @@ def charge(session: Session, round_id: int, ids: Sequence[int]) -> None:
 
 @once_a_look
 def engines_of(session: Session, campaign_id: int, models: tuple[str, ...]) -> dict[str, list[str]]:
-    """The engine of a campaign's first paid text, and that of the last if it is another, by model.
+    """Engine of a campaign's first paid output, and that of the last if different, by model.
 
-    Models that wrote none are left out.
+    Models without outputs are omitted.
     """
     query = (
         select(Generation.engine)
@@ -165,21 +165,21 @@ def engines_of(session: Session, campaign_id: int, models: tuple[str, ...]) -> d
 
 
 def take_texts(session: Session, round_id: int, keys: Sequence[str]) -> dict[str, StoredText]:
-    """The stored generations among `keys`, which nobody deletes as long as the round is there."""
+    """Read the stored generations among `keys`, and protect them from deletion while the round exists."""
     found = texts_by_key(session, keys)
     pin(session.connection(), round_id, (text.id for text in found.values()))
     return found
 
 
 def require_texts(session: Session, keys: Mapping[int, str]) -> None:
-    """Refuse ids under which other texts are stored than those that were read, or none.
+    """Raise if other outputs than those that were read, or none, are stored under some ids.
 
     Args:
-        session: Writes what refers to these ids.
+        session: Writes rows that refer to these ids.
         keys: The key that each id had when it was read.
 
     Raises:
-        TextsLost: If one has another key now, or is not there any more.
+        TextsLost: If an id has another key now, or no longer exists.
     """
     rows = rows_with(session.connection(), "id, key", "generations", "key", list(keys.values()))
     if lost := len(keys.items() - set(rows)):
@@ -189,10 +189,10 @@ def require_texts(session: Session, keys: Mapping[int, str]) -> None:
 def add_generations(
     session: Session, round_id: int, generations: Sequence[NewGeneration], now: dt.datetime
 ) -> dict[str, StoredText]:
-    """Store texts; return the stored texts by their keys.
+    """Store outputs; return the stored ones by key.
 
-    A text that another campaign stored meanwhile stays as it is: its key determines it. As with the texts of
-    `take_texts`, nobody deletes any of them as long as the round is there.
+    An output that another campaign stored meanwhile is kept: its key determines it. As with `take_texts`,
+    none of them is deleted while the round exists.
     """
     connection = session.connection()
     given = {generation.key: generation for generation in generations}
@@ -226,7 +226,7 @@ def add_generations(
 
 
 def pin(connection: Connection, round_id: int, generation_ids: Iterable[int]) -> None:
-    """Pin those of these texts that no round of the same campaign paid for."""
+    """Pin those of these outputs that no round of the same campaign paid for."""
     ids = list(generation_ids)
     if not ids:
         return
@@ -242,7 +242,7 @@ def pin(connection: Connection, round_id: int, generation_ids: Iterable[int]) ->
 
 
 def unpin_recorded(connection: Connection, round_id: int) -> None:
-    """Remove a round's pins of texts that its comparisons, stored with their parts just now, refer to."""
+    """Remove a round's pins of outputs that its comparisons, just stored with their parts, refer to."""
     run(connection, _UNPIN, (round_id,) * 5)
 
 
@@ -268,7 +268,7 @@ _UNPIN = """
 
 
 def vectors(session: Session, embedder: str, digests: Sequence[str]) -> dict[str, bytes]:
-    """The stored vectors among these texts, by digest."""
+    """Stored vectors among these texts, by digest."""
     found: dict[str, bytes] = {}
     for some in in_portions(digests, PARAMETERS_AT_ONCE):
         rows = session.execute(
@@ -281,7 +281,7 @@ def vectors(session: Session, embedder: str, digests: Sequence[str]) -> dict[str
 
 
 def add_vectors(session: Session, embedder: str, new: Mapping[str, bytes]) -> None:
-    """Store vectors by digest. One that another process stored meanwhile stays as it is."""
+    """Store vectors by digest; one that another process stored meanwhile is kept."""
     known = vectors(session, embedder, list(new))
     rows = ((embedder, digest, vector) for digest, vector in new.items() if digest not in known)
     insert_rows(session.connection(), table_of(Embedding), ("embedder", "digest", "vector"), rows)

@@ -1,10 +1,10 @@
-"""One writer per campaign: a lease with a heartbeat, and a token that fences off whoever lost it.
+"""Single writer per campaign: a lease with a heartbeat, and a token that fences off former holders.
 
-Heartbeats are stamped with PostgreSQL's clock, which is one for all holders, and counted: SQLite has no clock
-but those of the processes that use it, which may differ and be set, so there only the count tells.
+Heartbeats have timestamps of PostgreSQL's clock, which is common to all holders, and are counted. SQLite has
+only the clocks of its processes, which can differ and be changed, so only the count is reliable there.
 
-A process that was frozen and thawed still believes it holds the lease. It cannot know better, so the
-database does: every takeover raises the token, and every writing transaction shows the token it was given.
+A process that was frozen and resumed cannot detect that it lost the lease, so the database does: every
+takeover increases the token, and every writing transaction presents its own token.
 """
 
 import datetime as dt
@@ -31,19 +31,19 @@ def acquire(
     lifetime: dt.timedelta,
     is_gone: Callable[[LeaseRecord], bool],
 ) -> LeaseRecord:
-    """Take the lease, or take over one that nobody holds any more.
+    """Take the lease, or take over one whose holder has ended.
 
     Args:
-        database: The database that the campaign is in.
+        database: The database of the campaign.
         campaign_id: The campaign to write to.
-        holder: The process that asks.
-        now: The present moment, with which a lease is stamped where the database has no clock.
-        lifetime: The time that the lease lasts without a heartbeat.
-        is_gone: Whether nobody writes any more under a lease that was not given back.
+        holder: The requesting process.
+        now: The current time, for databases without a clock.
+        lifetime: How long the lease lasts without a heartbeat.
+        is_gone: Whether the holder of a lease that was not released has ended.
 
     Raises:
-        CampaignDeleted: If there is no such campaign any more.
-        LeaseHeld: If another live process holds it.
+        CampaignDeleted: If the campaign no longer exists.
+        LeaseHeld: If another live process holds the lease.
     """
     with database.writing() as session:
         if session.get(Campaign, campaign_id) is None:
@@ -64,7 +64,7 @@ def acquire(
 def require_free(
     session: Session, campaign_id: int, asker: Holder, *, is_gone: Callable[[LeaseRecord], bool]
 ) -> None:
-    """Refuse a campaign that another process runs, or may be running for all that is known.
+    """Raise if another process runs a campaign, or could be running it.
 
     Raises:
         LeaseHeld: If there is one.
@@ -76,7 +76,7 @@ def require_free(
 
 
 def renew(database: Database, lease: LeaseRecord, *, now: dt.datetime) -> None:
-    """Send a heartbeat.
+    """Store a heartbeat.
 
     Raises:
         LeaseLost: If another process took the campaign over.
@@ -90,7 +90,7 @@ def renew(database: Database, lease: LeaseRecord, *, now: dt.datetime) -> None:
 
 
 def release(database: Database, lease: LeaseRecord, *, now: dt.datetime) -> None:
-    """Give the lease back; a lease that was lost meanwhile is left to its new holder."""
+    """Release the lease; if it was lost meanwhile, its new holder keeps it."""
     with database.writing() as session:
         session.execute(
             update(Lease)
@@ -101,10 +101,10 @@ def release(database: Database, lease: LeaseRecord, *, now: dt.datetime) -> None
 
 @contextmanager
 def writing_under(database: Database, lease: LeaseRecord) -> Generator[Session, None, None]:
-    """A unit of work that commits only while the lease is still ours.
+    """Open a unit of work that commits only if the lease is still held.
 
     Raises:
-        CampaignDeleted: If the campaign was deleted, which only one whose lease has run out can be.
+        CampaignDeleted: If the campaign was deleted, which is possible only after its lease expired.
         LeaseLost: If another process took the campaign over; nothing is written.
     """
     with database.writing() as session:
@@ -119,19 +119,19 @@ def writing_under(database: Database, lease: LeaseRecord) -> Generator[Session, 
 
 
 def find(session: Session, campaign_id: int) -> LeaseRecord | None:
-    """The last lease of a campaign, live or not."""
+    """The last lease of a campaign, live or not; None without one."""
     row = session.get(Lease, campaign_id)
     return None if row is None else _record(session, row)
 
 
 def unreleased(session: Session) -> list[LeaseRecord]:
-    """Every lease that was not given back, whether its holder lives or not."""
+    """All unreleased leases, with live holders or not."""
     rows = session.scalars(select(Lease).where(Lease.released_at.is_(None)).order_by(Lease.campaign_id))
     return [_record(session, row) for row in rows]
 
 
 def is_live(lease: LeaseRecord, *, is_gone: Callable[[LeaseRecord], bool]) -> bool:
-    """Whether somebody writes under this lease, as far as `is_gone` can tell."""
+    """Whether a process writes under this lease, as far as `is_gone` can determine."""
     return lease.released_at is None and not is_gone(lease)
 
 
@@ -140,7 +140,7 @@ def _name_of(session: Session, campaign_id: int) -> str:
 
 
 def _moment(session: Session, now: dt.datetime) -> dt.datetime:
-    """The present moment by the database's clock, else as it is given."""
+    """Current time by the database's clock, else the given one."""
     if session.get_bind().dialect.name != "postgresql":
         return now
     moment: dt.datetime = session.execute(text("SELECT clock_timestamp()")).scalar_one()
@@ -150,7 +150,7 @@ def _moment(session: Session, now: dt.datetime) -> dt.datetime:
 def _is_expired(session: Session, row: Lease) -> bool | None:
     if session.get_bind().dialect.name != "postgresql":
         return None
-    # A reader sees the heartbeats up to its beginning, so it judges them as of then.
+    # A reader sees heartbeats up to its beginning, so they are evaluated at that time.
     clock = "CASE WHEN current_setting('transaction_read_only') = 'on' THEN now() ELSE clock_timestamp() END"
     moment = session.execute(text(f"SELECT {clock}")).scalar_one()
     return bool(moment - row.heartbeat_at >= dt.timedelta(seconds=row.lifetime_s))

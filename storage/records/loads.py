@@ -1,4 +1,4 @@
-"""Waits of a campaign for models to load, or to wake where they slept. Rows as in `campaign_views`."""
+"""Waits of a campaign for models to load, or to wake from sleep. Rows as in `campaign_views`."""
 
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -13,14 +13,14 @@ from winnow.storage.records.values import NewModelLoad
 
 
 def add_loads(session: Session, campaign_id: int, loads: Sequence[NewModelLoad]) -> None:
-    """Store what was loaded for a campaign."""
+    """Store the model loads of a campaign."""
     if loads:
         rows = [{"campaign_id": campaign_id, **asdict(load), "devices": list(load.devices)} for load in loads]
         session.execute(insert(ModelLoad), rows)
 
 
 def list_loads(session: Session, campaign_id: int, *, skip: int = 0) -> list[Row]:
-    """The loads of a campaign but for the first `skip`, in the order in which they were stored."""
+    """Loads of a campaign except the first `skip`, in stored order."""
     rows = session.execute(
         select(ModelLoad.model, ModelLoad.devices, ModelLoad.kind, ModelLoad.seconds, ModelLoad.ended_at)
         .where(ModelLoad.campaign_id == campaign_id)
@@ -31,7 +31,7 @@ def list_loads(session: Session, campaign_id: int, *, skip: int = 0) -> list[Row
 
 
 def loads_by_model(session: Session, campaign_id: int) -> dict[str, Row]:
-    """The number of loads and wakes of each model of a campaign, and their seconds in all, by name."""
+    """Number and total seconds of loads and wakes of each model of a campaign, by name."""
     rows = session.execute(
         select(
             ModelLoad.model,
@@ -46,7 +46,7 @@ def loads_by_model(session: Session, campaign_id: int) -> dict[str, Row]:
 
 
 def load_totals(session: Session, campaign_id: int) -> Row:
-    """The number of loads that a campaign has waited for, and the seconds they took in all."""
+    """Number and total seconds of the loads that a campaign has waited for."""
     loads, seconds = session.execute(
         select(func.count(ModelLoad.id), func.coalesce(func.sum(ModelLoad.seconds), 0.0)).where(
             ModelLoad.campaign_id == campaign_id

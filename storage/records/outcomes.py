@@ -1,4 +1,4 @@
-"""Outcomes of a round and the decision made from them, stored in one transaction."""
+"""Outcomes of a round and the decision from them, stored in one transaction."""
 
 import datetime as dt
 from collections.abc import Sequence
@@ -36,14 +36,14 @@ from winnow.storage.records.values import (
 )
 
 OF_ITS_OWN = ("judgments", "outputs", "metrics")
-"""Fields of a comparison that are rows of other tables."""
+"""Fields of a comparison that are stored in other tables."""
 COMPARISON_FIELDS = tuple(field.name for field in fields(NewComparison) if field.name not in OF_ITS_OWN)
 BY_THE_BEST = ("best", "top", "tied", "not-better")
 """Statuses of a decision that compare a candidate with the best one."""
 JUDGMENT_FIELDS = tuple(field.name for field in fields(NewJudgment))
 OUTPUT_FIELDS = tuple(field.name for field in fields(NewOutput))
 AGAINST = aliased(Candidate)
-"""The one that others are compared with."""
+"""The candidate that others are compared with."""
 _comparison_fields = attrgetter(*COMPARISON_FIELDS)
 _judgment_fields = attrgetter(*JUDGMENT_FIELDS)
 _output_fields = attrgetter(*OUTPUT_FIELDS)
@@ -57,11 +57,11 @@ def add_outcomes(
     now: dt.datetime,
     before: Known | None = None,
 ) -> Known:
-    """Store what a round found and what is decided from it; call it in one transaction.
+    """Store a round's outcomes and the decision from them, in one transaction.
 
-    What the round had pinned is from then on held by its comparisons and judgments; see `generations`. What
-    this returns saves reading what was known, as `before` of the next round, if nobody else stores rounds of
-    the campaign meanwhile and the transaction has ended well.
+    Outputs that the round had pinned are then protected by its comparisons and judgments; see `generations`.
+    The returned values can be passed as `before` of the next round, which saves reading them, if no other
+    process stores rounds of the campaign meanwhile and the transaction was committed.
     """
     connection = session.connection()
     rows = ((round_id, *_comparison_fields(row)) for row in comparisons)
@@ -81,13 +81,13 @@ def latest_decision(
 ) -> DecisionRecord | None:
     """The last decision of a campaign; None before the first round is finished.
 
-    Except in routing, it is opened again where candidates joined after it, or where it stops the campaign
-    while other rounds are in flight.
+    Except in routing, it is reopened if candidates were added after it, or if it stops the campaign while
+    other rounds are in flight.
 
     Args:
         session: Reads the results.
         campaign_id: The campaign.
-        until: The latest moment of the decision, or the number of its round; None for any.
+        until: Latest time of the decision, or number of its round; None for any.
     """
     stored = decision_as_stored(session, campaign_id, until)
     if stored is None:
@@ -100,7 +100,7 @@ def latest_decision(
 def decision_as_stored(
     session: Session, campaign_id: int, until: dt.datetime | int | None = None
 ) -> tuple[DecisionRecord, str] | None:
-    """The same decision as it was made, and the objective of its campaign; None before the first round."""
+    """The same decision without reopening, with its campaign's objective; None before the first round."""
     in_time: ColumnElement[bool]
     if isinstance(until, int):
         in_time = Round.number <= until
@@ -134,7 +134,7 @@ def decision_as_stored(
 
 
 def latest_decision_ids(session: Session) -> dict[int, int]:
-    """The id of the last decision of each campaign that has one, by the campaign's."""
+    """Id of the last decision of each campaign that has one, by campaign id."""
     found = session.execute(
         select(Round.campaign_id, func.max(Decision.id))
         .join(Decision, Decision.round_id == Round.id)
@@ -144,9 +144,10 @@ def latest_decision_ids(session: Session) -> dict[int, int]:
 
 
 def _opened_again(decision: DecisionRecord) -> DecisionRecord:
-    """The part of a decision that still holds once more candidates joined, or while rounds are in flight.
+    """The part of a decision that still holds after candidates were added, or while rounds are in flight.
 
-    Once another candidate joins, or another round is told, the one that it names may not be the best.
+    Once another candidate is added, or another round is observed, the named candidate can cease to be the
+    best.
     """
     return replace(
         decision,
@@ -158,7 +159,7 @@ def _opened_again(decision: DecisionRecord) -> DecisionRecord:
 
 
 def _add_parts(connection: Connection, round_id: int, comparisons: Sequence[NewComparison]) -> None:
-    """Add the judgments, the several outputs and the metrics of comparisons, where there are any."""
+    """Insert the judgments, outputs and metrics of comparisons that have any."""
     if not any(each.judgments or each.outputs or each.metrics for each in comparisons):
         return
     ids = {

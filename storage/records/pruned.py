@@ -1,4 +1,4 @@
-"""Records of deleted campaigns: the questions that they asked, and the examples that they saw."""
+"""Records of deleted campaigns: their questions, and the examples that they used."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import fields
@@ -15,12 +15,12 @@ _KEPT = tuple(field.name for field in fields(CampaignRecord) if field.name != "i
 
 
 def remember(session: Session, campaign: CampaignRecord, seen: Collection[int]) -> None:
-    """Store what later answers need to know of a campaign that is about to be deleted.
+    """Store what later answers need about a campaign that is about to be deleted.
 
     Args:
         session: Writes.
-        campaign: With all that belongs to it.
-        seen: Positions of the examples that it had outcomes on.
+        campaign: The campaign, still with all its rows.
+        seen: Positions of the examples on which it has outcomes.
     """
     session.add(
         PrunedCampaign(
@@ -36,7 +36,7 @@ def remember(session: Session, campaign: CampaignRecord, seen: Collection[int]) 
 
 
 def pruned(session: Session) -> list[PrunedRecord]:
-    """The campaigns that were deleted, oldest first."""
+    """Deleted campaigns, oldest first."""
     rows = session.scalars(select(PrunedCampaign).order_by(PrunedCampaign.campaign_id))
     return [
         PrunedRecord(
@@ -52,7 +52,7 @@ def pruned(session: Session) -> list[PrunedRecord]:
 
 
 def is_decided(session: Session, campaign: CampaignRecord) -> bool:
-    """Whether a campaign, deleted or not, has an answer, after whichever round."""
+    """Whether a campaign, deleted or not, has an answer, after any round."""
     if isinstance(campaign, PrunedRecord):
         return campaign.is_decided
     of_it = select(Decision.round_id).join(Round, Round.id == Decision.round_id)
@@ -60,20 +60,20 @@ def is_decided(session: Session, campaign: CampaignRecord) -> bool:
 
 
 def grown(session: Session) -> set[int]:
-    """The ids of the campaigns, deleted ones among them, that candidates joined once they had begun."""
+    """Ids of the campaigns, deleted ones included, to which candidates were added after they began."""
     ids = select(PrunedCampaign.campaign_id).where(PrunedCampaign.has_grown)
     return campaign_records.grown(session) | set(session.scalars(ids))
 
 
 def epochs_met(session: Session, campaign: CampaignRecord) -> Mapping[str, tuple[int, int]]:
-    """The first and the last epoch in which a campaign, deleted or not, met each served model."""
+    """First and last epoch in which a campaign, deleted or not, contacted each served model."""
     if isinstance(campaign, PrunedRecord):
         return campaign.met
     return canary_records.epochs(session, campaign.id)
 
 
 def _runs(positions: Collection[int]) -> list[int]:
-    """The ends of the runs of neighbours among some positions: first, one past the last, first, ..."""
+    """Compress positions into ranges: first, one past the last, first, ..."""
     found: list[int] = []
     for each in sorted(positions):
         if found and found[-1] == each:

@@ -1,8 +1,8 @@
-"""The digest of a round: over its plan, its outcomes, its decision and what was known then, and chained.
+"""Digest of a round: over its plan, outcomes, decision and candidates' values, chained.
 
-It is stored with the decision, in the round's transaction, and holds the digest of the round before. So a
-round that is changed, lost or put in another's place is found. Rounds that were stored before there were
-digests have none, and the first one after them holds none.
+It is stored with the decision, in the round's transaction, and includes the digest of the previous round. So
+changed, lost or reordered rounds are detected. Rounds stored before digests were introduced have none, and
+the first one after them includes none.
 """
 
 from collections.abc import Mapping, Sequence
@@ -17,10 +17,10 @@ from winnow.storage.models import Base
 _TABLES = Base.metadata.tables
 
 OF_COMPARISONS = {"outputs": "number", "metrics": "name", "judgments": "number"}
-"""Tables whose rows belong to a comparison, and the column that orders them within it."""
+"""Tables whose rows belong to a comparison, with the column that orders them within it."""
 
 OF_CANDIDATES = ("standings", "rankings", "differences", "bets")
-"""Tables of what is known of candidates after a round, where that has changed."""
+"""Tables of the changed values of candidates after a round."""
 
 
 Rows = Sequence[Sequence[object]]
@@ -33,14 +33,14 @@ def round_digest(
     decision: Mapping[str, object],
     written: Mapping[str, Rows] = NOTHING,
 ) -> str:
-    """The digest of a round whose rows are stored, but perhaps for its decision.
+    """Compute the digest of a round whose rows are stored, possibly except its decision.
 
     Args:
         connection: Reads the rows.
         round_id: The round.
         decision: The values of its row of `decisions`.
-        written: The rows of some tables in the order of their keys, as they were just written with the values
-            of all columns. To read them back would take longer than the digest. The others are read.
+        written: Rows of some tables in key order, just written, with the values of all columns. Reading them
+            back would take longer than the digest. The rows of other tables are read.
     """
     content: list[object] = [_before(connection, round_id)]
     for table, condition, order in _READ:
@@ -58,12 +58,12 @@ def round_digest(
 
 
 def decision_columns(table: Table) -> list[str]:
-    """Names of the columns of `decisions` that the digest of a round is over."""
+    """Names of the columns of `decisions` that the digest of a round covers."""
     return [each.name for each in table.columns if each.name not in ("id", "digest")]
 
 
 def _before(connection: Connection, round_id: int) -> str | None:
-    """The digest of the round that was told before; None where it has none, or there is no such round."""
+    """Digest of the previously observed round; None if it has none, or there is no such round."""
     rows = run(connection, _DIGEST_BEFORE, (round_id,))
     found: str | None = rows[0][0] if rows else None
     return found
@@ -82,6 +82,6 @@ _READ = (
     *((_TABLES[name], _OF_ROUND, f"t.comparison_id, t.{within}") for name, within in OF_COMPARISONS.items()),
     *((_TABLES[name], "t.round_id = ?", "t.candidate_id") for name in OF_CANDIDATES),
 )
-"""The tables of a round's rows: which rows are its own, and their order."""
+"""Tables of a round's rows, with the condition for its own and their order."""
 
 _COLUMNS = {table.name: [each.name for each in table.columns] for table, _, _ in _READ}

@@ -1,4 +1,4 @@
-"""Rounds: their plans, and all that a campaign was told, in order."""
+"""Rounds: plans, and all observations of a campaign, in order."""
 
 import datetime as dt
 from collections.abc import Iterator, Sequence, Set
@@ -24,7 +24,7 @@ from winnow.storage.records.values import (
 ROUND_COLUMNS = ("campaign_id", "number", "planned_after", "arms", "examples", "propensities", "planned_at")
 
 ROWS_AT_ONCE = 10_000
-"""Rows fetched together when a whole campaign is read."""
+"""Rows fetched together when reading a whole campaign."""
 
 ROUNDS_AT_ONCE = 100
 """Rounds fetched together; each holds as many pairs as a batch."""
@@ -41,7 +41,7 @@ def add_round(
     propensities: Sequence[float] | None = None,
     now: dt.datetime,
 ) -> RoundRecord:
-    """Store the plan of a round, which was made after so many were told; None where that is all before it."""
+    """Store the plan of a round, made after `planned_after` observed rounds; None for all before it."""
     drawn = None if propensities is None else list(propensities)
     planned_after = number if planned_after is None else planned_after
     values = (campaign_id, number, planned_after, list(arms), list(examples), drawn, now)
@@ -57,9 +57,9 @@ def add_round(
     )
 
 
-@lru_cache  # a campaign asks for it several times a round, and to build it takes longer than the database
+@lru_cache  # a campaign uses it several times per round, and building it is slower than running it
 def last_told(campaign_id: int) -> ScalarSelect[int]:
-    """The number of the last round that has a decision, and so do all before it; NULL without one."""
+    """Number of the last round with a decision, as all rounds before it have; NULL without one."""
     told = _told()
     return (
         select(told.number)
@@ -71,13 +71,13 @@ def last_told(campaign_id: int) -> ScalarSelect[int]:
     )
 
 
-@cache  # to make it takes longer than anything that is asked of it
+@cache  # creating it takes longer than its use
 def _told() -> type[Round]:
     return aliased(Round)
 
 
 def told_at(session: Session, campaign_id: int, number: int | None = None) -> tuple[int, dt.datetime] | None:
-    """The number of a told round and when it was told, of the last one unless named; None without it."""
+    """Number and time of an observed round, the last one by default; None if it does not exist."""
     asked = last_told(campaign_id) if number is None else number
     row = session.execute(
         select(Round.number, Decision.decided_at)
@@ -88,38 +88,38 @@ def told_at(session: Session, campaign_id: int, number: int | None = None) -> tu
 
 
 def is_untold(campaign_id: int) -> ColumnElement[bool]:
-    """Whether a round is one of a campaign that was planned and has no decision yet."""
+    """Whether a round of a campaign was planned and has no decision yet."""
     return and_(Round.campaign_id == campaign_id, Round.number > func.coalesce(last_told(campaign_id), -1))
 
 
 def unfinished_rounds(session: Session, campaign_id: int) -> list[RoundRecord]:
-    """The rounds that were planned and have no decision yet, in order; those after them have none either."""
+    """Planned rounds without a decision, in order; no later round has a decision either."""
     return [_round(row) for row in session.scalars(_unfinished(campaign_id))]
 
 
-@lru_cache  # as above
+@lru_cache  # same reason as above
 def _unfinished(campaign_id: int) -> Select[tuple[Round]]:
     return select(Round).where(is_untold(campaign_id)).order_by(Round.number)
 
 
 def unfinished_round(session: Session, campaign_id: int) -> RoundRecord | None:
-    """The first of them; there is no other without lookahead."""
+    """The first unfinished round; without lookahead it is the only one."""
     return next(iter(unfinished_rounds(session, campaign_id)), None)
 
 
 def next_round_number(session: Session, campaign_id: int) -> int:
-    """The number of the round that comes after all planned ones; the first is 0."""
+    """Number of the next round to plan; the first is 0."""
     last = session.scalar(select(func.max(Round.number)).where(Round.campaign_id == campaign_id))
     return 0 if last is None else last + 1
 
 
 def told_rounds(session: Session, campaign_id: int, metrics: Sequence[str] = ()) -> Iterator[ToldRound]:
-    """All finished rounds with their outcomes, in order; a bounded number of rows in memory at a time.
+    """Yield all finished rounds with their outcomes, in order and in bounded memory.
 
     Args:
         session: Reads the results.
         campaign_id: The campaign of the rounds.
-        metrics: Names of the metrics whose values are told beside.
+        metrics: Names of metrics whose values are included.
     """
     further = [aliased(Metric, name=f"metric_{place}") for place in range(len(metrics))]
     finished = (
@@ -144,7 +144,7 @@ def told_rounds(session: Session, campaign_id: int, metrics: Sequence[str] = ())
     for each, name in zip(further, metrics, strict=True):
         is_of = and_(each.comparison_id == Comparison.id, each.name == name)
         scores = scores.outerjoin(each, is_of)
-    connection = session.connection()  # beneath the ORM, which took most of the time of millions of rows
+    connection = session.connection()  # below the ORM, which took most of the time of millions of rows
     with (
         connection.execute(finished.execution_options(yield_per=ROUNDS_AT_ONCE)) as rounds,
         connection.execute(scores.execution_options(yield_per=ROWS_AT_ONCE)) as told,
@@ -163,7 +163,7 @@ def told_rounds(session: Session, campaign_id: int, metrics: Sequence[str] = ())
 
 
 def rounds_on(session: Session, campaign_id: int, examples: Set[int]) -> list[RoundRecord]:
-    """The rounds that begin with one of these example positions, in order."""
+    """Rounds that begin with one of these example positions, in order."""
     rounds = session.scalars(
         select(Round).where(Round.campaign_id == campaign_id).order_by(Round.number),
         execution_options={"yield_per": ROUNDS_AT_ONCE},
@@ -173,7 +173,7 @@ def rounds_on(session: Session, campaign_id: int, examples: Set[int]) -> list[Ro
 
 
 def answered_by_round(session: Session, campaign_id: int) -> Iterator[tuple[int, int]]:
-    """The number of comparisons of each finished round, and of those that have all their texts, in order."""
+    """Yield the number of comparisons of each finished round, and of those with all outputs, in order."""
     rows = session.execute(
         select(Decision.comparisons, Decision.answered)
         .join(Round, Round.id == Decision.round_id)

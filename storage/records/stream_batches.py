@@ -1,4 +1,4 @@
-"""Prompts that came after their campaign was begun, and all prompts of a campaign in turn."""
+"""Prompts that arrived after their campaign began, and all prompts of a campaign in order."""
 
 import datetime as dt
 from collections.abc import Iterator, Sequence
@@ -19,14 +19,14 @@ def add_stream_batch(
     fingerprint: str,
     now: dt.datetime,
 ) -> int:
-    """Store prompts that have come, after all that came before.
+    """Append arrived prompts to those of a campaign.
 
     Args:
         session: Writes.
         campaign_id: The campaign.
         examples: At least one.
-        fingerprint: Fingerprint of their dataset, which no other has.
-        now: The present moment.
+        fingerprint: Unique fingerprint of their dataset.
+        now: The current time.
 
     Returns:
         The example position of the first of them.
@@ -42,13 +42,13 @@ def add_stream_batch(
 
 
 def count_examples(session: Session, campaign_id: int) -> int:
-    """The number of prompts of a campaign, those that arrived included."""
+    """Number of prompts of a campaign, arrived ones included."""
     datasets = dataset_ids(session, campaign_id)
     return session.scalars(select(func.count()).where(Example.dataset_id.in_(datasets))).one()
 
 
 def unanswered(session: Session, campaign_id: int) -> list[int]:
-    """Example positions of the prompts that arrived and are in no finished round, in order."""
+    """Example positions of the arrived prompts that are in no finished round, in order."""
     arrived = [
         *session.execute(
             select(Example.id, Comparison.id)
@@ -63,7 +63,7 @@ def unanswered(session: Session, campaign_id: int) -> list[int]:
 
 
 def unasked(session: Session, campaign_id: int) -> Iterator[NewExample]:
-    """The prompts of a campaign's own dataset that are in no finished round of it."""
+    """Yield the prompts of a campaign's own dataset that are in none of its finished rounds."""
     dataset_id = dataset_ids(session, campaign_id)[0]
     asked = {
         *session.scalars(
@@ -79,13 +79,13 @@ def unasked(session: Session, campaign_id: int) -> Iterator[NewExample]:
 
 
 def next_number(session: Session, campaign_id: int) -> int:
-    """The number of a campaign's next arrival: that of the arrivals it has had."""
+    """Number of a campaign's next arrival, counted from 0."""
     count = select(func.count()).select_from(StreamBatch).where(StreamBatch.campaign_id == campaign_id)
     return session.scalars(count).one()
 
 
 def dataset_ids(session: Session, campaign_id: int) -> list[int]:
-    """A campaign's dataset, then its arrivals' in turn: their examples are its example positions."""
+    """A campaign's dataset, then its arrivals in order: their examples define its example positions."""
     first = session.scalars(select(Campaign.dataset_id).where(Campaign.id == campaign_id)).one()
     later = session.scalars(
         select(StreamBatch.dataset_id)
@@ -96,7 +96,7 @@ def dataset_ids(session: Session, campaign_id: int) -> list[int]:
 
 
 def example_ids(session: Session, campaign_id: int) -> list[int]:
-    """Row ids of a campaign's examples by position, those that arrived included."""
+    """Row ids of a campaign's examples by position, arrived ones included."""
     return [
         id_
         for dataset_id in dataset_ids(session, campaign_id)
@@ -105,6 +105,6 @@ def example_ids(session: Session, campaign_id: int) -> list[int]:
 
 
 def each_example(session: Session, campaign_id: int) -> Iterator[NewExample]:
-    """A campaign's examples by position, those that arrived included, read as they are asked for."""
+    """Yield a campaign's examples by position, arrived ones included, in bounded memory."""
     for dataset_id in dataset_ids(session, campaign_id):
         yield from dataset_records.each_example(session, dataset_id)

@@ -1,7 +1,7 @@
-"""Sums over rounds, and adding a round's part: duels, texts that it paid for, and texts that it took.
+"""Sums over rounds of duels, paid outputs and reused outputs, and their update by a round.
 
-Duels count by pair and texts by their owner, in SQL; the caller says which rounds. A round is added in the
-transaction that stores it, before its pins go: all of it is there, or nothing.
+Duels are counted by pair and outputs by owner, in SQL; the caller specifies the rounds. A round is added in
+the transaction that stores it, before its pins are removed.
 """
 
 from collections.abc import Iterable, Sequence
@@ -29,35 +29,36 @@ USED = {
         SELECT x.round_id, m.generation_id, NULL, m.judge
         FROM judgments m JOIN comparisons x ON x.id = m.comparison_id""",
 }
-"""The uses of a text: as a comparison's first or second side, as one of its several texts, as a reply."""
+"""Uses of an output: as first or second side of a comparison, as one of its several outputs, as a reply."""
 
 ROLE = (
     "CASE WHEN u.position IS NOT NULL THEN 'candidate' WHEN u.judge IS NOT NULL THEN 'judge' ELSE 'other' END"
 )
 NAME = "coalesce(k.name, u.judge, '')"
-"""Of the owner `u` of a text, where `k` is the candidate at its position."""
+"""Name of the owner `u` of an output, with `k` the candidate at its position."""
 
 SUMS = (
     "count(*) AS generations, sum(g.input_tokens) AS input_tokens, sum(g.output_tokens) AS output_tokens, "
     "sum(g.seconds) AS seconds"
 )
-"""Of texts `g`."""
+"""Sums over outputs `g`."""
 
 CACHE_SUMS = (
     "coalesce(sum(g.cached_tokens), 0) AS cached_tokens, "
     "coalesce(sum(CASE WHEN g.cached_tokens IS NOT NULL THEN g.input_tokens END), 0) AS cacheable_tokens"
 )
-"""Of those texts `g` whose engines told what they had in their prefix caches."""
+"""Sums over those outputs `g` whose engines reported cached tokens."""
 
 
 def owners(parts: Iterable[str], where: str = "1 = 1") -> str:
-    """The owner of each text that rounds use, as `round_id, generation_id, position, judge`.
+    """Query for the owner of each output that rounds use: `round_id, generation_id, position, judge`.
 
-    Of a text that several use, the candidate with the least position; the judge only where none uses it.
+    A shared output belongs to the candidate with the smallest position; to a judge only if no candidate uses
+    it.
 
     Args:
         parts: The parts of `USED` that the rounds have.
-        where: A condition on `used`, which pushed into its parts lets their indexes answer.
+        where: A condition on `used`, which is pushed into its parts so that their indexes apply.
     """
     used = " UNION ALL ".join(USED[part] for part in USED if part in {FIRST, *parts})
     return f"""
@@ -67,11 +68,11 @@ def owners(parts: Iterable[str], where: str = "1 = 1") -> str:
 
 
 def paid(parts: Iterable[str], *, used: str = "1 = 1", where: str) -> str:
-    """A query for the texts that rounds paid for: `campaign_id, role, name, model` and the sums of the texts.
+    """Query for the outputs that rounds paid for: `campaign_id, role, name, model` and sums.
 
     Args:
-        parts: As for `owners`.
-        used: A condition on the uses of a text.
+        parts: Same as for `owners`.
+        used: A condition on the uses of an output.
         where: A condition on the rounds `r`.
     """
     return f"""
@@ -86,11 +87,12 @@ def paid(parts: Iterable[str], *, used: str = "1 = 1", where: str) -> str:
 
 
 def taken(owned: str, where: str) -> str:
-    """A query for the texts that rounds took: `campaign_id, role, name, taken_from_id` and the texts' sums.
+    """Query for the outputs that rounds reused: `campaign_id, role, name, taken_from_id` and sums.
 
     Args:
-        owned: Rows as those of `owners`.
-        where: A condition on these rows `u`, their rounds `r`, the texts `g` and the rounds `paid` for them.
+        owned: Rows like those of `owners`.
+        where: A condition on these rows `u`, their rounds `r`, the outputs `g` and the rounds `paid` for
+            them.
     """
     return f"""
         SELECT r.campaign_id, {ROLE}, {NAME}, coalesce(paid.campaign_id, 0), {SUMS}
@@ -109,14 +111,14 @@ TOTALS = """
         sum(d.input_tokens), sum(d.output_tokens), sum(d.seconds)
     FROM decisions d JOIN rounds r ON r.id = d.round_id WHERE {where} GROUP BY r.campaign_id
 """
-"""Sums over the decisions that fulfil a condition, by campaign."""
+"""Sums over the decisions that satisfy a condition, by campaign."""
 
 METRICS = """
     SELECT x.candidate_a_id, m.name, count(m.score), count(*) - count(m.score), coalesce(sum(m.score), 0)
     FROM metrics m JOIN comparisons x ON x.id = m.comparison_id WHERE {where}
     GROUP BY x.candidate_a_id, m.name
 """
-"""Counts and sums of metrics' scores in comparisons that fulfil a condition, by candidate and metric."""
+"""Counts and sums of metrics' scores in comparisons that satisfy a condition, by candidate and metric."""
 
 DUELS = """
     SELECT candidate_a_id, candidate_b_id, count(*), count(outcome),
@@ -125,7 +127,7 @@ DUELS = """
     FROM comparisons WHERE candidate_b_id IS NOT NULL AND {where}
     GROUP BY candidate_a_id, candidate_b_id
 """
-"""Results of the duels that fulfil a condition, by their candidates."""
+"""Results of the duels that satisfy a condition, by pair of candidates."""
 
 
 TEXT_SUMS = ("generations", "input_tokens", "output_tokens", "seconds")
@@ -140,30 +142,30 @@ KEYS = {
     "cost_stats": ("campaign_id", "role", "name", "model"),
     "reuse_stats": ("campaign_id", "role", "name", "taken_from_id"),
 }
-"""The key of each tally, which has one row for each of its values."""
+"""Key columns of each tally."""
 
 
 def add_to_tallies(connection: Connection, round_id: int, comparisons: Sequence[NewComparison]) -> None:
-    """Add a round, whose comparisons with their judgments and outputs have just been stored."""
+    """Add a round whose comparisons, judgments and outputs have just been stored."""
     parts = _parts(comparisons)
     run(connection, _paid(parts), (round_id, round_id))
     if SECOND in parts:
         run(connection, _DUELS, (round_id,))
     if any(each.metrics for each in comparisons):
         run(connection, _METRICS, (round_id,))
-    # What others paid for is pinned until now.
+    # Outputs paid by other campaigns are pinned until now.
     if run(connection, "SELECT 1 FROM pins WHERE round_id = ? LIMIT 1", (round_id,)):
         run(connection, _taken(parts), (round_id,))
         run(connection, _remembered(parts), (round_id,))
 
 
 def add_to_totals(connection: Connection, round_id: int) -> None:
-    """Add the numbers in the decision on a round, which has just been stored, to its campaign's totals."""
+    """Add the sums in a round's decision, just stored, to its campaign's totals."""
     run(connection, _TOTALS, (round_id,))
 
 
 def _parts(comparisons: Sequence[NewComparison]) -> tuple[str, ...]:
-    """The uses of texts in these comparisons, beside those as first sides."""
+    """Uses of outputs in these comparisons, other than as first sides."""
     found = {
         SECOND: any(each.candidate_b_id is not None for each in comparisons),
         BESIDE: any(each.outputs for each in comparisons),
@@ -193,7 +195,7 @@ IS_KNOWN = (
 
 @cache
 def _taken(parts: tuple[str, ...]) -> str:
-    """A text that the campaign took before counts no second time."""
+    """Exclude outputs that the campaign has already reused."""
     rows = taken(owners(parts, "round_id = ?"), f"{IS_PINNED} AND NOT {IS_KNOWN}")
     return _add("reuse_stats", TEXT_SUMS, rows)
 

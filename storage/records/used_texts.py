@@ -1,4 +1,4 @@
-"""The texts that a campaign used, its own and those of others, and their servers' names for their writers."""
+"""Outputs that a campaign used, its own and reused ones, and the served names of their models."""
 
 from collections import Counter
 
@@ -12,10 +12,10 @@ from winnow.storage.records.values import CanaryRecord
 
 
 def used_texts(session: Session, campaign_id: int) -> Subquery:
-    """The `id` of each text that a campaign used, once.
+    """Select the `id` of each output that a campaign used, once.
 
-    Comparisons and judgments say which these are, but to certify: there all count that the campaign paid for
-    or took up.
+    Comparisons and judgments determine them, except for certify: there, all outputs count that the campaign
+    paid for or pinned.
     """
     objective = session.scalars(select(Campaign.objective).where(Campaign.id == campaign_id)).one()
     by_losses = traits_of(objective).measures_risk
@@ -24,7 +24,7 @@ def used_texts(session: Session, campaign_id: int) -> Subquery:
 
 
 def canaries_behind(session: Session, campaign_id: int) -> list[CanaryRecord]:
-    """The contacts with their servers at which the texts that a campaign used were made, in their order."""
+    """Canary contacts during which the outputs used by a campaign were generated, in order."""
     used = used_texts(session, campaign_id)
     contacts = select(Generation.canary_id).join(used, used.c.id == Generation.id)
     rows = session.scalars(select(Canary).where(Canary.id.in_(contacts)).order_by(Canary.id))
@@ -32,9 +32,9 @@ def canaries_behind(session: Session, campaign_id: int) -> list[CanaryRecord]:
 
 
 def texts_before(session: Session, campaign_id: int, name: str, change: CanaryRecord) -> int:
-    """The number of texts that a campaign used and that a model made before it changed.
+    """Number of outputs used by a campaign that a model generated before it changed.
 
-    Texts without a canary count as well if a model of this name made them before.
+    Outputs without a canary count as well if a model of this name generated them before.
     """
     used = used_texts(session, campaign_id)
     query = (
@@ -56,16 +56,15 @@ def texts_before(session: Session, campaign_id: int, name: str, change: CanaryRe
 
 
 def names_served(session: Session, campaign_id: int, model: str) -> dict[str, int]:
-    """The number of used texts of a served model by each name its server gave, where it gave several.
+    """Number of used outputs of a served model by served name, if a server reported several names.
 
-    Two servers may each have a name of their own: it is people who say that they serve the same. Most models
-    have one name in the whole database, which is read off an index; then the count is left out, and the
-    answer is empty.
+    Two servers can have different names for it: users declare that they serve the same model. Most models
+    have one name in the whole database, which an index shows; the result is then empty without counting.
 
     Args:
         session: Reads.
         campaign_id: The campaign.
-        model: As `Canary.model` has it; campaigns may call it by several names.
+        model: `Canary.model`; campaigns can use several names for it.
     """
     called = list(session.scalars(select(Canary.name).where(Canary.model == model).distinct()))
     if len({end for name in called for end in _ends(session, name)}) < 2:
@@ -92,9 +91,9 @@ def names_served(session: Session, campaign_id: int, model: str) -> dict[str, in
 
 
 def _ends(session: Session, name: str) -> set[str]:
-    """The first and the last server's name for the writers of texts of models that campaigns call so."""
+    """First and last served name, alphabetically, of models that campaigns give this name."""
     told = Generation.model == name, Generation.served_as.is_not(None)
-    # SQLite seeks each in the index by itself; for both at once it reads all of it.
+    # SQLite seeks each in the index separately; for both together it reads the whole index.
     ends = [select(end(Generation.served_as)).where(*told).scalar_subquery() for end in (func.min, func.max)]
     return {end for end in session.execute(select(*ends)).one() if end is not None}
 
@@ -136,7 +135,7 @@ def _judged(campaign_id: int) -> Select[tuple[int]]:
 
 
 def _behind(row: type[Output] | type[Judgment], campaign_id: int) -> Select[tuple[int]]:
-    """The texts that rows beside a campaign's comparisons are of."""
+    """Outputs that dependent rows of a campaign's comparisons refer to."""
     return (
         select(Generation.id)
         .join(row, row.generation_id == Generation.id)

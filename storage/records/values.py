@@ -1,4 +1,4 @@
-"""Values that go into and come out of the database: frozen, never live rows."""
+"""Frozen records that are written to and read from the database, never live rows."""
 
 import datetime as dt
 from bisect import bisect_right
@@ -10,27 +10,27 @@ from winnow.storage.json_types import Arms, JsonView
 
 
 class ExampleContent(Protocol):
-    """The parts of an example that are stored."""
+    """Parts of an example that are stored."""
 
     @property
     def key(self) -> str:
-        """Its name in the dataset."""
+        """Name of the example in the dataset."""
         ...
 
     @property
     def fields(self) -> JsonView:
-        """The values that a template may show."""
+        """Values that a template can show."""
         ...
 
     @property
     def targets(self) -> Sequence[str]:
-        """The accepted answers."""
+        """Accepted answers."""
         ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewExample:
-    """One row of a dataset that is about to be stored."""
+    """A row of a dataset to be stored."""
 
     key: str
     fields: JsonView
@@ -39,7 +39,7 @@ class NewExample:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewCandidate:
-    """One model x prompt x sampling that is about to be stored."""
+    """A combination of model, prompt and sampling settings to be stored."""
 
     name: str
     model: JsonView
@@ -49,7 +49,7 @@ class NewCandidate:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CampaignRecord:
-    """A campaign as it was opened."""
+    """A campaign as it was loaded."""
 
     id: int
     name: str
@@ -65,16 +65,16 @@ class CampaignRecord:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PrunedRecord(CampaignRecord):
-    """A campaign that was deleted, as it is remembered."""
+    """A record of a deleted campaign."""
 
     seen: Sequence[int]
-    """Positions of the examples that it had outcomes on: first, one past the last, first, ..."""
+    """Positions of the examples with outcomes, as ranges: first, one past the last, first, ..."""
     is_decided: bool
-    """Whether it had an answer, after whichever round."""
+    """Whether it had an answer, after any round."""
     has_grown: bool
-    """Whether candidates joined it once it had begun."""
+    """Whether candidates were added after it began."""
     met: Mapping[str, tuple[int, int]]
-    """By served model that it met, the first and the last epoch."""
+    """First and last epoch by contacted served model."""
 
     def has_seen(self, position: int) -> bool:
         """Whether it had an outcome on an example."""
@@ -88,41 +88,41 @@ class RoundRecord:
     id: int
     number: int
     planned_after: int
-    """Number of rounds that had been told when it was planned."""
+    """Number of rounds observed when it was planned."""
     arms: Arms
     examples: Sequence[int]
     planned_at: dt.datetime
     propensities: Sequence[float] | None = None
-    """Probability with which each arm was drawn; None where nothing was left to chance."""
+    """Probability with which each arm was drawn; None without randomness."""
 
 
 Values = Sequence[float | None]
-"""Values of several comparisons, or of several metrics of one; None where there is none."""
+"""Values of several comparisons, or of several metrics of one; None if missing."""
 
 Losses = tuple[float | None, float | None, float | None, float | None]
 """Losses of one comparison: with the human label, with the autoevaluator's answer, the mean on unlabelled
-examples, and the share of these whose loss is missing."""
+examples, and the share of these with missing loss."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToldRound:
-    """A round with its outcomes, in planned order; None where a comparison was not scored."""
+    """A round with its outcomes, in planned order; None if a comparison was not scored."""
 
     number: int
     arms: Arms
     examples: Sequence[int]
     outcomes: Values
     losses: Sequence[Losses]
-    """For certify; elsewhere, all of them are None."""
+    """Losses for certify; otherwise all None."""
     metrics: Sequence[Values]
-    """Of each comparison, the values of the metrics that were named, None where there is none."""
+    """Values of the requested metrics for each comparison, None if missing."""
     propensities: Sequence[float] | None = None
-    """Probability with which each arm was drawn; None where nothing was left to chance."""
+    """Probability with which each arm was drawn; None without randomness."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewGeneration:
-    """One text that is about to be stored; `key` holds everything that determines it."""
+    """A model output to be stored; `key` covers everything that determines it."""
 
     key: str
     model: str
@@ -147,7 +147,7 @@ class NewGeneration:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewCanary:
-    """The answers of a served model at one contact, about to be stored; see `storage.models.Canary`."""
+    """Canary outputs of a served model at one contact, to be stored; see `storage.models.Canary`."""
 
     model: str
     name: str
@@ -174,7 +174,7 @@ class CanaryRecord(NewCanary):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewModelLoad:
-    """One time that a model was loaded or woken, about to be stored; see `storage.models.ModelLoad`."""
+    """A load or wake of a model, to be stored; see `storage.models.ModelLoad`."""
 
     model: str
     devices: Sequence[int]
@@ -185,7 +185,7 @@ class NewModelLoad:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredText:
-    """A stored generation, as far as a judge needs it."""
+    """A stored generation with the fields that a judge needs."""
 
     id: int
     text: str
@@ -199,7 +199,7 @@ class StoredText:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewJudgment:
-    """One call of a model judge that is about to be stored with its comparison."""
+    """A call of a judge model, to be stored with its comparison."""
 
     judge: str
     presentation_order: str
@@ -209,12 +209,12 @@ class NewJudgment:
     verdict: float | None
     reason: str | None
     metric: str | None = None
-    """The metric of the comparison that the call was made for; None where it is behind the outcome."""
+    """Metric for which the call was made; None for the outcome."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewOutput:
-    """One of several texts of a comparison that is about to be stored: its score, or why there is none."""
+    """One of several outputs of a comparison, to be stored: its score, or the reason for a missing one."""
 
     number: int
     generation_id: int
@@ -227,7 +227,7 @@ class NewOutput:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewMetric:
-    """A further judge's score of a comparison that is about to be stored, or the reason there is none."""
+    """A metric's score of a comparison, to be stored, or the reason for a missing one."""
 
     name: str
     score: float | None = None
@@ -236,7 +236,7 @@ class NewMetric:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewComparison:
-    """One scored pair that is about to be stored: an outcome, or the reason there is none."""
+    """A scored pair to be stored: an outcome, or the reason for a missing one."""
 
     position: int
     candidate_a_id: int
@@ -257,40 +257,40 @@ class NewComparison:
     unlabelled_missing: float | None = None
     judgments: Sequence[NewJudgment] = ()
     outputs: Sequence[NewOutput] = ()
-    """The texts that could be made, where the outcome is of several."""
+    """Outputs that could be generated, if the outcome uses several."""
     metrics: Sequence[NewMetric] = ()
 
     @property
     def is_answered(self) -> bool:
-        """Whether every text that it compares could be made."""
+        """Whether all outputs of the comparison could be generated."""
         is_duel = self.candidate_b_id is not None
         return self.generation_a_id is not None and (self.generation_b_id is not None or not is_duel)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewDecision:
-    """A decision after a round; one number per candidate position, None where nothing is known."""
+    """A decision after a round; one number per candidate position, None if unknown."""
 
     best_candidate_id: int | None
     estimates: Sequence[float | None]
     lower: Sequence[float | None]
     upper: Sequence[float | None]
     status: Sequence[str]
-    """One word per candidate position; see `algorithms.claims.ArmStatus`."""
+    """One of `algorithms.claims.ArmStatus` per candidate position."""
     claim: JsonView
-    """The fields of an `algorithms.claims.Claim`."""
+    """Fields of an `algorithms.claims.Claim`."""
     stop: bool
     reason: str
     ranking: Sequence[float | None] | None = None
-    """The scores that order the candidates, where those are not `estimates`."""
+    """Scores that order the candidates, if not `estimates`."""
     differences: JsonView | None = None
-    """The fields of an `algorithms.decision.Differences`, None where nothing is known."""
+    """Fields of an `algorithms.decision.Differences`, None if unknown."""
     bets: Mapping[str, Sequence[float | None]] | None = None
-    """The fields of an `algorithms.decision.Bets`: wealths, levels, out_in_round, out_at."""
+    """Fields of an `algorithms.decision.Bets`: wealths, levels, out_in_round, out_at."""
 
 
 SET_ASIDE = ("dropped", "removed")
-"""The status of a candidate that is no rival of the best any more."""
+"""Statuses of candidates that can no longer be the best."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -304,17 +304,17 @@ class DecisionRecord:
     lower: Sequence[float | None]
     upper: Sequence[float | None]
     status: Sequence[str]
-    """"active" for candidates that joined after it."""
+    """Statuses; "active" for candidates added after the decision."""
     claim: JsonView
     stop: bool
     reason: str
     decided_at: dt.datetime
     ranking: Sequence[float | None] | None = None
     differences: JsonView | None = None
-    """See `NewDecision`; of candidates that joined after it, it says nothing."""
+    """See `NewDecision`; candidates added after the decision are not included."""
     bets: Mapping[str, Sequence[float | None]] | None = None
     n_joined: int = 0
-    """Number of candidates that joined after it; the best one of a benchmark is then open again."""
+    """Number of candidates added after the decision; in a benchmark, the best one is then open again."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -322,14 +322,14 @@ class Holder:
     """A process that runs a campaign."""
 
     host: str
-    """Its machine's name, for people: several machines may have the same."""
+    """Name of its machine, for display: several machines can have the same."""
     pid: int
     boot_id: str
-    """Identity of the start of its system: no other machine and no other start has the same."""
+    """Unique id of the current boot of its machine."""
     pid_namespace: str
-    """Within which `pid` counts; containers on one machine have their own."""
+    """PID namespace of `pid`; containers on one machine have their own."""
     started_ticks: int
-    """Clock ticks from the system's start to the process's: a later process of the same number has more."""
+    """Clock ticks from boot to the start of the process: a later process with the same pid has more."""
 
     def __str__(self) -> str:
         return f"process {self.pid} on {self.host}"
@@ -337,7 +337,7 @@ class Holder:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeaseRecord:
-    """A lease as stored."""
+    """A stored lease."""
 
     campaign_id: int
     token: int
@@ -347,16 +347,16 @@ class LeaseRecord:
     heartbeat_at: dt.datetime
     """Time of the last heartbeat, or of taking the lease: by PostgreSQL's clock, else by the holder's."""
     lifetime: dt.timedelta
-    """Without a heartbeat for as long, it may be taken over."""
+    """Time without a heartbeat after which it can be taken over."""
     released_at: dt.datetime | None
     is_expired: bool | None
-    """Whether it has had none for as long, by the clock that `heartbeat_at` is of; None where the database
-    has no clock of its own, which is SQLite."""
+    """Whether it has expired, by the clock of `heartbeat_at`; None if the database has no clock, which is
+    SQLite."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewAnnotationTask:
-    """One text for people to rate, or two to compare; see `storage.models.AnnotationTask`."""
+    """One output for annotators to rate, or two to compare; see `storage.models.AnnotationTask`."""
 
     key: str
     example_id: int
@@ -367,7 +367,7 @@ class NewAnnotationTask:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnnotationRecord:
-    """A person's answer to a task: a verdict, or the reason there is none."""
+    """An annotator's answer to a task: a verdict, or the reason for a missing one."""
 
     verdict: float | None
     reason: str | None
@@ -378,24 +378,24 @@ class AnnotationRecord:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnnotationTaskRecord(NewAnnotationTask):
-    """A stored task, and what was said of it."""
+    """A stored task with its answer."""
 
     id: int
     round_id: int
     presentation_order: str
     annotation: AnnotationRecord | None
-    """None while nobody has answered."""
+    """None until it is answered."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShownTask:
-    """A task as people see it."""
+    """A task as annotators see it."""
 
     example: str
-    """The example's key."""
+    """Key of the example."""
     question: str
-    """The example's input."""
+    """Input of the example."""
     targets: Sequence[str]
-    """The answers that count as right, where people are shown them."""
+    """Correct answers, if annotators are shown them."""
     texts: tuple[str, ...]
-    """In the order in which they are shown: one, or two."""
+    """One or two outputs, in the order shown."""

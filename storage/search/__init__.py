@@ -1,1 +1,1 @@
-"""An index of the texts of comparisons, built when it is asked for, where words are looked for."""
+"""Optional index of the texts of comparisons for word searches."""

@@ -1,9 +1,9 @@
-"""An index for finding comparisons that may hold a word: three-letter sequences by blocks of comparisons.
+"""Trigram index for word searches in comparisons, by blocks of comparisons.
 
-It is no part of the schema: `build` makes it, and adds to it what came since. Rounds do not write to it, so
-that they take no longer; what is not in it yet is looked through as if there were none. A block that has all
-sequences of a word need not have the word: whoever asks looks into the block. Blocks keep it small, since
-comparisons that stand together are alike.
+It is not part of the schema: `build` creates it and adds new comparisons. Rounds do not write to it, so they
+are not slower; comparisons not yet in it are searched without an index. A block that has all trigrams of a
+word need not contain the word, so the caller must check the block. Blocks keep the index small, because
+neighbouring comparisons are similar.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -16,20 +16,20 @@ from winnow.storage.engine.database import Database
 from winnow.storage.engine.raw_sql import driver_of, errors_of, run
 
 BLOCK = 64
-"""Comparisons of consecutive ids."""
+"""Number of comparisons, with consecutive ids, per block."""
 BLOCKS_AT_ONCE = 512
-"""In one transaction, so that a campaign that runs meanwhile waits for less than a second."""
+"""Blocks per transaction, so that a running campaign waits for less than a second."""
 SEQUENCE = 3
-"""Characters; a word with fewer is in no index."""
+"""Characters of a sequence; shorter words cannot be looked up."""
 MOST_SEQUENCES = 12
-"""Of a word that are looked up: more would hardly rule out more."""
+"""Maximum number of a word's sequences that are looked up: more would hardly exclude more blocks."""
 
 NEWEST = 256
-"""Blocks of PostgreSQL's index that are looked into before it is asked for all older ones."""
+"""Newest blocks of PostgreSQL's index, searched before all older ones."""
 
 TABLE, STATE = "search_blocks", "search_state"
 INDEX_TABLES = "search_"
-"""The beginning of the names of its tables, those that SQLite makes for itself included."""
+"""Prefix of the names of its tables, including those that SQLite creates itself."""
 
 _CREATE = {
     "sqlite": (
@@ -60,16 +60,16 @@ _WORDS = f"""
 
 
 def build(database: Database, report: Callable[[int, int], None] = lambda *_: None) -> int:
-    """Index the comparisons that are not yet, whole blocks only; how many are indexed then.
+    """Index the comparisons that are not indexed yet, whole blocks only; return the number indexed.
 
-    Interrupted, it goes on where it was; campaigns may run meanwhile.
+    An interrupted call can be repeated and continues; campaigns can run meanwhile.
 
     Args:
-        database: Is written to.
-        report: Told how many are indexed, and how many will be.
+        database: Written to.
+        report: Called with the number of indexed comparisons and the final number.
 
     Raises:
-        StorageUnavailable: If the database cannot be written, or its SQLite has no such index.
+        StorageUnavailable: If the database cannot be written, or its SQLite lacks such an index.
     """
     with database.writing() as session:
         _ensure_tables(session.connection())
@@ -87,7 +87,7 @@ def build(database: Database, report: Callable[[int, int], None] = lambda *_: No
 
 
 def indexed_blocks(session: Session) -> int | None:
-    """The number of blocks that are indexed, from the first one on; None where there is no index."""
+    """Number of indexed blocks, from the first one on; None without an index."""
     if not inspect(session.connection()).has_table(STATE):
         return None
     blocks: int = session.scalar(text(f"SELECT blocks FROM {STATE}")) or 0
@@ -95,38 +95,38 @@ def indexed_blocks(session: Session) -> int | None:
 
 
 def candidate_blocks(session: Session, words: str, *, first: int, last: int) -> Iterator[int]:
-    """Indexed blocks that may hold the words, the newest first.
+    """Yield indexed blocks that can contain the words, newest first.
 
     Args:
         session: Reads.
-        words: The words, of at least `SEQUENCE` characters, as a text is stored.
-        first: The least block that is asked for.
-        last: The greatest.
+        words: The words in stored form, at least `SEQUENCE` characters.
+        first: Smallest block.
+        last: Largest block.
     """
     connection = session.connection()
     if connection.dialect.name == "postgresql":
         among = ",".join(str(_number(each)) for each in _sequences(folded(words)))
         asked = f"""SELECT block FROM {TABLE} WHERE sequences @> string_to_array(?, ',')::integer[]
             AND block BETWEEN ? AND ? ORDER BY block DESC"""
-        # The newest ones by themselves: all blocks of a common word are found at the cost of each, and its
-        # first few are enough.
+        # The newest blocks separately: finding all blocks of a common word costs time for each, and the first
+        # few are enough.
         older = max(first - 1, last - NEWEST)
         for begin, end in ((older + 1, last), (first, older)):
             yield from (block for (block,) in run(connection, asked, (among, begin, end)))
     else:
-        # As they are: FTS5 folds them as it folded those of the texts.
+        # Unchanged: FTS5 folds them like the texts.
         quoted = ('"{}"'.format(each.replace('"', '""')) for each in _sequences(words))
         asked = (
             f"SELECT rowid FROM {TABLE} WHERE {TABLE} MATCH ? AND rowid BETWEEN ? AND ? ORDER BY rowid DESC"
         )
-        # One by one: of a common word the first few are enough.
+        # One by one, because the first few blocks of a common word are enough.
         with errors_of(connection, asked):
             rows = driver_of(connection).execute(asked, (" AND ".join(quoted), first, last))
             yield from (block for (block,) in rows)
 
 
 def _sequences(words: str) -> Sequence[str]:
-    """Some of the sequences of the words, from all over them."""
+    """Select sequences spread evenly over the words."""
     found = _all_sequences(words)
     step = max(1, -(-len(found) // MOST_SEQUENCES))
     return found[::step]
@@ -137,11 +137,11 @@ def _all_sequences(words: str) -> list[str]:
 
 
 def folded(words: str) -> str:
-    """The words, such that all that a server may take for equal to them in lower case are the same.
+    """Fold words so that all variants that a server treats as equal in lower case are equal.
 
-    What becomes of a character hangs on no other one, so that a part of a text is a part of it folded, too:
-    `lower` writes a sigma at the end of a word otherwise. The dotted and the dotless i are one letter or two
-    by the language of a database, and what the dotted one is made of differs as well.
+    Each character is folded independently, so a part of a text is also a part of the folded text; `lower`, in
+    contrast, writes a sigma at the end of a word differently. The dotted and the dotless i are one letter or
+    two, depending on the language of a database, and the decomposition of the dotted one differs as well.
     """
     return (
         words.casefold()
@@ -164,7 +164,7 @@ def _ensure_tables(connection: Connection) -> None:
 
 
 def _add(connection: Connection, begin: int, end: int) -> None:
-    """Index the comparisons with these ids."""
+    """Index the comparisons with ids from `begin` up to, but not including, `end`."""
     if connection.dialect.name == "sqlite":
         rows = _WORDS.format(together="group_concat")
         run(connection, f"INSERT INTO {TABLE} (rowid, words) {rows}", (begin, end))

@@ -1,1 +1,1 @@
-"""Questions that only campaigns with one objective answer."""
+"""Queries for campaigns with one objective."""

@@ -1,4 +1,4 @@
-"""Agreement among judges, and of an autoevaluator with humans. Rows as in `campaign_views`."""
+"""Agreement among judges, and of an autoevaluator with annotators. Rows as in `campaign_views`."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -10,13 +10,13 @@ from winnow.storage.json_types import Row
 from winnow.storage.models import Annotation, AnnotationTask, Candidate, Comparison, Judgment, Output, Round
 
 Sides = tuple[int, int]
-"""The sides that two judges prefer: 1 the first candidate, -1 the second, 0 neither."""
+"""Sides that two judges prefer: 1 the first candidate, -1 the second, 0 neither."""
 
 
 def judge_sides(session: Session, campaign_id: int) -> dict[tuple[str, str], Counter[Sides]]:
-    """The number of times that two judges took each pair of sides of the same duel, by their names in order.
+    """Counts of each pair of sides that two judges took on the same duel, by their names in order.
 
-    A judge's side of a duel is that of the mean of its verdicts on it, whatever the order of the answers.
+    A judge's side of a duel is that of the mean of its verdicts on it, in either presentation order.
     """
     opinions = (
         select(Judgment.comparison_id, Judgment.judge, func.avg(Judgment.verdict).label("verdict"))
@@ -38,14 +38,14 @@ def judge_sides(session: Session, campaign_id: int) -> dict[tuple[str, str], Cou
     )
     found: dict[tuple[str, str], Counter[Sides]] = {}
     for a, b, side_a, side_b, count in rows:
-        # Databases order texts in different ways; Python's is the same everywhere.
+        # Databases order text differently; Python's order is the same everywhere.
         (first, side), (second, other_side) = sorted([(a, side_a), (b, side_b)])
         found.setdefault((first, second), Counter())[side, other_side] += count
     return dict(sorted(found.items()))
 
 
 def without_opinion(session: Session, campaign_id: int) -> dict[str, int]:
-    """The number of scored comparisons on which a judge was asked and no verdict could be read, by judge."""
+    """Number of scored comparisons without any parsed verdict of a judge that was called, by judge."""
     silent = (
         select(Judgment.judge)
         .join(Comparison, Comparison.id == Judgment.comparison_id)
@@ -60,11 +60,11 @@ def without_opinion(session: Session, campaign_id: int) -> dict[str, int]:
 
 
 def shared_sides(session: Session, campaign_id: int, other_id: int) -> Counter[Sides]:
-    """The number of times that two campaigns took each pair of sides of the same texts.
+    """Counts of each pair of sides that two campaigns took on the same outputs.
 
-    The side of a duel is the candidate that is preferred, that of a single text whether its score is above or
-    below 1/2: its own score, also where several come to the score of an example. Texts of two campaigns are
-    the same where one of them took them over; a duel may stand the other way round.
+    The side of a duel is the preferred candidate. The side of a single output is whether its own score is
+    above or below 1/2, also if several outputs form the score of an example. Outputs of two campaigns are the
+    same if one of them reused them; a duel can have the opposite order.
     """
     found = Counter[Sides]()
     one, other = (_duels(each).cte() for each in (campaign_id, other_id))
@@ -80,7 +80,7 @@ def shared_sides(session: Session, campaign_id: int, other_id: int) -> Counter[S
 
 
 def _duels(campaign_id: int) -> Select[tuple[int, int | None, int | None, float | None]]:
-    """Example, texts and outcome of the scored duels of a campaign."""
+    """Example, outputs and outcome of the scored duels of a campaign."""
     return (
         select(
             Comparison.example_id,
@@ -98,7 +98,7 @@ def _duels(campaign_id: int) -> Select[tuple[int, int | None, int | None, float 
 
 
 def _single_texts(campaign_id: int) -> CompoundSelect[tuple[int, int | None, float | None]]:
-    """Example, text and score of each text of a campaign that was scored by itself."""
+    """Example, output and score of each individually scored output of a campaign."""
     is_single = and_(Round.campaign_id == campaign_id, Comparison.candidate_b_id.is_(None))
     alone = (
         select(Comparison.example_id, Comparison.generation_a_id.label("first"), Comparison.outcome)
@@ -121,7 +121,7 @@ def _single_texts(campaign_id: int) -> CompoundSelect[tuple[int, int | None, flo
 def _counted(
     session: Session, one: CTE, other: CTE, same: ColumnElement[bool]
 ) -> Sequence[tuple[int, int, int]]:
-    """The number of times that two campaigns took each pair of sides where both have the same texts."""
+    """Counts of each pair of sides of two campaigns with the same outputs."""
     sides = [
         case((each.c.outcome > 0.5, 1), (each.c.outcome < 0.5, -1), else_=0).label(name)
         for each, name in ((one, "side"), (other, "other_side"))
@@ -131,10 +131,10 @@ def _counted(
 
 
 def annotators(session: Session, campaign_id: int) -> list[Row]:
-    """The people who judged texts of a campaign, with counts and means: one row per name.
+    """Annotators of a campaign's outputs, with counts and means: one row per name.
 
-    `unclear` counts the tasks that they said cannot be judged, `mean` is the mean of the rest: of ratings
-    their score, of two texts how far the first candidate is preferred.
+    `unclear` counts the tasks marked as impossible to judge, `mean` is the mean of the rest: the score for
+    ratings, the preference for the first candidate for pairs.
     """
     rows = session.execute(
         select(
@@ -152,9 +152,9 @@ def annotators(session: Session, campaign_id: int) -> list[Row]:
 
 
 def human_agreement(session: Session, campaign_id: int) -> list[Row]:
-    """The agreement of the autoevaluator with the humans' labels: one row per candidate, in testing order.
+    """Agreement of the autoevaluator with the human labels: one row per candidate, in testing order.
 
-    `labels` counts the examples with a loss from both, `same` those where the two are equal; `human_loss` and
+    `labels` counts the examples with a loss from both, `same` those with equal losses; `human_loss` and
     `auto_loss` are the means over them.
     """
     equal = case((Comparison.human_loss == Comparison.auto_loss, 1), else_=0)

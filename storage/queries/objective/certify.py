@@ -10,9 +10,9 @@ from winnow.storage.queries import campaign_views
 
 
 def leaderboard(session: Session, campaign_id: int) -> list[Row]:
-    """One row per candidate, the least risk first; `best` is the cheapest that is certified.
+    """One row per candidate, lowest risk first; `best` is the cheapest certified one.
 
-    `estimate`, `lower` and `upper` are of the risk, the mean loss, in the latest decision.
+    `estimate`, `lower` and `upper` are those of the risk, the mean loss, in the latest decision.
     """
     rows = campaign_views.leaderboard(session, campaign_id)
     return sorted(rows, key=lambda row: (row["estimate"] is None, row["estimate"] or 0.0))
@@ -21,7 +21,7 @@ def leaderboard(session: Session, campaign_id: int) -> list[Row]:
 def comparisons(
     session: Session, campaign_id: int, *, candidate: str | None = None, limit: int | None = None
 ) -> Iterator[Row]:
-    """Every pair of a candidate and a labelled example with its score and its losses, as planned."""
+    """Yield all pairs of a candidate and a labelled example with score and losses, in planned order."""
     columns = (
         Comparison.outcome,
         Comparison.reason,

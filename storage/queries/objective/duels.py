@@ -1,4 +1,4 @@
-"""Views of duels: win rates, and the behaviour of the judges. Rows as in `campaign_views`."""
+"""Views of duels: win rates, and behaviour of the judges. Rows as in `campaign_views`."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -25,7 +25,7 @@ from winnow.storage.queries.comparison_joins import PLACE, PROMPT_A, PROMPT_B, T
 def comparisons(
     session: Session, campaign_id: int, *, candidate: str | None = None, limit: int | None = None
 ) -> Iterator[Row]:
-    """Every duel with its texts and outcome (1: the first candidate is preferred), in planned order."""
+    """Yield all duels with outputs and outcome (1: the first candidate is preferred), in planned order."""
     rows = (
         joined(
             select(
@@ -56,7 +56,7 @@ def comparisons(
 
 
 def head_to_head(session: Session, campaign_id: int) -> list[Row]:
-    """One row per candidate and opponent that met, by position; a tie is half a win in `win_rate`."""
+    """One row per candidate and opponent with duels, by position; a tie is half a win in `win_rate`."""
     found: dict[tuple[int, int], dict[str, float]] = {}
     rows = session.execute(
         select(
@@ -97,7 +97,7 @@ def head_to_head(session: Session, campaign_id: int) -> list[Row]:
 
 
 def shares_of(session: Session, campaign_id: int, candidate: str) -> dict[str, tuple[float, int]]:
-    """A candidate's share of wins in its scored duels with each opponent, and the number of these duels."""
+    """A candidate's share of wins in its scored duels with each opponent, with the number of these duels."""
     rows = session.execute(
         select(A.name, B.name, DuelStats.outcome_sum, DuelStats.scored)
         .join(A, A.id == DuelStats.candidate_a_id)
@@ -114,9 +114,9 @@ def shares_of(session: Session, campaign_id: int, candidate: str) -> dict[str, t
 
 
 def judgments(session: Session, campaign_id: int) -> Iterator[Row]:
-    """Each call of a model that judges, with its reply, in order; single outputs have no `candidate_b`.
+    """Yield all judge calls with replies, in order; single outputs have no `candidate_b`.
 
-    `metric` is the name of the metric that it was made for, None where it is behind the outcome.
+    `metric` is the metric for which the call was made, None for the outcome.
     """
     reply = aliased(Generation)
     rows = (
@@ -148,11 +148,11 @@ def judgments(session: Session, campaign_id: int) -> Iterator[Row]:
 
 
 def judges(session: Session, campaign_id: int) -> list[Row]:
-    """The behaviour of each model that judges: one row per judge, by name.
+    """Behaviour of each judge model: one row per judge, by name.
 
-    `first_wins` is the mean preference for the answer that was shown first, 1/2 for a judge without a
-    preference for places; `flip_rate` the share of questions answered in both orders of which the two
-    answers prefer different sides, or one of them neither; both are null where there are none.
+    `first_wins` is the mean preference for the output that was shown first, 1/2 without position bias.
+    `flip_rate` is the share of questions answered in both orders whose two verdicts prefer different sides,
+    or one of them neither. Both are null without such verdicts.
     """
     found: dict[str, Row] = {}
     for row in verdicts(session, campaign_id):
@@ -178,7 +178,7 @@ def judges(session: Session, campaign_id: int) -> list[Row]:
 
 
 def verdicts(session: Session, campaign_id: int) -> list[Row]:
-    """The counts of each verdict, and of each reason without one, by judge and presentation_order."""
+    """Counts of each verdict, and of each reason for a missing one, by judge and presentation_order."""
     rows = session.execute(
         select(
             Judgment.judge,
@@ -202,10 +202,10 @@ def verdicts(session: Session, campaign_id: int) -> list[Row]:
 
 
 def unread(session: Session, campaign_id: int) -> list[Row]:
-    """The reasons why verdicts of models could not be read: one row per judge and reason, most first.
+    """Reasons for unparsed verdicts: one row per judge and reason, most frequent first.
 
-    A judge counts apart for each metric that it is asked for, and for the outcome, where `metric` is None.
-    `judgments` are calls, each attempt for itself, and `share` is theirs of all of the judge's calls.
+    A judge is counted separately for each metric, and for the outcome, for which `metric` is None.
+    `judgments` counts calls, each attempt separately, and `share` is their share of the judge's calls.
     """
     rows = session.execute(
         select(Judgment.metric, Judgment.judge, Judgment.reason, func.count())
@@ -234,9 +234,9 @@ def unread(session: Session, campaign_id: int) -> list[Row]:
 
 
 def _flips(session: Session, campaign_id: int) -> dict[str, tuple[int, int]]:
-    """By judge, questions with a verdict in both orders, and those whose two verdicts take different sides.
+    """By judge, questions with verdicts in both orders, and those whose two verdicts take different sides.
 
-    A tie in one order and a side in the other are different, too.
+    A tie in one order and a side in the other differ, too.
     """
     original, swapped = aliased(Judgment), aliased(Judgment)
     same_question = and_(
@@ -264,7 +264,7 @@ def _flips(session: Session, campaign_id: int) -> dict[str, tuple[int, int]]:
 
 
 def side(verdict: QueryableAttribute[float | None]) -> ColumnElement[int]:
-    """1 for a verdict above 1/2, -1 below, else 0."""
+    """Map a verdict to its side: 1 above 1/2, -1 below, else 0."""
     return case((verdict > 0.5, 1), (verdict < 0.5, -1), else_=0)
 
 

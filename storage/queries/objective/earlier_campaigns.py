@@ -1,6 +1,6 @@
-"""Earlier campaigns that have outcomes on the same examples, of one dataset or of an edited one.
+"""Earlier campaigns with outcomes on the same examples, of one dataset or an edited one.
 
-Those that were deleted since count as well: a choice may have been made in sight of their results.
+Deleted campaigns count as well: a choice can have been made after seeing their results.
 """
 
 from collections.abc import Collection
@@ -19,9 +19,9 @@ from winnow.storage.records.values import CampaignRecord, PrunedRecord
 def campaigns_before(
     session: Session, campaign: CampaignRecord, *, with_duels: bool = False
 ) -> list[CampaignRecord]:
-    """The scoring campaigns on whatever data, deleted or not, that were begun before one, the latest first.
+    """Scoring campaigns on any data, deleted or not, that began before a given one, latest first.
 
-    Where candidates joined it later, those that were begun before the last of these are others, too.
+    If candidates were added to it later, campaigns that began before the last of these additions count too.
     """
     last = max(first_rounds(session, campaign.id), default=0)
     joined_at = session.scalar(
@@ -38,7 +38,7 @@ def campaigns_before(
 
 
 def scored_positions(session: Session, campaign: CampaignRecord) -> set[int]:
-    """Positions of the examples that a campaign has comparisons on, or judgments of people."""
+    """Positions of the examples on which a campaign has comparisons or annotations."""
     compared = (
         select(Comparison.example_id)
         .join(Candidate, Candidate.id == Comparison.candidate_a_id)
@@ -51,11 +51,11 @@ def scored_positions(session: Session, campaign: CampaignRecord) -> set[int]:
 def positions_elsewhere(
     session: Session, dataset_id: int, positions: Collection[int], other_id: int
 ) -> set[int]:
-    """The positions of these examples in another dataset, as far as they are in it.
+    """Positions of these examples in another dataset, for those that it contains.
 
-    A file is another dataset once a line was added to it, or a column that no prompt shows. Its examples are
-    those of the same input with the same key, and wherever their keys have changed (row numbers, or keys that
-    are made of all columns), those of an input that stands once in both.
+    A file becomes another dataset when a line is added, or a column that no prompt shows. Its matching
+    examples have the same input and the same key. If keys have changed (row numbers, or keys made of all
+    columns), they are those whose input occurs once in both.
     """
     if dataset_id == other_id:
         return set(positions)
@@ -75,7 +75,7 @@ def positions_elsewhere(
 
 
 def _once(dataset_id: int) -> CTE:
-    """The inputs that stand once in a dataset, and where."""
+    """Inputs that occur once in a dataset, with their positions."""
     return (
         select(Example.input_digest, func.min(Example.position).label("position"))
         .where(Example.dataset_id == dataset_id)
@@ -86,7 +86,7 @@ def _once(dataset_id: int) -> CTE:
 
 
 def count_scored(session: Session, campaign: CampaignRecord, positions: Collection[int]) -> int:
-    """The number of these examples of its dataset on which a campaign has comparisons or annotations."""
+    """Number of these examples on which a campaign has comparisons or annotations."""
     if isinstance(campaign, PrunedRecord):
         return sum(map(campaign.has_seen, positions))
     is_scored = (
@@ -111,7 +111,7 @@ def count_scored(session: Session, campaign: CampaignRecord, positions: Collecti
 
 
 def _judged(campaign: CampaignRecord) -> Select[tuple[int]]:
-    """The examples on which people judged for a campaign, whether it has gone on since or not."""
+    """Examples with annotations for a campaign, whether its rounds were completed or not."""
     return (
         select(AnnotationTask.example_id)
         .join(Annotation, Annotation.task_id == AnnotationTask.id)
@@ -121,6 +121,6 @@ def _judged(campaign: CampaignRecord) -> Select[tuple[int]]:
 
 
 def _is_of(campaign: CampaignRecord) -> ColumnElement[bool]:
-    """The condition that a comparison has as many candidates as its campaign's have; it selects an index."""
+    """Condition that a comparison has as many candidates as those of its campaign; it selects an index."""
     second = Comparison.candidate_b_id
     return second.is_not(None) if traits_of(campaign.objective).compares_pairs else second.is_(None)

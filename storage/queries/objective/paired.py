@@ -1,4 +1,4 @@
-"""Two candidates on the examples that both were scored on, one number an example, by position."""
+"""Two candidates on the examples on which both were scored, one number per example, by position."""
 
 from collections.abc import Collection
 from functools import cache
@@ -13,17 +13,17 @@ from winnow.storage.models import Candidate, CandidateStats, Comparison, Example
 
 
 class Scored(NamedTuple):
-    """One score of a candidate."""
+    """A score of a candidate."""
 
     example_id: int
     key: str
-    """Of the example."""
+    """Key of the example."""
     comparison_id: int
     outcome: float
 
 
 def scores(session: Session, campaign_id: int, name: str, *, most: int) -> list[Scored]:
-    """A candidate's scores, by position of the example; the first so many of them."""
+    """Scores of a candidate, by example position; at most the first `most`."""
     rows = (
         select(Comparison.example_id, Example.key, Comparison.id, Comparison.outcome)
         .join(Example, Example.id == Comparison.example_id)
@@ -44,7 +44,7 @@ def scores(session: Session, campaign_id: int, name: str, *, most: int) -> list[
 def metric_values(
     session: Session, campaign_id: int, name: str, metrics: Collection[str]
 ) -> dict[str, dict[str, float | None]]:
-    """By metric, a candidate's values by the key of their example; None where there is none."""
+    """Metric values of a candidate, by metric and example key; None if missing."""
     rows = session.execute(
         select(Metric.name, Example.key, Metric.score)
         .join(Comparison, Comparison.id == Metric.comparison_id)
@@ -58,9 +58,9 @@ def metric_values(
 
 
 def duel_scores(session: Session, campaign_id: int, first: str, second: str, *, most: int) -> list[Scored]:
-    """The preference for a candidate over another one, from 0 to 1, by example; the first `most` of them.
+    """Preference for a candidate over another, from 0 to 1, by example; at most the first `most`.
 
-    The comparison is one of those that the two had on the example.
+    The comparison is one of those between the two on the example.
     """
     is_ours, is_theirs = _is_duel(campaign_id, first, second), _is_duel(campaign_id, second, first)
     rows = (
@@ -83,7 +83,7 @@ def duel_scores(session: Session, campaign_id: int, first: str, second: str, *, 
 
 
 def examples(session: Session, ids: Collection[int]) -> dict[int, tuple[JsonObject, JsonArray]]:
-    """Fields and targets of examples by their ids."""
+    """Fields and targets of examples by id."""
     query = select(Example.id, Example.fields, Example.targets)
     return {
         id_: (fields, targets)
@@ -93,7 +93,7 @@ def examples(session: Session, ids: Collection[int]) -> dict[int, tuple[JsonObje
 
 
 def all_scores(session: Session, campaign_id: int, *, most: int) -> list[tuple[int, int, float]]:
-    """Position of the candidate, id of the example and score, by example; the first so many of them."""
+    """Candidate position, example id and score, by example; at most the first `most`."""
     rows = (
         select(Candidate.position, Comparison.example_id, Comparison.outcome)
         .join(Candidate, Candidate.id == Comparison.candidate_a_id)
@@ -109,7 +109,7 @@ def all_scores(session: Session, campaign_id: int, *, most: int) -> list[tuple[i
 
 
 def outcomes(session: Session, campaign_id: int, name: str) -> dict[str, float | None]:
-    """A candidate's outcomes by the key of the example, None where there is none; for benchmarks."""
+    """Outcomes of a candidate by example key, None if missing; for benchmarks."""
     rows = (
         select(Example.key, Comparison.outcome)
         .join(Example, Example.id == Comparison.example_id)
@@ -124,13 +124,13 @@ def outcomes(session: Session, campaign_id: int, name: str) -> dict[str, float |
 def outcomes_since(
     session: Session, campaign_id: int, name: str, after: int | None
 ) -> list[tuple[int, float | None]]:
-    """A candidate's outcomes with the id of each example, of the rounds after this one; for benchmarks.
+    """Outcomes of a candidate with example ids, in rounds after a given one; for benchmarks.
 
     Args:
         session: Reads the results.
         campaign_id: The campaign.
         name: Name of the candidate.
-        after: The number of a round; None for all there are.
+        after: Number of a round; None for all rounds.
     """
     rows = select(Comparison.example_id, Comparison.outcome).where(Comparison.candidate_b_id.is_(None))
     own = _candidate_id(campaign_id, name)
@@ -140,23 +140,23 @@ def outcomes_since(
         rows = rows.join(Round, Round.id == Comparison.round_id).where(
             Round.campaign_id == campaign_id,
             Round.number > after,
-            # So that no index helps with it: else all comparisons of the candidate are read to find few.
+            # Prevents an index on the candidate, which would read all its comparisons for a few.
             Comparison.candidate_a_id + 0 == own,
         )
     return list(session.execute(rows).tuples())
 
 
 class Scores(NamedTuple):
-    """Two candidates on an example that was scored for both."""
+    """Scores of two candidates on an example that was scored for both."""
 
     difference: float
-    """The first one's score less that of the second."""
+    """Score of the first less that of the second."""
     prompt_id: int | None
-    """The prompt of the first one's text; None where it wrote no text that is stored."""
+    """Prompt of the first one's output; None without a stored output."""
 
 
 def score_differences(session: Session, campaign_id: int, first: str, second: str) -> list[Scores]:
-    """Each example that was scored for both candidates."""
+    """Score differences on all examples scored for both candidates."""
     ours, theirs = aliased(Comparison), aliased(Comparison)
     difference: ColumnElement[float] = type_coerce(ours.outcome - theirs.outcome, Float)
     rows = (
@@ -171,7 +171,7 @@ def score_differences(session: Session, campaign_id: int, first: str, second: st
 
 
 def positions_scored(session: Session, campaign_id: int, name: str) -> set[int]:
-    """Positions of the examples that a candidate has a score on."""
+    """Positions of the examples on which a candidate has a score."""
     rows = (
         select(Example.position)
         .join(Comparison, Comparison.example_id == Example.id)
@@ -194,7 +194,7 @@ def duel_outcomes(session: Session, campaign_id: int, first: str, second: str) -
 
 
 def prompts_of_duels(session: Session, campaign_id: int, first: str, second: str) -> tuple[int, int]:
-    """The numbers of examples and of the first one's prompts in the scored duels of two candidates."""
+    """Numbers of examples and of the first one's prompts in the scored duels of two candidates."""
     is_ours, is_theirs = _is_duel(campaign_id, first, second), _is_duel(campaign_id, second, first)
     text = case((is_ours, Comparison.generation_a_id), else_=Comparison.generation_b_id)
     found = (
@@ -208,7 +208,7 @@ def prompts_of_duels(session: Session, campaign_id: int, first: str, second: str
 
 
 def unscored(session: Session, campaign_id: int, first: str, second: str, *, duels: bool) -> int:
-    """Comparisons of two candidates without an outcome: their own each, or their duels with each other."""
+    """Number of two candidates' comparisons without an outcome: their own, or their duels with each other."""
     if duels:
         are_theirs = or_(_is_duel(campaign_id, first, second), _is_duel(campaign_id, second, first))
         found = select(func.count()).select_from(Comparison).where(are_theirs, Comparison.outcome.is_(None))
@@ -221,7 +221,7 @@ def unscored(session: Session, campaign_id: int, first: str, second: str, *, due
 
 
 def scored_examples(session: Session, campaign_id: int, name: str) -> dict[str | None, int]:
-    """The number of examples on which a candidate was scored, by its rival, which is None but in duels."""
+    """Number of examples on which a candidate was scored, by opponent, which is None except in duels."""
     own, rival = _candidate_id(campaign_id, name), _rival()
     is_first = Comparison.candidate_a_id == own
     other = case((is_first, Comparison.candidate_b_id), else_=Comparison.candidate_a_id)
@@ -235,7 +235,7 @@ def scored_examples(session: Session, campaign_id: int, name: str) -> dict[str |
     return {each: count for each, count in session.execute(rows)}
 
 
-@cache  # to make it takes longer than what is asked of it
+@cache  # creating it takes longer than its use
 def _rival() -> type[Candidate]:
     return aliased(Candidate)
 
@@ -243,7 +243,7 @@ def _rival() -> type[Candidate]:
 def _is_score(comparison: type[Comparison], campaign_id: int, name: str) -> ColumnElement[bool]:
     return and_(
         comparison.candidate_a_id == _candidate_id(campaign_id, name),
-        # So is every one of such a campaign; said, the index of pairs may be used.
+        # Always true in such a campaign; stating it allows the index of pairs.
         comparison.candidate_b_id.is_(None),
         comparison.outcome.is_not(None),
     )

@@ -1,4 +1,4 @@
-"""Views of a campaign that routes: the candidates chosen for its prompts. Rows as in `campaign_views`."""
+"""Views of a routed campaign: candidates chosen for its prompts. Rows as in `campaign_views`."""
 
 from collections import defaultdict
 from dataclasses import dataclass
@@ -11,19 +11,19 @@ from winnow.storage.json_types import Row
 from winnow.storage.models import Candidate, Comparison, Example, Round
 
 WINDOWS = 10
-"""Parts that the rounds so far are divided into."""
+"""Number of parts into which the rounds so far are divided."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answered:
-    """Prompts that were answered and scored, and their mean score; None where there is none."""
+    """Number of scored prompts, and their mean score; None without any."""
 
     count: int
     mean: float | None
 
 
 def picks(session: Session, campaign_id: int, prompt_type: str | None) -> list[Row]:
-    """The candidates' picks over time: one row per window of rounds, type of prompt and candidate.
+    """Picks of candidates over time: one row per window of rounds, prompt type and candidate.
 
     `until` is the number of prompts answered by the end of the window, `share` the candidate's share of the
     prompts of that type in it, `mean` its mean score on them.
@@ -35,7 +35,7 @@ def picks(session: Session, campaign_id: int, prompt_type: str | None) -> list[R
     ).one()
     if not n_rounds:
         return []
-    # Python's // rounds as integer division does in every database.
+    # Python's // agrees with integer division in every database here.
     width = -(-n_rounds // WINDOWS)
     window = cast(Round.number - Round.number % width, Integer).label("window")
     kind = literal(None, String) if prompt_type is None else _field(prompt_type)
@@ -77,13 +77,13 @@ def picks(session: Session, campaign_id: int, prompt_type: str | None) -> list[R
 
 
 def _field(name: str) -> ColumnElement[str]:
-    """A field of the examples, a part of an object where the name has a dot and no column has that name."""
+    """A field of the examples, or, if the name has a dot and is not a column, a part of an object."""
     whole = Example.fields[name].as_string()
     return func.coalesce(whole, Example.fields[tuple(name.split("."))].as_string()) if "." in name else whole
 
 
 def answered(session: Session, campaign_id: int, *, from_round: int = 0) -> Answered:
-    """The prompts that were scored since a round, and their mean score."""
+    """Number of prompts scored since a round, with their mean score."""
     count, mean = session.execute(
         select(func.count(Comparison.outcome), func.avg(Comparison.outcome))
         .join(Round, Round.id == Comparison.round_id)

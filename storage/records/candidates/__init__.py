@@ -1,1 +1,1 @@
-"""Records of each candidate that are kept as rounds are told: counts that grow, and what is known of it."""
+"""Per-candidate records updated with each observed round: counts, and values of decisions."""

@@ -1,10 +1,10 @@
-"""Decisions' values for each candidate, stored where they changed: a row holds until its next one.
+"""Values of decisions per candidate, stored when they change: a row is valid until the next one.
 
-A decision has up to a dozen values of every candidate, of which a round changes a few. Stored whole after
-each round, those of ten thousand candidates were nine tenths of a database; so a round stores only the rows
-that differ from what was known before it. As rounds are told in the order of their ids, what a decision said
-of a candidate is the candidate's last row up to that decision's round, found in an index however many rounds
-there were.
+A decision has up to a dozen values for every candidate, and a round changes a few of them. Complete values
+after each round were nine tenths of a database with ten thousand candidates, so a round stores only the rows
+that differ from the previous ones. Rounds are observed in the order of their ids, so a decision's values for
+a candidate are the candidate's last row up to that decision's round. An index finds it, for any number of
+rounds.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -21,15 +21,15 @@ from winnow.storage.models import Base, Bet, Decision, Difference, Ranking, Stan
 from winnow.storage.records.values import NewDecision
 
 Column = Sequence[object]
-"""The values of one column, by the positions of the candidates; None where a candidate has no row."""
+"""Values of one column, by candidate position; None if a candidate has no row."""
 
 
 class Part(NamedTuple):
-    """One table of what is known of candidates."""
+    """A table of decisions' values for candidates."""
 
     model: type[Base]
     columns: tuple[str, ...]
-    """All but its key."""
+    """All columns except the key."""
 
 
 KEY = ("candidate_id", "round_id")
@@ -42,7 +42,7 @@ PARTS = (STANDINGS, RANKINGS, DIFFERENCES, BETS)
 
 DIFFERENCE_LISTS = ("estimates", "lower", "upper")
 BET_LISTS = ("wealths", "levels", "out_in_round", "out_at")
-"""Names of the lists of those columns in a decision, by candidate position."""
+"""Names of these columns' lists in a decision, by candidate position."""
 
 _TOLD_LAST = """
     SELECT c.campaign_id, (
@@ -61,7 +61,7 @@ _KNOWN_AFTER = """
 _LAST_ROW = {
     "sqlite": """{table} x ON x.candidate_id = k.id AND x.round_id = (
         SELECT max(round_id) FROM {table} WHERE candidate_id = k.id AND round_id <= ?)""",
-    # Of the other form the planner makes a join that reads the whole table.
+    # The planner turns the other form into a join that reads the whole table.
     "postgresql": """LATERAL (SELECT * FROM {table} WHERE candidate_id = k.id AND round_id <= ?
         ORDER BY round_id DESC LIMIT 1) x ON TRUE""",
 }
@@ -69,10 +69,10 @@ _LAST_ROW = {
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Known:
-    """The values for the candidates in a campaign's decisions up to a round, by their positions."""
+    """Values for candidates in a campaign's decisions up to a round, by candidate position."""
 
     round_id: int | None
-    """None before any round was told."""
+    """None before the first observed round."""
     candidate_ids: Sequence[int]
     columns: Mapping[Part, Sequence[Column]]
 
@@ -80,7 +80,7 @@ class Known:
 def known_after(
     connection: Connection, campaign_id: int, round_id: int | None, parts: Iterable[Part] = PARTS
 ) -> Known:
-    """The values known once a round of a campaign had been told; none are known where the round is None."""
+    """Values after a round of a campaign was observed; all None if the round is None."""
     ids = [id_ for (id_,) in run(connection, _CANDIDATES, (campaign_id,))]
     columns = {part: _columns_of(connection, part, campaign_id, round_id or 0) for part in parts}
     return Known(round_id, ids, columns)
@@ -89,20 +89,21 @@ def known_after(
 def add_changes(
     connection: Connection, round_id: int, decision: NewDecision, before: Known | None
 ) -> tuple[Known, dict[str, list[DriverRow]]]:
-    """Store those values of a decision that differ from the decision before it.
+    """Store those values of a decision that differ from the previous decision.
 
     Args:
         connection: In the transaction that stores the round.
-        round_id: The round that was told.
+        round_id: The observed round.
         decision: The decision after this round.
-        before: The values that this returned for the round before; where it is None, not of that round, or
-            knows fewer candidates than the decision, what was known is read.
+        before: The values returned for the previous round. They are read if this is None, is not of that
+            round, or has fewer candidates than the decision.
 
     Returns:
-        The values known now, and the rows that were stored, by table and in the order of their keys.
+        The current values, and the stored rows, by table and in key order.
 
     Raises:
-        ConflictingRecord: If a later round was told before, or it speaks of more candidates than there are.
+        ConflictingRecord: If a later round was already observed, or the decision has more candidates than the
+            campaign.
     """
     ((campaign_id, last),) = run(connection, _TOLD_LAST, (round_id,))
     n_candidates = len(decision.status)
@@ -132,16 +133,16 @@ def add_changes(
 def said_of_candidates(
     connection: Connection, campaign_id: int, decision: Decision, against: int | None
 ) -> tuple[JsonObject, int]:
-    """The values of a stored decision for each candidate, by the fields of a `DecisionRecord`.
+    """Values of a stored decision for each candidate, by the fields of a `DecisionRecord`.
 
     Args:
         connection: Reads.
         campaign_id: The campaign of the decision.
         decision: Any of the campaign's.
-        against: Position of the candidate that it compares the others with; None where it does not.
+        against: Position of the candidate that the others are compared with; None without differences.
 
     Returns:
-        The fields, and how many candidates of the campaign joined after it.
+        The fields, and the number of candidates added to the campaign after the decision.
     """
     spoken_of = {RANKINGS: decision.has_ranking, DIFFERENCES: against is not None, BETS: decision.has_bets}
     parts = [part for part in PARTS if spoken_of.get(part, True)]
@@ -166,7 +167,7 @@ def said_of_candidates(
 
 
 def _said_by(decision: NewDecision) -> dict[Part, Sequence[Column]]:
-    """The columns of each part that a decision speaks of."""
+    """Columns of each part that a decision contains."""
     said: dict[Part, Sequence[Column]] = {
         STANDINGS: (decision.estimates, decision.lower, decision.upper, decision.status)
     }
@@ -180,7 +181,7 @@ def _said_by(decision: NewDecision) -> dict[Part, Sequence[Column]]:
 
 
 def _changed(said: Sequence[Column], known: Sequence[Column]) -> list[int]:
-    """Positions of the candidates of which anything is said that was not known; `known` may have more."""
+    """Positions of the candidates with new values; `known` can have more candidates."""
     found: set[int] = set()
     for new, old in zip(said, known, strict=True):
         found.update(at for at, differs in enumerate(map(ne, new, old)) if differs)

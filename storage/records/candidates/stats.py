@@ -1,8 +1,8 @@
-"""Counts of rounds and candidates, taken by the database from a round's own rows as they are stored.
+"""Counts of rounds and candidates, computed by the database from a round's rows when they are stored.
 
-A leaderboard of ten million comparisons cannot count them each time it is asked for. So each round adds to
-its candidates' stats and writes its own counts beside its decision, in the transaction that stores it:
-whoever sees the one sees the others, and `storage.admin.check.problems` counts all of it again.
+A leaderboard of ten million comparisons cannot count them for every query. So each round updates its
+candidates' stats and stores its own counts with its decision, in the same transaction. All of them become
+visible together, and `storage.admin.check.problems` recounts them.
 """
 
 import datetime as dt
@@ -30,8 +30,8 @@ SIDES = """
     FROM outputs o JOIN comparisons x ON x.id = o.comparison_id
     WHERE x.generation_a_id IS NULL OR x.generation_a_id <> o.generation_id
 """
-"""Comparisons as seen by each candidate in them: one row for a score, two for a duel. A comparison of several
-texts has one more for each that is not its first, which counts for nothing but its text."""
+"""Comparisons from the side of each candidate: one row for a score, two for a duel. A comparison of several
+outputs has one more row for each output after the first, in which only the output counts."""
 
 _INPUT, _OUTPUT = (f"CAST(g.{name}_tokens AS DOUBLE PRECISION)" for name in ("input", "output"))
 
@@ -43,10 +43,10 @@ PRODUCTS = {
     "input_by_seconds": f"{_INPUT} * g.seconds",
     "output_by_seconds": f"{_OUTPUT} * g.seconds",
 }
-"""Products of a generation `g` that give the spread of any weighted sum of its tokens and seconds."""
+"""Products of a generation `g` that give the variance of any weighted sum of its tokens and seconds."""
 
 SUMMED = {**PRODUCTS, "latency": "g.latency", "latency_squares": "g.latency * g.latency"}
-"""These products, and terms that give the mean and spread of latencies, where engines told them."""
+"""These products, and terms for the mean and variance of latencies, if engines reported them."""
 
 COUNTED = f"""
     SELECT s.candidate_id, coalesce(s.reason, ''), sum(s.counted), coalesce(sum(s.outcome), 0),
@@ -58,7 +58,7 @@ COUNTED = f"""
     WHERE {{where}}
     GROUP BY s.candidate_id, coalesce(s.reason, '')
 """
-"""Sums over the sides `s` that fulfil a condition, by candidate and reason, with the columns of `STATS`."""
+"""Sums over the sides `s` that satisfy a condition, by candidate and reason, with the columns of `STATS`."""
 
 STATS = (
     "candidate_id", "reason", "comparisons", "outcome_sum", "lowest", "highest", "texts", "no_answer",
@@ -87,7 +87,7 @@ _ADD_ROUND = f"""
 
 
 def add_to_stats(connection: Connection, round_id: int) -> None:
-    """Add a round's comparisons, which have just been stored, to the stats of its candidates."""
+    """Add a round's comparisons, just stored, to the stats of its candidates."""
     run(connection, _ADD_ROUND, (round_id,))
 
 
@@ -99,10 +99,11 @@ def decide(
     now: dt.datetime,
     before: Known | None,
 ) -> Known:
-    """Store the decision after a round, and beside it the sums over the round.
+    """Store the decision after a round, with the sums over the round.
 
     Returns:
-        The values known of each candidate now; `before` is the same after the last round, see `add_changes`.
+        The current values of each candidate; `before` is the same after the previous round, see
+        `add_changes`.
     """
     known, written = add_changes(connection, round_id, decision, before)
     ((position, *paid),) = run(connection, _POSITION_AND_PAID, (decision.best_candidate_id, round_id))
@@ -138,7 +139,7 @@ def decide(
 def _written(
     connection: Connection, round_id: int, comparisons: Sequence[NewComparison]
 ) -> dict[str, list[tuple[object, ...]]]:
-    """The rows of a round's comparisons as they were just written, and the tables that got none."""
+    """Rows of a round's comparisons as just written, and an empty list per dependent table without rows."""
     ids = run(connection, "SELECT id FROM comparisons WHERE round_id = ? ORDER BY position", (round_id,))
     in_order = sorted(comparisons, key=attrgetter("position"))
     rows = [(id_, round_id, *_fields(each)) for (id_,), each in zip(ids, in_order, strict=True)]
@@ -151,7 +152,7 @@ _fields = attrgetter(
 )
 
 PAID = ("generations", "input_tokens", "output_tokens", "seconds")
-"""The columns of a decision on the texts that its round paid for."""
+"""Columns of a decision on the outputs that its round paid for."""
 
 _POSITION_AND_PAID = """
     SELECT (SELECT position FROM candidates WHERE id = ?), count(*), coalesce(sum(input_tokens), 0),

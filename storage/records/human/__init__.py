@@ -1,1 +1,1 @@
-"""People's labels of examples, and their judgments of outputs and of pairs."""
+"""Human labels of examples, and annotations of outputs and pairs."""

@@ -1,4 +1,4 @@
-"""The tasks that rounds set people, and people's answers to them."""
+"""Annotation tasks of rounds, and their answers."""
 
 import datetime as dt
 from collections.abc import Sequence
@@ -20,15 +20,15 @@ from winnow.storage.records.values import (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GivenTask:
-    """A task of a campaign, and where its round stands."""
+    """An annotation task of a campaign with the state of its round."""
 
     task: AnnotationTaskRecord
     is_used: bool
-    """Whether its round is recorded, so that its answer counts for good."""
+    """Whether its round is recorded, so that its answer is final."""
 
 
 def add_tasks(session: Session, round_id: int, tasks: Sequence[NewAnnotationTask]) -> None:
-    """Store tasks; of those whose key is stored already, the stored one stays."""
+    """Store tasks; a stored task with the same key is kept."""
     stored = keys_among(session, [each.key for each in tasks])
     for each in {task.key: task for task in tasks if task.key not in stored}.values():
         session.add(
@@ -45,13 +45,13 @@ def add_tasks(session: Session, round_id: int, tasks: Sequence[NewAnnotationTask
 
 
 def keys_among(session: Session, keys: Sequence[str]) -> set[str]:
-    """The keys, among these, that a task is stored under."""
+    """Keys among these under which a task is stored."""
     rows = rows_with(session.connection(), "key", "annotation_tasks", "key", list(dict.fromkeys(keys)))
     return {key for (key,) in rows}
 
 
 def answers(session: Session, keys: Sequence[str]) -> dict[str, AnnotationRecord]:
-    """The answers by the key of their task; tasks without an answer are left out."""
+    """Answers by the key of their task; tasks without an answer are omitted."""
     rows = rows_with(session.connection(), "key, id", "annotation_tasks", "key", list(dict.fromkeys(keys)))
     by_id = {id_: key for key, id_ in rows}
     found: dict[str, AnnotationRecord] = {}
@@ -62,12 +62,12 @@ def answers(session: Session, keys: Sequence[str]) -> dict[str, AnnotationRecord
 
 
 def lacking(session: Session, campaign_id: int) -> int:
-    """The number of tasks of a campaign's unfinished rounds that nobody has answered."""
+    """Number of unanswered tasks of a campaign's unfinished rounds."""
     return session.scalars(select(func.count()).select_from(_open(campaign_id).subquery())).one()
 
 
 def annotators(session: Session, campaign_id: int) -> list[str]:
-    """Everybody who answered a task of a campaign, in alphabetical order."""
+    """Annotators of a campaign, in alphabetical order."""
     found = (
         select(Annotation.annotator)
         .join(AnnotationTask, AnnotationTask.id == Annotation.task_id)
@@ -79,7 +79,7 @@ def annotators(session: Session, campaign_id: int) -> list[str]:
 
 
 def tasks(session: Session, campaign_id: int) -> list[GivenTask]:
-    """Every task of a campaign, round by round, in the order in which they are given."""
+    """All tasks of a campaign, round by round, in the order of assignment."""
     rows = session.execute(
         select(AnnotationTask, Annotation, exists().where(Decision.round_id == AnnotationTask.round_id))
         .join(Round, Round.id == AnnotationTask.round_id)
@@ -93,7 +93,7 @@ def tasks(session: Session, campaign_id: int) -> list[GivenTask]:
 
 
 def task(session: Session, campaign_id: int, key: str) -> GivenTask | None:
-    """A task of a campaign by its key, or by the first characters of it where no other one begins so."""
+    """A task of a campaign by its key, or by a unique prefix of it; None otherwise."""
     found = session.execute(
         select(AnnotationTask, Annotation, exists().where(Decision.round_id == AnnotationTask.round_id))
         .join(Round, Round.id == AnnotationTask.round_id)
@@ -115,14 +115,14 @@ def next_open(
     passed: Sequence[str],
     held_since: dt.datetime,
 ) -> AnnotationTaskRecord | None:
-    """The first task without an answer that nobody else was shown lately; None where there is none.
+    """The first unanswered task that no other annotator was shown recently; None if there is none.
 
     Args:
-        session: Reads, or writes where the task is to be held next.
+        session: Reads, or writes if the task is to be held next.
         campaign_id: The campaign.
-        annotator: Name of the person who asks; a task that they hold themselves is given to them.
-        passed: Keys of tasks that they want later.
-        held_since: The moment since which tasks shown to others are left to them.
+        annotator: Name of the annotator; tasks that they hold themselves are included.
+        passed: Keys of tasks that they have postponed.
+        held_since: Time since which tasks shown to others are reserved for them.
     """
     free = or_(
         AnnotationTask.held_by.is_(None),
@@ -130,20 +130,20 @@ def next_open(
         AnnotationTask.held_at < held_since,
     )
     query = _open(campaign_id).where(free).order_by(Round.number, *_IN_ORDER)
-    # Among so many one is not passed, if there is one; of the others there may be tens of thousands.
+    # At least one of this many is not passed, if any is; there can be tens of thousands.
     rows = session.scalars(query.limit(len(passed) + 1))
     return next((_task(row, None) for row in rows if row.key not in passed), None)
 
 
 def hold(session: Session, task_id: int, annotator: str, now: dt.datetime) -> None:
-    """Note who is shown a task."""
+    """Record the annotator who is shown a task."""
     session.execute(
         update(AnnotationTask).where(AnnotationTask.id == task_id).values(held_by=annotator, held_at=now)
     )
 
 
 def release(session: Session, campaign_id: int, annotator: str) -> None:
-    """Note that somebody looks at no task of a campaign any more."""
+    """Release all tasks of a campaign that an annotator holds."""
     rounds = select(Round.id).where(Round.campaign_id == campaign_id)
     session.execute(
         update(AnnotationTask)
@@ -154,12 +154,12 @@ def release(session: Session, campaign_id: int, annotator: str) -> None:
 
 
 def lock(session: Session, task_id: int) -> None:
-    """Let nobody else answer a task before the transaction ends, which in SQLite nobody could anyway."""
+    """Prevent other answers to a task until the transaction ends; SQLite prevents them anyway."""
     session.get(AnnotationTask, task_id, with_for_update=True)
 
 
 def shown(session: Session, task: AnnotationTaskRecord, *, with_targets: bool = False) -> ShownTask:
-    """A task as people see it: the example, and the texts in their order."""
+    """A task as annotators see it: the example, and the outputs in their order."""
     second = aliased(Generation)
     key, fields, targets, text_a, text_b = session.execute(
         select(Example.key, Example.fields, Example.targets, Generation.text, second.text)
@@ -181,7 +181,7 @@ def shown(session: Session, task: AnnotationTaskRecord, *, with_targets: bool = 
 
 
 def set_annotation(session: Session, task_id: int, annotation: AnnotationRecord) -> None:
-    """Store what was said of a task, in the place of what may be stored."""
+    """Store the answer to a task, replacing an earlier one."""
     row = session.get(Annotation, task_id)
     if row is None:
         row = Annotation(task_id=task_id)
@@ -193,7 +193,7 @@ def set_annotation(session: Session, task_id: int, annotation: AnnotationRecord)
 
 
 _IN_ORDER = (AnnotationTask.example_id, ByCodePoints(AnnotationTask.key))
-"""The order of tasks: those on one example come together, and a digest decides their order there."""
+"""Order of tasks: grouped by example, and by digest within it."""
 
 
 def _open(campaign_id: int) -> Select[tuple[AnnotationTask]]:

@@ -1,4 +1,4 @@
-"""The labels that humans give to examples, for every campaign on the same dataset."""
+"""Human labels of examples, shared by all campaigns on the same dataset."""
 
 import datetime as dt
 from collections.abc import Sequence
@@ -14,21 +14,21 @@ from winnow.storage.records.leases import find
 from winnow.storage.records.values import LeaseRecord
 
 PEOPLE = "human"
-"""The kind of judge that has people rate outputs."""
+"""The type of judge with which annotators rate outputs."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LabelRecord:
-    """A label that was given."""
+    """A human label."""
 
     targets: tuple[str, ...]
-    """Empty where no human can answer the example."""
+    """Empty if no human can answer the example."""
     source: str
     labelled_at: dt.datetime
 
 
 def labels(session: Session, dataset_id: int) -> dict[int, LabelRecord]:
-    """Every label of a dataset's examples, by example position."""
+    """All labels of a dataset's examples, by example position."""
     rows = session.execute(
         select(Example.position, Label.targets, Label.source, Label.labelled_at)
         .join(Label, Label.example_id == Example.id)
@@ -42,7 +42,7 @@ def labels(session: Session, dataset_id: int) -> dict[int, LabelRecord]:
 
 
 def labelled(session: Session, fingerprint: str) -> frozenset[int]:
-    """Positions of the examples that were given a label, of the dataset with this content."""
+    """Positions of the labelled examples of the dataset with this content."""
     found = (
         select(Example.position)
         .join(Label, Label.example_id == Example.id)
@@ -53,9 +53,9 @@ def labelled(session: Session, fingerprint: str) -> frozenset[int]:
 
 
 def targets(session: Session, dataset_id: int, positions: Sequence[int]) -> dict[int, tuple[str, ...] | None]:
-    """The answers that count as right for some examples: the dataset's targets, else the label, else None.
+    """Correct answers for some examples: the dataset's targets, else the label, else None.
 
-    Nothing counts as right, and the tuple is empty, where no human can answer an example.
+    The tuple is empty if no human can answer an example.
     """
     rows = session.execute(
         select(Example.position, Example.targets, Label.targets)
@@ -74,15 +74,15 @@ def _reads_labels() -> ColumnElement[bool]:
 
 
 def used_positions(session: Session, dataset_id: int) -> set[int]:
-    """Positions of the examples whose labels some stored comparison was made with.
+    """Positions of the examples whose labels were used in some stored comparison.
 
-    Where people rate the outputs themselves, no comparison is made with a label.
+    If annotators rate the outputs themselves, no comparison uses a label.
     """
     certifying = select(Campaign.id, Campaign.spec).where(Campaign.dataset_id == dataset_id, _reads_labels())
     by_label = [
         id_ for id_, spec in session.execute(certifying) if spec.get("judge", {}).get("type") != PEOPLE
     ]
-    # By candidate, which an index of the scored pairs answers without their rows.
+    # By candidate, which an index of the scored pairs answers without reading rows.
     used = (
         select(Comparison.example_id)
         .join(Candidate, Candidate.id == Comparison.candidate_a_id)
@@ -96,18 +96,18 @@ def used_positions(session: Session, dataset_id: int) -> set[int]:
 
 
 def spent(session: Session, campaign_id: int) -> int:
-    """The number of examples whose labels a campaign has used."""
+    """Number of examples whose labels a campaign has used."""
     return session.scalars(select(func.count()).select_from(_used(campaign_id).distinct().subquery())).one()
 
 
 def unanswerable(session: Session, campaign_id: int) -> int:
-    """The number of labels that a campaign has used and that say that no human can answer the example."""
+    """Number of used labels of a campaign that mark an example as unanswerable."""
     found = select(Label.targets).where(Label.example_id.in_(_used(campaign_id)))
     return sum(not targets for targets in session.scalars(found))
 
 
 def with_reason(session: Session, campaign_id: int, reason: str) -> tuple[int, int]:
-    """The numbers of a campaign's comparisons that have no score for this reason, and of their examples."""
+    """Numbers of a campaign's comparisons unscored for this reason, and of their examples."""
     found = _used(campaign_id).where(Comparison.reason == reason).subquery()
     counts = select(func.count(), func.count(found.c.example_id.distinct())).select_from(found)
     comparisons, examples = session.execute(counts).one()
@@ -123,7 +123,7 @@ def _used(campaign_id: int) -> Select[tuple[int]]:
 
 
 def incomplete(session: Session, campaign_id: int, *, reads_auto: bool) -> list[int]:
-    """The number of each candidate's comparisons that lack a loss which the selector reads, by position."""
+    """Number of each candidate's comparisons without a loss that the selector reads, by position."""
     lacks = _lacks_a_loss(reads_auto=reads_auto)
     rows = session.execute(
         select(func.count(Comparison.id))
@@ -139,7 +139,7 @@ def incomplete(session: Session, campaign_id: int, *, reads_auto: bool) -> list[
 def causes_of_lacking(
     session: Session, campaign_id: int, *, reads_auto: bool
 ) -> list[tuple[int, str | None, str | None, int]]:
-    """Candidate position, reason, detail and number of the comparisons that lack such a loss."""
+    """Candidate position, reason, detail and number of the comparisons without such a loss."""
     cause = (Candidate.position, Comparison.reason, Comparison.detail)
     rows = session.execute(
         select(*cause, func.count())
@@ -158,7 +158,7 @@ def _lacks_a_loss(*, reads_auto: bool) -> ColumnElement[bool]:
 
 
 def mean_losses(session: Session, campaign_id: int) -> list[float | None]:
-    """The plain mean of each candidate's human losses, by candidate position; None where none is known."""
+    """Plain mean of each candidate's known human losses, by candidate position; None without any."""
     rows = session.execute(
         select(func.avg(Comparison.human_loss))
         .select_from(Candidate)
@@ -176,7 +176,7 @@ def mean_losses(session: Session, campaign_id: int) -> list[float | None]:
 def set_label(
     session: Session, dataset_id: int, position: int, targets: Sequence[str], source: str, now: dt.datetime
 ) -> None:
-    """Store the label of an example, in the place of one it may have; no targets where none can answer it."""
+    """Store the label of an example, replacing an earlier one; no targets if it is unanswerable."""
     example_id = session.scalars(
         select(Example.id).where(Example.dataset_id == dataset_id, Example.position == position)
     ).one()
@@ -189,7 +189,7 @@ def set_label(
 
 
 def leases_on(session: Session, dataset_id: int) -> list[tuple[str, LeaseRecord]]:
-    """The certifying campaigns on a dataset that were ever run, by name, with their leases."""
+    """Certifying campaigns on a dataset that were ever run, by name, with their leases."""
     rows = session.execute(
         select(Campaign.name, Campaign.id)
         .join(Lease, Lease.campaign_id == Campaign.id)
@@ -200,7 +200,7 @@ def leases_on(session: Session, dataset_id: int) -> list[tuple[str, LeaseRecord]
 
 
 def keys_without(session: Session, dataset_id: int, positions: Sequence[int]) -> list[str]:
-    """Keys of the examples among these with neither a target nor a label of any kind, in the order given."""
+    """Keys of those examples without a target and without a label of any kind, in the given order."""
     found = targets(session, dataset_id, positions)
     keys = dict(
         session.execute(
