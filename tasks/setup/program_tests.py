@@ -1,17 +1,15 @@
 """Rendering the tests of programs before anything runs: what fails does so at once."""
 
-from dataclasses import fields
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
-from winnow.storage.json_types import JsonView
 from winnow.storage.objectives import traits_of
 from winnow.tasks.campaign.resolved import ResolvedCampaign
 from winnow.tasks.data.datasets import Example
 from winnow.tasks.data.template_grammar import TARGET
 from winnow.tasks.data.trial_renders import try_templates
 from winnow.tasks.errors import SpecError, TemplateError
-from winnow.tasks.judges.registry import BUILT_IN
+from winnow.tasks.judges.registry import create_judge, within
 
 if TYPE_CHECKING:
     from winnow.tasks.judges.code.judge import CodeJudge
@@ -30,7 +28,8 @@ def check_tests(checked: ResolvedCampaign) -> None:
     for node in spec.judge.tree().walk():
         if node.type != CODE:
             continue
-        place, judge = node.place, _code_judge(node.params)
+        place = node.place
+        judge = cast("CodeJudge", within(node.params, place, create_judge).parts[0])
         seen: list[str] = []
         try_templates([partial(_render, judge, place, seen)], checked.dataset.examples)
         are_labels = traits_of(spec.objective).measures_risk and TARGET in judge.variables
@@ -38,12 +37,6 @@ def check_tests(checked: ResolvedCampaign) -> None:
             raise SpecError(
                 "none of the examples has tests; name the field that holds them", f"{place}.tests"
             )
-
-
-def _code_judge(params: JsonView) -> "CodeJudge":
-    code_judge: type[CodeJudge] = BUILT_IN[CODE].load()  # with its sandbox, which few campaigns have
-    known = {each.name for each in fields(code_judge) if each.init}
-    return code_judge(**{key: value for key, value in params.items() if key in known})
 
 
 def _render(judge: "CodeJudge", place: str, seen: list[str], example: Example) -> None:
