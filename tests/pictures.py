@@ -15,6 +15,7 @@ from tests.flows.dashboard_servers import chromium, serving
 from winnow.flows.reports.html.render import write_report
 from winnow.flows.reports.open_readonly import reading
 from winnow.storage.records.campaigns import get_campaign
+from winnow.tasks.campaign.look import Look
 
 PICTURES = {
     "report.png": ("report", 1280, 860),
@@ -42,7 +43,7 @@ def main() -> None:
     ):
         report = Path(folder) / "report.html"
         with reading(options.storage) as session:
-            write_report(session, get_campaign(session, options.campaign), html=report)
+            write_report(Look(session, get_campaign(session, options.campaign)), html=report)
         places = {"report": report.as_uri(), "": url}
         for file, (name, width, height) in PICTURES.items():
             for scheme, page in _pages(browser, places, name, options.campaign, width, height):

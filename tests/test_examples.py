@@ -17,6 +17,7 @@ from winnow.flows.cli.start.specs import starter
 from winnow.infra.demo.data import evaluation_examples
 from winnow.storage.admin.schema import ensure_schema
 from winnow.storage.engine.database import open_database
+from winnow.tasks.campaign.look import Look
 from winnow.tasks.embedding import sentence_model
 from winnow.tasks.engines.protocol import Completion
 from winnow.tasks.engines.providers import PROVIDERS
@@ -104,7 +105,7 @@ def test_an_example_runs_as_it_stands(folder, file):
         ensure_schema(database)
         record = run(database, spec, rounds=ROUNDS)
         with database.reading() as session:
-            status = campaign_status(session, record, in_full=True)
+            status = campaign_status(Look(session, record), in_full=True)
     assert status.totals["rounds"] == ROUNDS or status.is_settled
     assert status.totals["answered"] >= 2 * spec.batch_size
     assert status.totals["answered"] == status.totals["comparisons"]

@@ -11,6 +11,7 @@ from winnow.flows.reports.summary import status_of, summary_lines
 from winnow.storage.engine.database import shown_url
 from winnow.storage.records import campaigns as campaign_records
 from winnow.tasks.answer.model import Answer
+from winnow.tasks.campaign.look import Look
 from winnow.tasks.plugins.extras import require
 from winnow.tasks.queries import frames
 
@@ -167,5 +168,5 @@ class CampaignResults:
 
         with reading(self._storage) as session:
             record = campaign_records.get_campaign(session, self._name)
-            [written] = write_report(session, record, html=Path(path), png=None)
+            [written] = write_report(Look(session, record), html=Path(path), png=None)
         return written

@@ -12,7 +12,6 @@ from pathlib import Path
 from types import FunctionType
 
 import numpy as np
-from sqlalchemy.orm import Session
 
 from winnow.algorithms.decision import Decision
 from winnow.algorithms.state.arrays import FloatArray
@@ -24,6 +23,7 @@ from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records import rounds as round_records
 from winnow.storage.records.values import CampaignRecord
 from winnow.storage.text import storable
+from winnow.tasks.campaign.look import Look
 from winnow.tasks.campaign.replay import restored
 from winnow.tasks.campaign.resolved import ResolvedCampaign
 from winnow.tasks.campaign.session import CampaignSession, running
@@ -135,7 +135,7 @@ def stored_selection(
             with running(database, record, checked) as campaign:
                 decision = _run(campaign, scoring)
         with database.reading() as session:
-            scores, comparisons = _scores(session, record, len(names), len(examples))
+            scores, comparisons = _scores(Look(session, record), len(names), len(examples))
         arms = [scoring.arms[each.name] for each in checked.candidates]
     called = [names[arm] for arm in arms]
     return arms, scores, comparisons, decision, CampaignResults(storage, record.name), called
@@ -164,7 +164,7 @@ def _settled(database: Database, record: CampaignRecord, checked: ResolvedCampai
     No lease is taken to read it, which another one that only reads may hold at that moment.
     """
     with database.reading() as session:
-        if not campaign_status(session, record).is_settled:
+        if not campaign_status(Look(session, record)).is_settled:
             return None
         selector, _, _ = restored(session, record, checked.prepared(database))
     return selector.decision()
@@ -185,12 +185,10 @@ def _run(campaign: CampaignSession, scoring: Scoring) -> Decision:
     return campaign.selector.decision()
 
 
-def _scores(
-    session: Session, record: CampaignRecord, n_candidates: int, n_examples: int
-) -> tuple[FloatArray, int]:
+def _scores(look: Look, n_candidates: int, n_examples: int) -> tuple[FloatArray, int]:
     """The scores, shape (K, N), NaN where there is none, and the number of scores that were asked for."""
     scores, comparisons = np.full((n_candidates, n_examples), np.nan), 0
-    for told in round_records.told_rounds(session, record.id):
+    for told in round_records.told_rounds(look.session, look.record.id):
         for arm, example, score in zip(told.arms, told.examples, told.outcomes, strict=True):
             scores[arm, example] = np.nan if score is None else score
         comparisons += len(told.arms)

@@ -88,6 +88,6 @@ def gate(
         campaign = launch.store(checked)
         code = run_stored_campaign(campaign)
         with campaign.look() as look:
-            status = campaign_status(look.session, look.record, in_full=True)
+            status = campaign_status(look, in_full=True)
         write_gate_files(status, junit=junit, markdown=markdown)
         raise typer.Exit(code)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from winnow.flows.cli.options import DEFAULT_STORAGE, CampaignName, Storage
+from winnow.tasks.campaign.look import Look
 
 if TYPE_CHECKING:
     from winnow.storage.engine.database import Database
@@ -84,7 +85,7 @@ def label(
         else:
             _store(database, campaign, file, skip or [], annotator, correct=correct)
         with database.reading() as session:
-            wanted = len(waits_for(session, campaign))
+            wanted = len(waits_for(Look(session, campaign)))
         _print_next(database, campaign, wanted, storage, "label")
 
 
@@ -139,7 +140,7 @@ def _print_next(
     name, where = campaign.name, storage_option(storage)
     with database.reading() as session:
         found = campaign_records.find_campaign(session, name)
-        has_ended = found is not None and campaign_status(session, found).state == "ended"
+        has_ended = found is not None and campaign_status(Look(session, found)).state == "ended"
     if found is None or found.id != campaign.id:
         print(f"{name} has been deleted meanwhile")
     elif has_ended:
@@ -163,7 +164,7 @@ def _ask(database: "Database", campaign: "CampaignRecord", source: str, storage:
     from winnow.tasks.text.printable import printable
 
     with database.reading() as session:
-        wanted = waits_for(session, campaign)
+        wanted = waits_for(Look(session, campaign))
         inputs = {
             each.key: each.fields["input"] for each in dataset_records.examples(session, campaign.dataset_id)
         }

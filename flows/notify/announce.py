@@ -11,6 +11,7 @@ from winnow.flows.notify.outbox import Outbox, delivering
 from winnow.storage.errors import LeaseHeld, LeaseLost, StorageError
 from winnow.storage.records.values import CampaignRecord
 from winnow.tasks.campaign.campaign import Campaign
+from winnow.tasks.campaign.look import Look
 from winnow.tasks.queries.schedule_history import edited_since, previous_winner
 from winnow.tasks.queries.status import CampaignStatus, campaign_status, told_in_full
 from winnow.tasks.spec.sections.execution import WebhookSpec
@@ -64,7 +65,7 @@ def _begun(campaign: Campaign) -> _Begun:
     )
     if webhooks:
         with suppress(StorageError), campaign.look() as look:  # the run says what is wrong with the database
-            return _Begun(campaign, webhooks, (campaign_status(look.session, look.record), look.record))
+            return _Begun(campaign, webhooks, (campaign_status(look), look.record))
     return _Begun(campaign)
 
 
@@ -97,11 +98,11 @@ def _message(campaign: Campaign, error: Exception | None) -> Message | None:
     """The message to send; None where there is nothing to tell."""
     with campaign.look() as look:
         session, record = look.session, look.record
-        status, before = campaign_status(session, record), previous_winner(session, record)
+        status, before = campaign_status(Look(session, record)), previous_winner(Look(session, record))
         events = ("failed",) if error is not None else events_of(status, before)
         if not events:
             return None
-        status = told_in_full(session, record, status)
+        status = told_in_full(Look(session, record), status)
         return message_of(status, record, events, before, error, edited_since(session, before, record))
 
 

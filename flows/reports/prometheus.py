@@ -18,6 +18,7 @@ from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records.loads import loads_by_model
 from winnow.storage.records.values import CampaignRecord
 from winnow.tasks.answer.model import Outcome
+from winnow.tasks.campaign.look import Look
 from winnow.tasks.queries.status import State, campaign_status
 
 STATES: tuple[State, ...] = get_args(State)
@@ -105,7 +106,7 @@ def _add(families: JsonObject, session: Session, campaign: CampaignRecord) -> No
         if value is not None:
             families[name].add_metric((*own, *labels), value)
 
-    status = campaign_status(session, campaign)
+    status = campaign_status(Look(session, campaign))
     totals = status.totals
     for name in ("rounds", "generations", "engine_seconds", "candidates"):
         add(name, totals[name])

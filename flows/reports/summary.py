@@ -17,6 +17,7 @@ from winnow.tasks.answer.sentences.clauses import Line
 from winnow.tasks.answer.status_lines import named_winner, status_lines
 from winnow.tasks.campaign.campaign import Campaign
 from winnow.tasks.campaign.canaries.changed_models import N_PROMPTS
+from winnow.tasks.campaign.look import Look
 from winnow.tasks.queries.status import CampaignStatus, campaign_status
 from winnow.tasks.text.phrases import amount, count_of, ends, list_of, percentage, rounded
 
@@ -231,13 +232,13 @@ def _coverage(status: CampaignStatus) -> str:
 def status_of(storage: str, name: str, *, in_full: bool = False) -> CampaignStatus:
     """The status of a campaign; see `campaign_status`."""
     with reading(storage) as session:
-        return campaign_status(session, campaign_records.get_campaign(session, name), in_full=in_full)
+        return campaign_status(Look(session, campaign_records.get_campaign(session, name)), in_full=in_full)
 
 
 def status_now(campaign: Campaign) -> CampaignStatus:
     """The status of a campaign at this moment."""
     with campaign.look() as look:
-        return campaign_status(look.session, look.record)
+        return campaign_status(look)
 
 
 def is_known_settled(campaign: Campaign) -> bool:
@@ -253,8 +254,8 @@ def campaign_line(campaign: Campaign) -> str:
     from winnow.tasks.queries.schedule_history import edited_since, is_another, previous_winner
 
     with campaign.look() as look:
-        status = campaign_status(look.session, look.record)
-        before = previous_winner(look.session, look.record)
+        status = campaign_status(look)
+        before = previous_winner(look)
         edited = edited_since(look.session, before, look.record)
     is_new = before is not None and is_another(before.answer, status.answer)
     changed = _changed(status, before, edited, is_new=is_new)

@@ -14,6 +14,7 @@ from winnow.storage.engine.database import storage_option
 from winnow.storage.records import outcomes as outcome_records
 from winnow.storage.records.values import CampaignRecord
 from winnow.tasks.answer.sentences.answer_lines import headline, subject
+from winnow.tasks.campaign.look import Look
 from winnow.tasks.queries.held_out import scored_words
 from winnow.tasks.queries.status import CampaignStatus, campaign_status
 from winnow.tasks.queries.views import ask
@@ -47,29 +48,28 @@ def artifact_key(campaign: str, what: str) -> str:
     return f"winnow-{slug.strip('-')}{mark}-{what}"
 
 
-def ending(session: Session, campaign: CampaignRecord, storage: str) -> str:
+def ending(look: Look, storage: str) -> str:
     """The standing of a campaign when its flow run ends, and commands that show more: one sentence a line.
 
     Args:
-        session: Reads the results.
-        campaign: The campaign.
+        look: The campaign as it is now.
         storage: URL of its database, without a password.
     """
-    status = campaign_status(session, campaign)
+    status = campaign_status(look)
     lines = [_said(status)]
-    if page := page_address(campaign.name):
+    if page := page_address(look.record.name):
         lines.append(f"page: {page}")
     lines.append(
-        f"report: winnow report {campaign.name} --html {campaign.name}.html {storage_option(storage)}"
+        f"report: winnow report {look.record.name} --html {look.record.name}.html {storage_option(storage)}"
     )
     if (resume := resume_command(status, storage)) is not None:
         lines.append(f"go on: {resume}")
     return "\n".join(lines)
 
 
-def standing(session: Session, campaign: CampaignRecord) -> str:
+def standing(look: Look) -> str:
     """The standing of a campaign, in one line of plain text."""
-    return _said(campaign_status(session, campaign))
+    return _said(campaign_status(look))
 
 
 def page_address(campaign: str) -> str | None:
@@ -80,7 +80,7 @@ def page_address(campaign: str) -> str | None:
 
 def progress(session: Session, campaign: CampaignRecord) -> tuple[float, str]:
     """The percentage of the budget that is spent (100 once the campaign has ended), and the standing."""
-    status = campaign_status(session, campaign)
+    status = campaign_status(Look(session, campaign))
     grid = status.totals["grid"]
     shares = [each.share for each in status.budgets]
     if status.budget is None and grid:
@@ -90,18 +90,18 @@ def progress(session: Session, campaign: CampaignRecord) -> tuple[float, str]:
     return percent, _said(status, escaped)
 
 
-def leaderboard(session: Session, campaign: CampaignRecord) -> tuple[str, str, dict[str, str]]:
+def leaderboard(look: Look) -> tuple[str, str, dict[str, str]]:
     """The leading candidates as a JSON table, a text on what it shows, and their names as they are, by row.
 
     Cells are Markdown to Prefect's pages: in the table names are escaped, and in the artifact's metadata not.
     """
-    found = list(ask(session, campaign, "leaderboard"))
+    found = list(ask(look, "leaderboard"))
     rows = [_row(row) for row in found[:MOST_ROWS]]
-    decision = outcome_records.latest_decision(session, campaign.id)
+    decision = outcome_records.latest_decision(look.session, look.record.id)
     finished = 0 if decision is None else decision.round_number + 1
     cut = f"; the first {MOST_ROWS} of {len(found)} candidates" if len(found) > MOST_ROWS else ""
     names = {f"candidate {number}": row["candidate"] for number, row in enumerate(found[:MOST_ROWS], 1)}
-    return json.dumps(rows), f"{escaped(campaign.name)} after {finished} rounds{cut}", names
+    return json.dumps(rows), f"{escaped(look.record.name)} after {finished} rounds{cut}", names
 
 
 def _row(row: dict[str, object]) -> dict[str, object]:

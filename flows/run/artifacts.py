@@ -13,6 +13,7 @@ from uuid import UUID
 from winnow.algorithms.decision import Decision
 from winnow.flows.run import artifact_contents as contents
 from winnow.storage.records.values import RoundRecord
+from winnow.tasks.campaign.look import Look
 from winnow.tasks.campaign.session import CampaignSession
 from winnow.tasks.text.printable import escaped
 
@@ -94,8 +95,8 @@ class Artifacts:
         try:
             with self._campaign.database.reading() as session:
                 percent, standing = contents.progress(session, self._campaign.record)
-                table, title, names = contents.leaderboard(session, self._campaign.record)
-                said = contents.standing(session, self._campaign.record)
+                table, title, names = contents.leaderboard(Look(session, self._campaign.record))
+                said = contents.standing(Look(session, self._campaign.record))
             self._log.info(said)
             self._show("progress", percent, standing)
             self._show("table", table, title, names)

@@ -296,10 +296,10 @@ def run_unfinished_campaigns(storage: str, trust: Trust) -> int:
 def _answered(campaign: Campaign) -> int | None:
     """Print the answer of a campaign that is settled, and return its exit code; None of any other."""
     with campaign.look() as look:
-        status = campaign_status(look.session, look.record)
+        status = campaign_status(look)
         if not status.is_settled:
             return None
-        status = told_in_full(look.session, look.record, status)
+        status = told_in_full(look, status)
     print_summary(status, campaign.storage)
     log_answer(status)
     return exit_codes.exit_code(status)

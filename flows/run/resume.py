@@ -16,6 +16,7 @@ from winnow.storage.engine.database import Database
 from winnow.storage.errors import LeaseHeld, StorageError
 from winnow.storage.records import campaigns as campaign_records
 from winnow.tasks.campaign.campaign import Campaign, find_in
+from winnow.tasks.campaign.look import Look
 from winnow.tasks.data.garbage_collection import not_collecting
 from winnow.tasks.errors import SpecError, WinnowError
 from winnow.tasks.queries.status import CampaignStatus, campaign_status
@@ -39,7 +40,7 @@ def unfinished_campaigns(database: Database, series: str | None = None) -> list[
             record.name
             for record in campaign_records.campaigns(session)
             if (series is None or record.series == series)
-            and is_left_unfinished(campaign_status(session, record))
+            and is_left_unfinished(campaign_status(Look(session, record)))
         ]
 
 

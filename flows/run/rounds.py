@@ -77,7 +77,7 @@ def run_campaign(storage: str, name: str, run: Rounds | None = None) -> str:
         finally:
             callback.ended()
         with stored.look() as look:
-            return ending(look.session, look.record, stored.database.url)
+            return ending(look, stored.database.url)
 
 
 def run_rounds(campaign: CampaignSession, callback: Callback) -> None:

@@ -5,8 +5,6 @@ from dataclasses import replace
 from math import fsum
 from typing import TYPE_CHECKING
 
-from sqlalchemy.orm import Session
-
 from winnow.algorithms.claims import ArmStatus, Assumption, Claim
 from winnow.storage.objectives import Traits, traits_of
 from winnow.storage.queries import unscored as unscored_views
@@ -30,6 +28,7 @@ from winnow.tasks.answer.opponents import with_rival
 from winnow.tasks.answer.outcome import claim_at, outcome_at, reason_of
 from winnow.tasks.campaign.budget import BudgetUsage
 from winnow.tasks.campaign.canaries.changed_models import server_changes
+from winnow.tasks.campaign.look import Look
 from winnow.tasks.engines.known_providers import FUNCTION
 from winnow.tasks.objectives.certify.certificate import Certificate, missing_losses
 from winnow.tasks.objectives.human.progress import People
@@ -54,8 +53,7 @@ SOLVING = ("winner", "tied", "policy", "decided", "none")
 
 
 def answer_of(
-    session: Session,
-    campaign: CampaignRecord,
+    look: Look,
     *,
     names: Sequence[str],
     decision: DecisionRecord | None,
@@ -72,8 +70,7 @@ def answer_of(
     """The answer of a campaign at this moment.
 
     Args:
-        session: Reads the results.
-        campaign: The campaign.
+        look: The campaign as it is now.
         names: Names of its candidates, by position.
         decision: Its latest decision, None before the first round is finished.
         has_ended: Whether nobody runs it and its last decision, or a spent limit, ends it.
@@ -86,41 +83,41 @@ def answer_of(
         certificate: Its certificate, where it certifies.
         standing: The results of choosing a candidate for each prompt, where it routes.
     """
-    traits = traits_of(campaign.objective)
+    traits = traits_of(look.record.objective)
     reason = reason_of(decision, stopped_by if has_ended else None)
-    servers = tuple(server_changes(session, campaign))
-    earlier = earlier_of(session, campaign)
-    is_redrawn = not traits.measures_risk and is_drawn_again(session, campaign)
+    servers = tuple(server_changes(look.session, look.record))
+    earlier = earlier_of(look)
+    is_redrawn = not traits.measures_risk and is_drawn_again(look)
     claim = Claim()
     if has_ended:
         is_mixed = any(each.mixes for each in servers)
         is_seen = earlier is not None
         claim = claim_at(
-            campaign, decision, reason, is_mixed=is_mixed, is_seen=is_seen, is_redrawn=is_redrawn
+            look.record, decision, reason, is_mixed=is_mixed, is_seen=is_seen, is_redrawn=is_redrawn
         )
-    outcome = outcome_at(names, campaign, decision, reason, claim) if has_ended else None
-    held_out = _held_out(session, campaign, names, decision)
+    outcome = outcome_at(names, look.record, decision, reason, claim) if has_ended else None
+    held_out = _held_out(look, names, decision)
     n_examples = n_examples if held_out is None else held_out.n_selection
     # With examples held out a limit may end it though selection has nothing left to ask.
     is_open = outcome == "undecided" and decision is not None and decision.reason == "exhausted"
     refuted = claim_of(decision.claim).refuted if decision else ()
     answer = replace(
-        _question(campaign, names, n_examples),
+        _question(look.record, names, n_examples),
         outcome="waiting" if waits else outcome,
         claim=claim,
         reason=reason,
         best=decision.best if decision else None,
         candidates=_candidates(names, decision, traits),
-        dropped=_unscored(session, campaign, names, decision, "dropped"),
-        lacking=_lacking(session, campaign, names, decision) if is_open else (),
-        additions=_additions(session, campaign, names) if traits.scores_a_benchmark else (),
+        dropped=_unscored(look, names, decision, "dropped"),
+        lacking=_lacking(look, names, decision) if is_open else (),
+        additions=_additions(look, names) if traits.scores_a_benchmark else (),
         without_text=without_text,
-        constraints=_constraints(session, campaign, None if decision is None else decision.best),
+        constraints=_constraints(look, None if decision is None else decision.best),
         people=people,
-        silent=without_opinion(session, campaign.id) if len(_judges(campaign)) > 1 else {},
-        stored_texts=_stored_texts(session, campaign),
-        named_by_program=_named_by_program(campaign, is_done=has_ended and reason != "budget"),
-        intervals_if=_intervals_if(campaign, refuted, earlier, is_redrawn=is_redrawn),
+        silent=without_opinion(look.session, look.record.id) if len(_judges(look.record)) > 1 else {},
+        stored_texts=_stored_texts(look),
+        named_by_program=_named_by_program(look.record, is_done=has_ended and reason != "budget"),
+        intervals_if=_intervals_if(look.record, refuted, earlier, is_redrawn=is_redrawn),
         refuted=refuted,
         servers=servers,
         held_out=held_out,
@@ -130,13 +127,13 @@ def answer_of(
         standing=standing,
         is_unsolved=outcome in SOLVING
         and not traits.compares_pairs
-        and all_scores_are_zero(session, campaign.id),
+        and all_scores_are_zero(look.session, look.record.id),
     )
-    answer = with_rival(session, campaign, answer)
+    answer = with_rival(look, answer)
     limit = _limit(answer, stopped_by, budgets)
     return replace(
         answer,
-        known=_known(session, campaign, answer),
+        known=_known(look, answer),
         limit=limit,
         also_spent=() if limit is None else _also_spent(limit, budgets),
     )
@@ -182,15 +179,13 @@ def _named_by_program(campaign: CampaignRecord, *, is_done: bool) -> str | None:
     return named_by_program(campaign)
 
 
-def _held_out(
-    session: Session, campaign: CampaignRecord, names: Sequence[str], decision: DecisionRecord | None
-) -> "HeldOut | None":
+def _held_out(look: Look, names: Sequence[str], decision: DecisionRecord | None) -> "HeldOut | None":
     """The standing of the held-out examples; None if there are none, and then numpy is not imported."""
-    if campaign.spec.get("holdout") is None:
+    if look.record.spec.get("holdout") is None:
         return None
     from winnow.tasks.objectives.best_mean.holdout.results import held_out_of
 
-    return held_out_of(session, campaign, names, decision)
+    return held_out_of(look, names, decision)
 
 
 def _is_held_out_left(held_out: "HeldOut | None", decision: DecisionRecord | None) -> bool:
@@ -200,13 +195,13 @@ def _is_held_out_left(held_out: "HeldOut | None", decision: DecisionRecord | Non
     return held_out.told > 0 or decision.reason not in ("running", "budget")
 
 
-def _constraints(session: Session, campaign: CampaignRecord, best: str | None) -> tuple[Constrained, ...]:
+def _constraints(look: Look, best: str | None) -> tuple[Constrained, ...]:
     """The constraints that the best candidate has to meet, and its means so far."""
-    constraints = constraints_of(campaign.spec)
+    constraints = constraints_of(look.record.spec)
     if not constraints:
         return ()
-    means = _means_of_metrics(session, campaign, best, {each.metric for each in constraints})
-    judges = {each["name"]: scored_by(each["judge"]) for each in campaign.spec.get("metrics", ())}
+    means = _means_of_metrics(look, best, {each.metric for each in constraints})
+    judges = {each["name"]: scored_by(each["judge"]) for each in look.record.spec.get("metrics", ())}
     found = [(each, *means.get(each.metric, (None, 0))) for each in constraints]
     return tuple(
         Constrained(constraint=each, mean=mean, valued=valued, judges=judges.get(each.metric, ()))
@@ -214,18 +209,16 @@ def _constraints(session: Session, campaign: CampaignRecord, best: str | None) -
     )
 
 
-def _means_of_metrics(
-    session: Session, campaign: CampaignRecord, best: str | None, metrics: Set[str]
-) -> dict[str, tuple[float | None, int]]:
+def _means_of_metrics(look: Look, best: str | None, metrics: Set[str]) -> dict[str, tuple[float | None, int]]:
     """By metric, the best candidate's mean on the examples of selection, and of how many values it is."""
     if best is None:
         return {}
-    if campaign.spec.get("holdout") is None:
-        rows = [row for row in metric_means(session, campaign.id) if row["candidate"] == best]
+    if look.record.spec.get("holdout") is None:
+        rows = [row for row in metric_means(look.session, look.record.id) if row["candidate"] == best]
         return {row["metric"]: (row["mean"], row["scored"]) for row in rows}
     from winnow.tasks.objectives.best_mean.holdout.results import selection_values
 
-    values = selection_values(session, campaign, best, metrics)
+    values = selection_values(look, best, metrics)
     return {name: (fsum(told) / len(told) if told else None, len(told)) for name, told in values.items()}
 
 
@@ -234,11 +227,11 @@ def _judges(campaign: CampaignRecord) -> tuple[str, ...]:
     return () if traits_of(campaign.objective).compares_pairs else scored_by(campaign.spec.get("judge", {}))
 
 
-def _stored_texts(session: Session, campaign: CampaignRecord) -> tuple[int, int] | None:
+def _stored_texts(look: Look) -> tuple[int, int] | None:
     """Number of comparisons that had a text, and of all, where no text is made; None elsewhere."""
-    if campaign.execution.get("reuse") != ONLY:
+    if look.record.execution.get("reuse") != ONLY:
         return None
-    by_reason = unscored_views.by_reason(session, campaign)
+    by_reason = unscored_views.by_reason(look.session, look.record)
     told = sum(by_reason.values())
     return told - by_reason.get(NO_STORED_TEXT, 0), told
 
@@ -257,9 +250,9 @@ def _also_spent(limit: BudgetUsage, budgets: Sequence[BudgetUsage]) -> tuple[Bud
     return tuple(each for each in budgets if each.is_spent and each.kind not in (limit.kind, "human_labels"))
 
 
-def _additions(session: Session, campaign: CampaignRecord, names: Sequence[str]) -> tuple[Addition, ...]:
+def _additions(look: Look, names: Sequence[str]) -> tuple[Addition, ...]:
     """The candidates that joined later, those of a list together."""
-    first_rounds = campaign_records.first_rounds(session, campaign.id)
+    first_rounds = campaign_records.first_rounds(look.session, look.record.id)
     joined = sorted(set(first_rounds) - {0})
     return tuple(
         Addition(
@@ -280,7 +273,7 @@ def _intervals_if(
     return ("bradley-terry", *drawn) if has_model and "bradley-terry" not in refuted else drawn
 
 
-def _known(session: Session, campaign: CampaignRecord, answer: Answer) -> frozenset[str]:
+def _known(look: Look, answer: Answer) -> frozenset[str]:
     """The candidates of whom the answer speaks that were scored on every example, in duels against all left.
 
     An interval without width does not say so: its two ends may meet because it missed the mean. But of one
@@ -296,12 +289,12 @@ def _known(session: Session, campaign: CampaignRecord, answer: Answer) -> frozen
     if answer.held_out is not None:  # only two are scored on what is held out, of which nothing is said here
         from winnow.tasks.objectives.best_mean.holdout.results import selection_outcomes
 
-        told = zip(asked, selection_outcomes(session, campaign, asked), strict=True)
+        told = zip(asked, selection_outcomes(look, asked), strict=True)
         return frozenset(name for name, its in told if len(its) == answer.n_examples and None not in its)
     left = {each.name for each in answer.candidates if each.status != "dropped"}
 
     def is_known(name: str) -> bool:
-        scored = paired_views.scored_examples(session, campaign.id, name)
+        scored = paired_views.scored_examples(look.session, look.record.id, name)
         rivals = left - {name} if traits_of(answer.objective).compares_pairs else {None}
         return all(scored.get(rival) == answer.n_examples for rival in rivals)
 
@@ -369,8 +362,7 @@ def _difference(names: Sequence[str], decision: DecisionRecord, arm: int) -> Dif
 
 
 def _unscored(
-    session: Session,
-    campaign: CampaignRecord,
+    look: Look,
     names: Sequence[str],
     decision: DecisionRecord | None,
     *statuses: ArmStatus,
@@ -378,9 +370,9 @@ def _unscored(
     """The missing scores of candidates with some statuses, by position; looked up only if there are any."""
     if decision is None or not set(statuses) & set(decision.status):
         return ()
-    rows = unscored_views.shares(session, campaign.id)
-    if traits_of(campaign.objective).measures_risk:
-        missing = missing_losses(session, campaign)
+    rows = unscored_views.shares(look.session, look.record.id)
+    if traits_of(look.record.objective).measures_risk:
+        missing = missing_losses(look)
         rows = [
             row | dict(zip(("unscored", "reason"), missing.get(position, (0, None)), strict=True))
             for position, row in enumerate(rows)
@@ -392,23 +384,21 @@ def _unscored(
     )
 
 
-def _lacking(
-    session: Session, campaign: CampaignRecord, names: Sequence[str], decision: DecisionRecord | None
-) -> tuple[Unscored, ...]:
+def _lacking(look: Look, names: Sequence[str], decision: DecisionRecord | None) -> tuple[Unscored, ...]:
     """The missing scores of candidates in question, on the examples of selection: others do not settle it.
 
     Candidates that bets have ruled out are left out, as in `Answer.contenders`.
     """
-    found = _unscored(session, campaign, names, decision, "active", "baseline")
+    found = _unscored(look, names, decision, "active", "baseline")
     bets = None if decision is None else decision.bets
     if bets is not None:
         out = {name for name, since in zip(names, bets["out_in_round"], strict=True) if since is not None}
         found = tuple(each for each in found if each.name not in out)
-    if campaign.spec.get("holdout") is None:
+    if look.record.spec.get("holdout") is None:
         return found
     from winnow.tasks.objectives.best_mean.holdout.results import selection_outcomes
 
-    told = selection_outcomes(session, campaign, [each.name for each in found])
+    told = selection_outcomes(look, [each.name for each in found])
     return tuple(
         replace(each, told=len(its), unscored=its.count(None)) for each, its in zip(found, told, strict=True)
     )

@@ -22,6 +22,7 @@ from winnow.storage.records import datasets as dataset_records
 from winnow.storage.records import pruned as pruned_records
 from winnow.storage.records.values import CampaignRecord, PrunedRecord
 from winnow.tasks.campaign.example_seed import MADE_OF, made_of, seed_of_draws
+from winnow.tasks.campaign.look import Look
 from winnow.tasks.spec.selector_traits import GATE, HUMAN_ONLY
 from winnow.tasks.spec.stored_spec import ONLY
 
@@ -52,24 +53,23 @@ class Earlier:
     """Number of the examples in question."""
 
 
-def earlier_of(session: Session, campaign: CampaignRecord) -> Earlier | None:
+def earlier_of(look: Look) -> Earlier | None:
     """The earlier campaign that tested something else on the largest number of the examples taken for fresh.
 
     Fresh examples are the ones whose labels the campaign was told, those that its autoevaluator answered
     beside them, and those that it holds out. An earlier campaign that differs in its budget or seed alone is
     no such test, as the firings of a schedule are not: the chances of error of two of these add up.
     """
-    if not traits_of(campaign.objective).measures_risk and campaign.spec.get("holdout") is None:
+    if not traits_of(look.record.objective).measures_risk and look.record.spec.get("holdout") is None:
         return None
-    tested, met_others = _tested(campaign), _met_others(session, campaign)
-    before = campaigns_before(session, campaign, with_duels=True)
+    tested, met_others = _tested(look.record), _met_others(look)
+    before = campaigns_before(look.session, look.record, with_duels=True)
     others = [each for each in before if _tested(each) != tested or met_others(each)]
-    return _most_seen_by(session, campaign, others, lambda: _fresh(session, campaign))
+    return _most_seen_by(look, others, lambda: _fresh(look))
 
 
 def _most_seen_by(
-    session: Session,
-    campaign: CampaignRecord,
+    look: Look,
     others: Sequence[CampaignRecord],
     find_fresh: Callable[[], Collection[int]],
 ) -> Earlier | None:
@@ -82,9 +82,9 @@ def _most_seen_by(
     for other in others:
         if other.dataset_id not in there:
             there[other.dataset_id] = positions_elsewhere(
-                session, campaign.dataset_id, fresh, other.dataset_id
+                look.session, look.record.dataset_id, fresh, other.dataset_id
             )
-        count = _n_seen(session, other, there[other.dataset_id])
+        count = _n_seen(look.at(other), there[other.dataset_id])
         if count > (0 if found is None else found.examples):
             found = Earlier(campaign=name_of(other), examples=count, of=len(fresh))
         if count == len(fresh):
@@ -92,17 +92,17 @@ def _most_seen_by(
     return found
 
 
-def _n_seen(session: Session, other: CampaignRecord, positions: Collection[int]) -> int:
+def _n_seen(look: Look, positions: Collection[int]) -> int:
     """The number of some examples of its dataset that a campaign has outcomes on, whoever answered them."""
-    if traits_of(other.objective).measures_risk and not isinstance(other, PrunedRecord):
-        return len({*seen_by(session, other)} & {*positions})
-    return count_scored(session, other, positions)
+    if traits_of(look.record.objective).measures_risk and not isinstance(look.record, PrunedRecord):
+        return len({*seen_by(look.session, look.record)} & {*positions})
+    return count_scored(look.session, look.record, positions)
 
 
 def seen_by(session: Session, campaign: CampaignRecord) -> Collection[int]:
     """Positions of the examples that a campaign has outcomes on, whoever answered them."""
     measures_risk = traits_of(campaign.objective).measures_risk
-    return _fresh(session, campaign) if measures_risk else scored_positions(session, campaign)
+    return _fresh(Look(session, campaign)) if measures_risk else scored_positions(session, campaign)
 
 
 def name_of(campaign: CampaignRecord) -> str:
@@ -110,77 +110,77 @@ def name_of(campaign: CampaignRecord) -> str:
     return f"{campaign.name} (pruned)" if isinstance(campaign, PrunedRecord) else campaign.name
 
 
-def changed_since(session: Session, campaign: CampaignRecord) -> Earlier | None:
+def changed_since(look: Look) -> Earlier | None:
     """The earlier campaign with other scores on the largest number of the examples that this one compares by.
 
     Scores are others where anything that they are made of differs, candidates among it. The question, the
     selector and the error probability do not matter to what is said of all pairs at once.
     """
-    mine, met_others = _scores_of(campaign), _met_others(session, campaign)
-    before = campaigns_before(session, campaign, with_duels=True)
+    mine, met_others = _scores_of(look.record), _met_others(look)
+    before = campaigns_before(look.session, look.record, with_duels=True)
     others = [each for each in before if _scores_of(each) != mine or met_others(each)]
-    return _most_seen_by(session, campaign, others, lambda: scored_positions(session, campaign))
+    return _most_seen_by(look, others, lambda: scored_positions(look.session, look.record))
 
 
-def is_drawn_again(session: Session, campaign: CampaignRecord) -> bool:
+def is_drawn_again(look: Look) -> bool:
     """Whether an earlier campaign drew the same examples for what a server has served before it changed.
 
     Draws are made anew where candidates are others, but that a served model is another one is only found
     once it is asked.
     """
-    changed = _changed_models(session, campaign)
+    changed = _changed_models(look)
     if not changed:
         return False
-    seed = seed_of_draws(campaign)
-    before = campaigns_before(session, campaign, with_duels=True)
-    return any(seed_of_draws(each) == seed and _met_before(session, each, changed) for each in before)
+    seed = seed_of_draws(look.record)
+    before = campaigns_before(look.session, look.record, with_duels=True)
+    return any(seed_of_draws(each) == seed and _met_before(look.at(each), changed) for each in before)
 
 
-def serves_another(session: Session, before: CampaignRecord, now: CampaignRecord) -> bool:
+def serves_another(look: Look, now: CampaignRecord) -> bool:
     """Whether a served model was found to have changed between the time one campaign met it and another did.
 
     The later one may have met what was served before, too.
     """
-    return _met_before(session, before, _changed_models(session, now))
+    return _met_before(look, _changed_models(look.at(now)))
 
 
-def _changed_models(session: Session, campaign: CampaignRecord) -> dict[str, int]:
+def _changed_models(look: Look) -> dict[str, int]:
     """The served models that had changed when a campaign met them, and how often each had."""
-    met = pruned_records.epochs_met(session, campaign)
+    met = pruned_records.epochs_met(look.session, look.record)
     return {model: last for model, (_, last) in met.items() if last > 0}
 
 
-def _met_before(session: Session, campaign: CampaignRecord, changed: Mapping[str, int]) -> bool:
-    met = pruned_records.epochs_met(session, campaign) if changed else {}
+def _met_before(look: Look, changed: Mapping[str, int]) -> bool:
+    met = pruned_records.epochs_met(look.session, look.record) if changed else {}
     return any(met[model][0] < changed[model] for model in changed.keys() & met.keys())
 
 
-def _met_others(session: Session, now: CampaignRecord) -> Callable[[CampaignRecord], bool]:
+def _met_others(look: Look) -> Callable[[CampaignRecord], bool]:
     """Whether an earlier campaign scored others than its file says by now, or than a campaign met.
 
     It began as one of others where candidates joined it later.
     """
-    changed, grown = _changed_models(session, now), pruned_records.grown(session)
-    return lambda before: before.id in grown or _met_before(session, before, changed)
+    changed, grown = _changed_models(look), pruned_records.grown(look.session)
+    return lambda before: before.id in grown or _met_before(look.at(before), changed)
 
 
-def asked_before(session: Session, campaign: CampaignRecord) -> tuple[str, ...]:
+def asked_before(look: Look) -> tuple[str, ...]:
     """Names of the earlier decided campaigns that asked the same question by other chances, oldest first.
 
     Each of their answers may be wrong by a chance of its own. By another budget too: a round is cut to what
     is left of it, and draws others then.
     """
-    question, chances = _question(campaign), _chances(campaign)
-    changed, grown = _changed_models(session, campaign), pruned_records.grown(session)
-    before = campaigns_before(session, campaign, with_duels=True)
+    question, chances = _question(look.record), _chances(look.record)
+    changed, grown = _changed_models(look), pruned_records.grown(look.session)
+    before = campaigns_before(look.session, look.record, with_duels=True)
     others = [
         each
         for each in reversed(before)
         if _question(each) == question
-        and (_chances(each) != chances or {each.id, campaign.id} & grown)
-        and not _met_before(session, each, changed)
+        and (_chances(each) != chances or {each.id, look.record.id} & grown)
+        and not _met_before(look.at(each), changed)
     ]
-    return tuple(name_of(each) for each in others if pruned_records.is_decided(session, each))
+    return tuple(name_of(each) for each in others if pruned_records.is_decided(look.session, each))
 
 
 def _question(campaign: CampaignRecord) -> dict[str, object]:
@@ -207,32 +207,32 @@ def _scores_of(campaign: CampaignRecord) -> dict[str, object]:
     return {key: value for key, value in found.items() if key in OF_SCORES}
 
 
-def _fresh(session: Session, campaign: CampaignRecord) -> Collection[int]:
+def _fresh(look: Look) -> Collection[int]:
     """Positions of the examples whose outcomes nothing about a campaign may have been chosen by."""
-    if traits_of(campaign.objective).measures_risk:
-        labelled = scored_positions(session, campaign)
-        return labelled | _unlabelled(session, campaign, labelled)
-    return held_out_positions(session, campaign)
+    if traits_of(look.record.objective).measures_risk:
+        labelled = scored_positions(look.session, look.record)
+        return labelled | _unlabelled(look, labelled)
+    return held_out_positions(look)
 
 
-def held_out_positions(session: Session, campaign: CampaignRecord) -> set[int]:
+def held_out_positions(look: Look) -> set[int]:
     """Positions of the examples that selection never sees; none where none are held out."""
     from winnow.tasks.objectives.best_mean.holdout.split import stored_split
 
-    split = stored_split(session, campaign)
+    split = stored_split(look)
     return set() if split is None else set(split.held_out.tolist())
 
 
-def _unlabelled(session: Session, campaign: CampaignRecord, labelled: Collection[int]) -> set[int]:
+def _unlabelled(look: Look, labelled: Collection[int]) -> set[int]:
     """Positions of the unlabelled examples that belong to labelled ones, where an autoevaluator is read.
 
     A candidate that was mended where it failed on these seems better on them than it is, too.
     """
     from winnow.tasks.objectives.certify.split import parts_of
 
-    if campaign.spec["selector"]["name"] in HUMAN_ONLY:
+    if look.record.spec["selector"]["name"] in HUMAN_ONLY:
         return set()
-    parts = parts_of(campaign, dataset_records.examples(session, campaign.dataset_id))
+    parts = parts_of(look.record, dataset_records.examples(look.session, look.record.dataset_id))
     return {each for example in labelled for each in parts.block(example)}
 
 

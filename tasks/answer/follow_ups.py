@@ -1,22 +1,20 @@
 """Questions once an answer is known: what holds beyond it, what candidates take to run, what settles it."""
 
-from sqlalchemy.orm import Session
-
 from winnow.storage.objectives import traits_of
 from winnow.storage.queries.objective import paired as paired_views
-from winnow.storage.records.values import CampaignRecord
 from winnow.tasks.answer.earlier_campaigns import asked_before, changed_since, held_out_positions
 from winnow.tasks.answer.model import Answer
 from winnow.tasks.answer.new_examples import Beyond, beyond_of
 from winnow.tasks.answer.next_step import NextStep, examples_to_separate
 from winnow.tasks.answer.opponents import closest_pair
 from winnow.tasks.answer.unit_costs import RunningCost, running_costs
+from winnow.tasks.campaign.look import Look
 
 MOST_RUNNING = 4
 """Number of candidates whose running costs are told, at most."""
 
 
-def beyond_the_benchmark(session: Session, campaign: CampaignRecord, answer: Answer) -> Beyond | None:
+def beyond_the_benchmark(look: Look, answer: Answer) -> Beyond | None:
     """The comparison of the best candidate and its closest rival on new examples; None where none is made."""
     if not traits_of(answer.objective).looks_for_best or answer.outcome is None:
         return None
@@ -30,21 +28,21 @@ def beyond_the_benchmark(session: Session, campaign: CampaignRecord, answer: Ans
     winner, rival = pair
     late = [name for each in answer.additions for name in each.names]
     return beyond_of(
-        session,
-        campaign.id,
+        look.session,
+        look.record.id,
         winner=winner,
         rival=rival,
         n_candidates=len(answer.candidates),
         n_examples=answer.n_examples,
-        selector=campaign.spec["selector"]["name"],
+        selector=look.record.spec["selector"]["name"],
         duels=traits_of(answer.objective).compares_pairs,
         joined=next((name for name in pair if name in late), None),
         lacks_texts=answer.lacks_texts,
-        earlier=changed_since(session, campaign),
+        earlier=changed_since(look),
     )
 
 
-def running_of(session: Session, campaign: CampaignRecord, answer: Answer) -> tuple[RunningCost, ...]:
+def running_of(look: Look, answer: Answer) -> tuple[RunningCost, ...]:
     """The cost of asking the best candidate and the runner-up, or those that share the first place.
 
     Gates and routes have no such pair.
@@ -53,10 +51,10 @@ def running_of(session: Session, campaign: CampaignRecord, answer: Answer) -> tu
         return ()
     others = answer.tied or ([answer.runner_up.name] if answer.runner_up is not None else [])
     names = list(dict.fromkeys([answer.best, *others]))
-    return running_costs(session, campaign, names[:MOST_RUNNING])
+    return running_costs(look, names[:MOST_RUNNING])
 
 
-def next_step_of(session: Session, campaign: CampaignRecord, answer: Answer) -> NextStep | None:
+def next_step_of(look: Look, answer: Answer) -> NextStep | None:
     """The comparisons that would probably settle a search for the best mean whose budget is spent.
 
     None where it is not undecided or is another question, without a paired difference to the best candidate
@@ -72,9 +70,10 @@ def next_step_of(session: Session, campaign: CampaignRecord, answer: Answer) -> 
     if found is None or found.estimate is None or found.upper is None or found.against != answer.best:
         return None
     best = found.against
-    held_out = held_out_positions(session, campaign)
+    held_out = held_out_positions(look)
     ours, theirs = (
-        paired_views.positions_scored(session, campaign.id, name) - held_out for name in (best, rival.name)
+        paired_views.positions_scored(look.session, look.record.id, name) - held_out
+        for name in (best, rival.name)
     )
     gap = 0.0 - found.estimate
     wanted = examples_to_separate(
@@ -86,6 +85,6 @@ def next_step_of(session: Session, campaign: CampaignRecord, answer: Answer) -> 
     return NextStep(leading=best, rival=rival.name, gap=gap, comparisons=more)
 
 
-def same_questions(session: Session, campaign: CampaignRecord, answer: Answer) -> tuple[str, ...]:
+def same_questions(look: Look, answer: Answer) -> tuple[str, ...]:
     """Earlier campaigns whose chances of being wrong add up to that of this answer, where it has one."""
-    return asked_before(session, campaign) if answer.claim.kind == "proven" else ()
+    return asked_before(look) if answer.claim.kind == "proven" else ()

@@ -2,15 +2,13 @@
 
 from dataclasses import replace
 
-from sqlalchemy.orm import Session
-
 from winnow.storage.objectives import traits_of
 from winnow.storage.queries.objective import duels as duel_views
-from winnow.storage.records.values import CampaignRecord
 from winnow.tasks.answer.model import Answer, CandidateStanding
+from winnow.tasks.campaign.look import Look
 
 
-def with_rival(session: Session, campaign: CampaignRecord, answer: Answer) -> Answer:
+def with_rival(look: Look, answer: Answer) -> Answer:
     """The answer with the candidate that does best against the best one, where duels have shown that.
 
     Where a model estimates the preferences, it is the candidate that the model ranks next. A pair that never
@@ -27,7 +25,7 @@ def with_rival(session: Session, campaign: CampaignRecord, answer: Answer) -> An
         known = [each for each in others if each.estimate is not None]
         ahead = max(known, key=lambda each: each.estimate or 0.0, default=None)
         return answer if ahead is None else replace(answer, rival=ahead.name)
-    met = duel_views.shares_of(session, campaign.id, answer.best)
+    met = duel_views.shares_of(look.session, look.record.id, answer.best)
     shares = {each.name: met.get(each.name, (0.5, 0)) for each in others}
     name = min(shares, key=lambda each: shares[each][0], default=None)
     if name is None or not shares[name][1]:

@@ -6,13 +6,12 @@ Engine time and price are those of 1 000 examples. Texts may differ where they d
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from sqlalchemy.orm import Session
-
 from winnow.storage.json_types import JsonView
 from winnow.storage.queries.costs import CandidateTexts, texts_by_candidate
 from winnow.storage.records.generations import engines_of
 from winnow.storage.records.values import CampaignRecord
 from winnow.tasks.campaign.budget import price_weights
+from winnow.tasks.campaign.look import Look
 from winnow.tasks.candidates.text_rules import OWN_DRAWS, rules_of
 from winnow.tasks.engines.known_providers import FUNCTION, REMOTE
 from winnow.tasks.spec.judge_tree import judging_models, model_name
@@ -34,12 +33,10 @@ class RunningCost:
     """Price in the currency of the campaign's prices; None where nothing has a price."""
 
 
-def running_costs(
-    session: Session, campaign: CampaignRecord, names: Sequence[str]
-) -> tuple[RunningCost, ...]:
+def running_costs(look: Look, names: Sequence[str]) -> tuple[RunningCost, ...]:
     """The running costs of those candidates of these names that have texts."""
-    found = texts_by_candidate(session, campaign.id, names)
-    return tuple(_running_cost(campaign, name, found[name]) for name in names if name in found)
+    found = texts_by_candidate(look.session, look.record.id, names)
+    return tuple(_running_cost(look.record, name, found[name]) for name in names if name in found)
 
 
 def _running_cost(campaign: CampaignRecord, name: str, made: CandidateTexts) -> RunningCost:
@@ -80,15 +77,15 @@ another one; of 36,000 along cumulated probabilities 279 were. On a GPU librarie
 depends on the size of a batch, in float32 too."""
 
 
-def unsteady_engines(session: Session, campaign: CampaignRecord) -> tuple[str, ...]:
+def unsteady_engines(look: Look) -> tuple[str, ...]:
     """The engines of a campaign's texts that may write others when they are asked again, by identity.
 
     Where engines are asked whole calls, those of this machine answer each of these alike. A server answers
     whoever else asks it, and an engine that says nothing of its precision is taken at its worst where texts
     of several rounds were written together.
     """
-    by_model = engines_by_model(session, campaign)
-    return unsteady_among((each for engines in by_model.values() for each in engines), campaign.spec)
+    by_model = engines_by_model(look)
+    return unsteady_among((each for engines in by_model.values() for each in engines), look.record.spec)
 
 
 def unsteady_among(engines: Iterable[str], spec: JsonView) -> tuple[str, ...]:
@@ -109,12 +106,12 @@ def _samples(value: object) -> bool:
     return isinstance(value, list | tuple) and any(map(_samples, value))
 
 
-def engines_by_model(session: Session, campaign: CampaignRecord) -> dict[str, list[str]]:
+def engines_by_model(look: Look) -> dict[str, list[str]]:
     """The engines of a campaign's first and last text of each model that wrote one, judging ones included."""
-    models = [*campaign.spec.get("models", []), *(model for _, model in judging_models(campaign.spec))]
+    models = [*look.record.spec.get("models", []), *(model for _, model in judging_models(look.record.spec))]
     # A function scores one call at a time; of thousands of them, each is a model of its own.
     written = [model_name(each) for each in models if each.get("provider") != FUNCTION]
-    return engines_of(session, campaign.id, tuple(written))
+    return engines_of(look.session, look.record.id, tuple(written))
 
 
 def _is_unsteady(identity: str, *, streams: bool, ahead: bool, cumulates: bool) -> bool:

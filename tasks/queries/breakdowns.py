@@ -7,12 +7,11 @@ candidate was asked and how many; and of many groups some look bad by chance. So
 from collections.abc import Mapping, Set
 from math import sqrt
 
-from sqlalchemy.orm import Session
-
 from winnow.storage.json_types import Row
 from winnow.storage.queries.campaign_views import metrics as metric_means
 from winnow.storage.records.campaigns import candidate_names
 from winnow.storage.records.values import CampaignRecord
+from winnow.tasks.campaign.look import Look
 from winnow.tasks.data.tag_counts import TagCounts, Tallies, Tally
 from winnow.tasks.spec.stored_spec import grouping_of
 
@@ -28,8 +27,7 @@ def tags_of(campaign: CampaignRecord) -> list[str]:
 
 
 def tags(
-    session: Session,
-    campaign: CampaignRecord,
+    look: Look,
     *,
     candidate: str | None = None,
     counts: TagCounts | None = None,
@@ -41,16 +39,15 @@ def tags(
     in which a candidate has its lowest mean; none where it has the same one in all.
 
     Args:
-        session: Reads the results.
-        campaign: The campaign.
+        look: The campaign as it is now.
         candidate: Only the rows of this one: the comparisons of others are then not read.
         counts: The counts of an earlier look, if there was one.
     """
-    wanted = tags_of(campaign)
+    wanted = tags_of(look.record)
     if not wanted:
         return []
-    names = candidate_names(session, campaign.id) if candidate is None else [candidate]
-    sizes, found = (counts or TagCounts()).look(session, campaign, wanted, names)
+    names = candidate_names(look.session, look.record.id) if candidate is None else [candidate]
+    sizes, found = (counts or TagCounts()).look(look.session, look.record, wanted, names)
     worst = _worst(found)
     return [
         {
@@ -66,9 +63,11 @@ def tags(
     ]
 
 
-def metrics(session: Session, campaign: CampaignRecord) -> list[Row]:
+def metrics(look: Look) -> list[Row]:
     """The mean of each metric for each candidate, with a plain interval as of tags; nothing is certified."""
-    return [{**row, **_interval(row["mean"], row["scored"])} for row in metric_means(session, campaign.id)]
+    return [
+        {**row, **_interval(row["mean"], row["scored"])} for row in metric_means(look.session, look.record.id)
+    ]
 
 
 def wilson(mean: float, n: int) -> tuple[float, float]:

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
-from sqlalchemy.orm import Session
 
 from winnow.algorithms.bounds.factor_effects import Effect, interactions, main_effects
 from winnow.algorithms.state.arrays import FloatArray, IntArray
 from winnow.storage.json_types import JsonObject, JsonView
 from winnow.storage.queries.objective import paired as paired_views
 from winnow.storage.records import campaigns as campaign_records
-from winnow.storage.records.values import CampaignRecord, NewCandidate
+from winnow.storage.records.values import NewCandidate
+from winnow.tasks.campaign.look import Look
 
 MOST_SCORES = 20_000
 """Scores that effects are reckoned from: those of the first examples."""
@@ -97,13 +97,13 @@ class FactorTables:
     """Whether there are more scores than were read."""
 
 
-def factor_tables(session: Session, campaign: CampaignRecord) -> FactorTables | None:
+def factor_tables(look: Look) -> FactorTables | None:
     """Main effects of all factors and interactions of all pairs; None where there are too many levels."""
-    candidates = campaign_records.candidates(session, campaign.id)
+    candidates = campaign_records.candidates(look.session, look.record.id)
     factors, chosen = factors_of(candidates)
     if sum(len(factor.levels) for factor in factors) > MOST_LEVELS:
         return None
-    found = paired_views.all_scores(session, campaign.id, most=MOST_SCORES + 1)
+    found = paired_views.all_scores(look.session, look.record.id, most=MOST_SCORES + 1)
     is_cut = len(found) > MOST_SCORES
     if is_cut:  # the last example may be there in part
         found = [each for each in found if each[1] != found[-1][1]]

@@ -16,6 +16,7 @@ missing (NA, NaN or NaT), never zero or empty. A frame without rows has no colum
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from winnow.tasks.campaign.look import Look
 from winnow.tasks.errors import SpecError, unknown_name
 from winnow.tasks.queries.columns import Kind, cell, guessed_kind, kinds_of
 from winnow.tasks.queries.views import VIEWS, ask, columns_of
@@ -55,7 +56,7 @@ def frame(
         raise SpecError(unknown_name("view", str(view), VIEWS))
     with reading(storage) as session:
         campaign = campaign_records.get_campaign(session, name)
-        found = ask(session, campaign, view, candidate=candidate, limit=limit)
+        found = ask(Look(session, campaign), view, candidate=candidate, limit=limit)
         rows = list(found)
     return _typed(rows, view, columns_of(found))
 

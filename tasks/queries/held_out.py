@@ -7,36 +7,32 @@ follows from the campaign's seed and the keys of its examples.
 
 from collections.abc import Iterator
 
-from sqlalchemy.orm import Session
-
 from winnow.storage.json_types import JsonView, Row
 from winnow.storage.queries import campaign_views
 from winnow.storage.queries.objective import paired as paired_views
 from winnow.storage.records import rounds as round_records
 from winnow.storage.records.campaigns import candidate_names
-from winnow.storage.records.values import CampaignRecord
+from winnow.tasks.campaign.look import Look
 
 
-def leaderboard(session: Session, campaign: CampaignRecord) -> list[Row]:
+def leaderboard(look: Look) -> list[Row]:
     """The leaderboard, with `held_out`: how many of those scored are held out; only where some are."""
-    rows = campaign_views.leaderboard(session, campaign.id)
-    if campaign.spec.get("holdout") is None:
+    rows = campaign_views.leaderboard(look.session, look.record.id)
+    if look.record.spec.get("holdout") is None:
         return rows
-    counts = _scored_on_held_out(session, campaign)
+    counts = _scored_on_held_out(look)
     return [_after("scored", row, counts.get(row["candidate"], 0)) for row in rows]
 
 
-def comparisons(
-    session: Session, campaign: CampaignRecord, *, candidate: str | None = None, limit: int | None = None
-) -> Iterator[Row]:
+def comparisons(look: Look, *, candidate: str | None = None, limit: int | None = None) -> Iterator[Row]:
     """The comparisons, with `held_out`: whether their example is; only where some are."""
-    rows = campaign_views.comparisons(session, campaign.id, candidate=candidate, limit=limit)
-    if campaign.spec.get("holdout") is None:
+    rows = campaign_views.comparisons(look.session, look.record.id, candidate=candidate, limit=limit)
+    if look.record.spec.get("holdout") is None:
         return rows
     # Imported here, as below: it needs numpy, which other campaigns are read without.
     from winnow.tasks.objectives.best_mean.holdout.split import selection_keys
 
-    seen = selection_keys(session, campaign)
+    seen = selection_keys(look)
     return (_after("example", row, row["example"] not in seen) for row in rows)
 
 
@@ -47,16 +43,18 @@ def scored_words(row: JsonView) -> str:
     return f"{row['scored'] - held_out:,}{apart}"
 
 
-def _scored_on_held_out(session: Session, campaign: CampaignRecord) -> dict[str, int]:
+def _scored_on_held_out(look: Look) -> dict[str, int]:
     from winnow.tasks.objectives.best_mean.holdout.split import stored_split
 
-    split = stored_split(session, campaign)
+    split = stored_split(look)
     assert split is not None
     positions = frozenset(split.held_out.tolist())
     keys = {split.keys[position] for position in positions}
-    asked = {arm for each in round_records.rounds_on(session, campaign.id, positions) for arm in each.arms}
-    names = candidate_names(session, campaign.id)
-    found = {names[arm]: paired_views.outcomes(session, campaign.id, names[arm]) for arm in asked}
+    asked = {
+        arm for each in round_records.rounds_on(look.session, look.record.id, positions) for arm in each.arms
+    }
+    names = candidate_names(look.session, look.record.id)
+    found = {names[arm]: paired_views.outcomes(look.session, look.record.id, names[arm]) for arm in asked}
     return {
         name: sum(outcome is not None and key in keys for key, outcome in outcomes.items())
         for name, outcomes in found.items()

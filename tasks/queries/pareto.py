@@ -4,13 +4,12 @@ Quality is what the campaign proves or estimates; cost and time are plain means 
 their standard deviations. Nothing of the latter two is certified, and no selector is told of them.
 """
 
-from sqlalchemy.orm import Session
-
 from winnow.storage.json_types import Row
 from winnow.storage.queries.campaign_views import leaderboard
 from winnow.storage.queries.costs import CandidateTexts, texts_by_candidate
 from winnow.storage.records.values import CampaignRecord
 from winnow.tasks.campaign.budget import price_weights
+from winnow.tasks.campaign.look import Look
 
 TEXTS = 1_000
 """Texts that a price is of."""
@@ -18,7 +17,7 @@ TEXTS = 1_000
 Place = tuple[float, float, float]
 
 
-def pareto(session: Session, campaign: CampaignRecord) -> list[Row]:
+def pareto(look: Look) -> list[Row]:
     """One row per candidate that has texts, best estimate first.
 
     `tokens`, `seconds`, `latency` and `cost` are means of a text, each with its standard deviation behind it:
@@ -29,10 +28,10 @@ def pareto(session: Session, campaign: CampaignRecord) -> list[Row]:
     few seconds), and is better in one of the three. It compares these numbers as they are, and is nothing
     that was proved.
     """
-    texts = texts_by_candidate(session, campaign.id)
+    texts = texts_by_candidate(look.session, look.record.id)
     rows = [
-        _row(campaign, row, texts[row["candidate"]])
-        for row in leaderboard(session, campaign.id)
+        _row(look.record, row, texts[row["candidate"]])
+        for row in leaderboard(look.session, look.record.id)
         if row["candidate"] in texts
     ]
     by = "tokens" if any(row["cost"] is None for row in rows) else "cost"

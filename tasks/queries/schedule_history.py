@@ -14,6 +14,7 @@ from winnow.storage.records.values import CampaignRecord
 from winnow.tasks.answer.earlier_campaigns import serves_another
 from winnow.tasks.answer.model import Answer
 from winnow.tasks.campaign.example_seed import CONSTRAINED, made_of
+from winnow.tasks.campaign.look import Look
 from winnow.tasks.queries.status import CampaignStatus, campaign_status
 from winnow.tasks.queries.views import ask
 from winnow.tasks.spec.selector_traits import BY_MODEL
@@ -40,22 +41,24 @@ COLUMNS = (
 def campaigns(session: Session) -> list[Row]:
     """The state of every campaign of the database, oldest first, and the reason why it ended."""
     return [
-        _as_it_stands(row, campaign_status(session, campaign_records.get_campaign(session, row["campaign"])))
+        _as_it_stands(
+            row, campaign_status(Look(session, campaign_records.get_campaign(session, row["campaign"])))
+        )
         for row in history_views.campaigns(session)
     ]
 
 
-def history(session: Session, campaign: CampaignRecord) -> list[Row]:
+def history(look: Look) -> list[Row]:
     """The campaigns on the same dataset and with the same objective as one, itself included, oldest first.
 
     `best` is who leads, also where nobody has won, and `chosen` the cheapest that is good enough, where that
     is looked for and not the best: then it is the winner. `changed` and `differs_in` are those of
     `series_rows`, of winners alone.
     """
-    since, rows = _Since(session), []
-    for row in history_views.history(session, campaign.id):
-        record = campaign_records.get_campaign(session, row["campaign"])
-        status = campaign_status(session, record)
+    since, rows = _Since(look.session), []
+    for row in history_views.history(look.session, look.record.id):
+        record = campaign_records.get_campaign(look.session, row["campaign"])
+        status = campaign_status(look.at(record))
         rows.append({**_as_it_stands(row, status), **since.told(status, record)})
     return rows
 
@@ -82,24 +85,24 @@ def is_another(before: Answer, now: Answer) -> bool:
     return bool(then and today) and not (then <= today or today <= then)
 
 
-def previous_winner(session: Session, campaign: CampaignRecord) -> CampaignStatus | None:
+def previous_winner(look: Look) -> CampaignStatus | None:
     """The campaign of the same schedule, begun before this one, that its winner is compared with."""
-    if campaign.series is None:
+    if look.record.series is None:
         return None
     earlier = [
         record
-        for record in campaign_records.campaigns(session)
-        if record.series == campaign.series
-        and (record.created_at, record.id) < (campaign.created_at, campaign.id)
+        for record in campaign_records.campaigns(look.session)
+        if record.series == look.record.series
+        and (record.created_at, record.id) < (look.record.created_at, look.record.id)
     ]
-    return _winner_after(session, earlier)
+    return _winner_after(look.session, earlier)
 
 
 def _winner_after(session: Session, earlier: Sequence[CampaignRecord]) -> CampaignStatus | None:
     """The campaign, among some in order of age, oldest first, whose winner stands after all of them."""
     ended: list[CampaignStatus] = []
     for record in reversed(earlier):
-        ended.append(campaign_status(session, record))
+        ended.append(campaign_status(Look(session, record)))
         if _names_all(ended[-1].answer):
             break
     return reduce(whose_winner_stands, reversed(ended), None)
@@ -164,7 +167,7 @@ def differs_in(session: Session, before: CampaignRecord, now: CampaignRecord) ->
     found = [
         words for words, keys in ASKED_BY.items() if any(then.get(key) != today.get(key) for key in keys)
     ]
-    return [*found, *(["what a server serves"] if serves_another(session, before, now) else [])]
+    return [*found, *(["what a server serves"] if serves_another(Look(session, before), now) else [])]
 
 
 def edited_since(session: Session, before: CampaignStatus | None, now: CampaignRecord) -> list[str]:
@@ -227,7 +230,7 @@ def series_rows(session: Session, series: str) -> list[dict[str, object]]:
     since = _Since(session)
     for row in history_views.series(session, series):
         record = campaign_records.get_campaign(session, row["campaign"])
-        status = campaign_status(session, record)
+        status = campaign_status(Look(session, record))
         ended = {
             **since.told(status, record),
             "chosen": status.answer.chosen,
@@ -317,7 +320,7 @@ def over_time(session: Session, series: Series) -> list[Row]:
     rows: list[Row] = []
     since = _Since(session, series.campaigns[:-MOST_CAMPAIGNS])
     for record in series.campaigns[-MOST_CAMPAIGNS:]:
-        status = campaign_status(session, record)
+        status = campaign_status(Look(session, record))
         answer, best = status.answer, status.answer.of_best
         rows.append(
             {
@@ -352,7 +355,7 @@ def tracks(session: Session, series: Series, names: Sequence[str]) -> dict[str, 
     """
     found: dict[str, list[Row]] = {name: [] for name in names}
     for record in series.campaigns[-MOST_CAMPAIGNS:]:
-        for row in ask(session, record, "leaderboard"):
+        for row in ask(Look(session, record), "leaderboard"):
             if row["candidate"] in found and row["estimate"] is not None:
                 kept = {key: row[key] for key in ("estimate", "lower", "upper")}
                 found[row["candidate"]].append({"campaign": record.name, "at": record.created_at, **kept})

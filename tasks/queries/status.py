@@ -20,6 +20,7 @@ from winnow.tasks.answer.model import Answer
 from winnow.tasks.answer.outcome import reason_of
 from winnow.tasks.campaign.budget import BudgetTracker, BudgetUsage, ending_limit, total_price
 from winnow.tasks.campaign.lease import how_left, now, seems_gone
+from winnow.tasks.campaign.look import Look
 from winnow.tasks.objectives.certify.certificate import certificate_of
 from winnow.tasks.objectives.human.progress import people_of
 from winnow.tasks.spec.stored_spec import limits_of, own_kind
@@ -94,38 +95,36 @@ class CampaignStatus:
         return self.state in AT_REST and not self.has_room
 
 
-def campaign_status(session: Session, campaign: CampaignRecord, *, in_full: bool = False) -> CampaignStatus:
+def campaign_status(look: Look, *, in_full: bool = False) -> CampaignStatus:
     """The status of a campaign at this moment.
 
     Args:
-        session: Reads the results.
-        campaign: The campaign.
+        look: The campaign as it is now.
         in_full: Whether to say as well what follows for new examples and what may be wrong: that reads every
             comparison of two candidates.
     """
-    decision = outcome_records.latest_decision(session, campaign.id)
-    lease = leases.find(session, campaign.id)
+    decision = outcome_records.latest_decision(look.session, look.record.id)
+    lease = leases.find(look.session, look.record.id)
     live = lease is not None and leases.is_live(lease, is_gone=partial(seems_gone, now=now()))
-    names = campaign_records.candidate_names(session, campaign.id)
-    traits = traits_of(campaign.objective)
-    certificate = certificate_of(session, campaign, names) if traits.measures_risk else None
-    budgets = BudgetTracker(campaign).usage(session)
-    stopped_by = ending_limit(session, campaign, decision, budgets)
-    totals, own_budget = campaign_views.totals(session, campaign.id), _own_budget(campaign)
-    standing = _standing(session, campaign, decision) if traits.is_stream else None
+    names = campaign_records.candidate_names(look.session, look.record.id)
+    traits = traits_of(look.record.objective)
+    certificate = certificate_of(look, names) if traits.measures_risk else None
+    budgets = BudgetTracker(look.record).usage(look.session)
+    stopped_by = ending_limit(look.session, look.record, decision, budgets)
+    totals, own_budget = campaign_views.totals(look.session, look.record.id), _own_budget(look.record)
+    standing = _standing(look, decision) if traits.is_stream else None
     reason = reason_of(decision, stopped_by)
-    people = people_of(session, campaign)
+    people = people_of(look)
     waits = bool((certificate and certificate.waits_for) or (people and people.wanted))
     state = _state(decision, reason, waits=waits)
     # A decided campaign that another process has just taken, to find it decided, has ended all the same.
-    raised = reason == "budget" and _is_raised(session, campaign, names, decision, budgets)
+    raised = reason == "budget" and _is_raised(look, names, decision, budgets)
     statuses = decision.status if decision else ()
     has_room = stopped_by is None and (raised or _has_news(reason, statuses, own_budget, standing, totals))
     if live and (has_room or state not in AT_REST):
         state = "running"
     answer = answer_of(
-        session,
-        campaign,
+        look,
         names=names,
         decision=decision,
         has_ended=state == "ended",
@@ -139,8 +138,8 @@ def campaign_status(session: Session, campaign: CampaignRecord, *, in_full: bool
         standing=standing,
     )
     status = CampaignStatus(
-        name=campaign.name,
-        objective=campaign.objective,
+        name=look.record.name,
+        objective=look.record.objective,
         state=state,
         answer=answer,
         budget=own_budget,
@@ -152,7 +151,7 @@ def campaign_status(session: Session, campaign: CampaignRecord, *, in_full: bool
         left=how_left(lease) if lease and state in ("interrupted", "new") else None,
         has_room=has_room,
     )
-    return told_in_full(session, campaign, status) if in_full else status
+    return told_in_full(look, status) if in_full else status
 
 
 def taking_history(session: Session, leaving: Collection[str]) -> dict[str, str]:
@@ -163,12 +162,12 @@ def taking_history(session: Session, leaving: Collection[str]) -> dict[str, str]
     for each in campaign_records.campaigns(session):
         sources = {source.removeprefix(CAMPAIGN) for source in each.spec.get("history") or ()}
         needed = sources & {*leaving} if each.name not in leaving else set()
-        if needed and campaign_status(session, each).state != "ended":
+        if needed and campaign_status(Look(session, each)).state != "ended":
             found.update(dict.fromkeys(needed, each.name))
     return found
 
 
-def told_in_full(session: Session, campaign: CampaignRecord, status: CampaignStatus) -> CampaignStatus:
+def told_in_full(look: Look, status: CampaignStatus) -> CampaignStatus:
     """The status, with what follows for new examples and what may be wrong; see `campaign_status`."""
     # Imported here: they read outputs, which `winnow status` without a name does not.
     from winnow.tasks.answer import follow_ups
@@ -180,22 +179,22 @@ def told_in_full(session: Session, campaign: CampaignRecord, status: CampaignSta
         status,
         answer=replace(
             answer,
-            beyond=follow_ups.beyond_the_benchmark(session, campaign, answer),
-            running=follow_ups.running_of(session, campaign, answer),
-            unsteady=unsteady_engines(session, campaign),
-            asked_before=follow_ups.same_questions(session, campaign, answer),
-            next_step=follow_ups.next_step_of(session, campaign, answer),
+            beyond=follow_ups.beyond_the_benchmark(look, answer),
+            running=follow_ups.running_of(look, answer),
+            unsteady=unsteady_engines(look),
+            asked_before=follow_ups.same_questions(look, answer),
+            next_step=follow_ups.next_step_of(look, answer),
         ),
-        warnings=tuple(campaign_warnings(session, campaign, has_ended=status.state == "ended")),
-        canaries=canary_records.spent(session, campaign.id),
-        price=total_price(session, campaign),
+        warnings=tuple(campaign_warnings(look, has_ended=status.state == "ended")),
+        canaries=canary_records.spent(look.session, look.record.id),
+        price=total_price(look.session, look.record),
     )
 
 
-def _standing(session: Session, campaign: CampaignRecord, decision: DecisionRecord | None) -> "Standing":
+def _standing(look: Look, decision: DecisionRecord | None) -> "Standing":
     from winnow.tasks.objectives.route.status import standing_of  # it needs numpy, and others do not
 
-    return standing_of(session, campaign, decision.best if decision else None)
+    return standing_of(look, decision.best if decision else None)
 
 
 def _own_budget(campaign: CampaignRecord) -> int | None:
@@ -205,8 +204,7 @@ def _own_budget(campaign: CampaignRecord) -> int | None:
 
 
 def _is_raised(
-    session: Session,
-    campaign: CampaignRecord,
+    look: Look,
     names: Sequence[str],
     decision: DecisionRecord | None,
     budgets: Sequence[BudgetUsage],
@@ -214,12 +212,12 @@ def _is_raised(
     """Whether more may be asked of a campaign that ended when a budget was spent."""
     if any(each.is_spent for each in budgets):
         return False
-    if campaign.spec.get("holdout") is None:
+    if look.record.spec.get("holdout") is None:
         return True
     from winnow.tasks.objectives.best_mean.holdout.results import lets_ask  # it needs numpy
 
-    own = own_kind(campaign.objective)
-    return all(lets_ask(session, campaign, names, decision, each) for each in budgets if each.kind == own)
+    own = own_kind(look.record.objective)
+    return all(lets_ask(look, names, decision, each) for each in budgets if each.kind == own)
 
 
 def _has_news(

@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING
 from winnow.algorithms.state.plugin_registry import object_at
 from winnow.storage.json_types import Row
 from winnow.storage.objectives import OBJECTIVES, traits_of
+from winnow.tasks.campaign.look import Look
 from winnow.tasks.errors import SpecError, did_you_mean
 
 if TYPE_CHECKING:  # the command line reads the names alone
-    from sqlalchemy.orm import Session
-
-    from winnow.storage.records.values import CampaignRecord
+    pass
 
 
 SCORED = {
@@ -39,7 +38,7 @@ SHARED = {
 def _views_of(objective: str) -> dict[str, str]:
     """Addresses of the functions that return the views of an objective's campaigns, by name.
 
-    Each is a function of a session and a campaign, imported when it is called.
+    Each is a function of a look, imported when it is called; those of storage take a session and an id.
     """
     traits = traits_of(objective)
     return {**SHARED, **({} if traits.compares_pairs else SCORED), **traits.views}
@@ -58,8 +57,7 @@ def answered_by(objective: str) -> list[str]:
 
 
 def ask(
-    session: "Session",
-    campaign: "CampaignRecord",
+    look: Look,
     view: str,
     *,
     candidate: str | None = None,
@@ -68,8 +66,7 @@ def ask(
     """The rows of a view.
 
     Args:
-        session: Reads the results.
-        campaign: The campaign.
+        look: The campaign as it is now.
         view: One of `VIEWS`.
         candidate: Only comparisons of this one.
         limit: Only the first so many comparisons.
@@ -81,12 +78,13 @@ def ask(
     if limit is not None and not (isinstance(limit, Integral) and limit >= 1):
         raise SpecError(f"limit is {limit!r}; give a whole number of at least 1")
     if candidate is not None:
-        _require_candidate(session, campaign, candidate)
-    address = _views_of(campaign.objective).get(view)
+        _require_candidate(look, candidate)
+    address = _views_of(look.record.objective).get(view)
     if address is None:
         those = " and ".join(each for each in OBJECTIVES if view in _views_of(each))
         raise SpecError(
-            f"{view} is asked of {those} campaigns, and '{campaign.name}' is a {campaign.objective} campaign"
+            f"{view} is asked of {those} campaigns, "
+            f"and '{look.record.name}' is a {look.record.objective} campaign"
         )
     filters = {"candidate": candidate, "limit": limit}
     if view != FILTERED:
@@ -94,8 +92,8 @@ def ask(
             raise SpecError(f"{view} cannot be limited to a candidate or a number; only {FILTERED} can")
         filters = {}
     # Storage knows campaigns by their ids.
-    subject = campaign.id if address.startswith("winnow.storage.") else campaign
-    rows: Iterable[Row] = object_at(address)(session, subject, **filters)
+    subject = (look.session, look.record.id) if address.startswith("winnow.storage.") else (look,)
+    rows: Iterable[Row] = object_at(address)(*subject, **filters)
     return rows
 
 
@@ -104,14 +102,14 @@ def columns_of(rows: Iterable[Row]) -> tuple[str, ...]:
     return getattr(rows, "columns", ())
 
 
-def _require_candidate(session: "Session", campaign: "CampaignRecord", candidate: str) -> None:
+def _require_candidate(look: Look, candidate: str) -> None:
     # Imported here: the names of the views alone need no database.
     from winnow.storage.records.campaigns import candidate_names
 
-    names = candidate_names(session, campaign.id)
+    names = candidate_names(look.session, look.record.id)
     if candidate not in names:
         question = did_you_mean(candidate, names)
         raise SpecError(
-            f"'{campaign.name}' has no candidate {candidate!r}; {question}{' ' * bool(question)}"
-            f"winnow show {campaign.name} lists all {len(names)}"
+            f"'{look.record.name}' has no candidate {candidate!r}; {question}{' ' * bool(question)}"
+            f"winnow show {look.record.name} lists all {len(names)}"
         )

@@ -22,6 +22,7 @@ from winnow.storage.records import datasets as dataset_records
 from winnow.storage.records import outcomes as outcome_records
 from winnow.storage.records import rounds as round_records
 from winnow.storage.records.values import NewComparison
+from winnow.tasks.campaign.look import Look
 from winnow.tasks.setup.load import check_campaign_file
 
 WRONG_IN = {"large/plain": 0, "medium/plain": 40, "small/plain": 2}
@@ -247,7 +248,7 @@ def figures_of(campaign):
     with campaign.database.reading() as session:
         return {
             section.name: section.figure
-            for section in sections_of(session, campaign.record)
+            for section in sections_of(Look(session, campaign.record))
             if section.figure is not None
         }
 

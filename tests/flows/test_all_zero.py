@@ -13,6 +13,7 @@ from winnow.flows.reports.export.gate_files import gate_markdown, junit_xml
 from winnow.storage.records import campaigns as campaign_records
 from winnow.tasks.answer.sentences.answer_lines import UNSOLVED, headline
 from winnow.tasks.answer.status_lines import status_lines
+from winnow.tasks.campaign.look import Look
 from winnow.tasks.queries.status import campaign_status
 from winnow.tasks.spec.sections.execution import ExecutionSpec
 
@@ -46,7 +47,7 @@ def ended(tmp_path):
         round_ = campaign.plan(0, [0, 1, 2], [0, 0, 0])
         campaign.finish(round_, scores, **({"best": 0, "status": ["tied"] * 3} | ENDED | fields))
         with database.reading() as session:
-            return campaign_status(session, campaign_records.get_campaign(session, "letters"))
+            return campaign_status(Look(session, campaign_records.get_campaign(session, "letters")))
 
     return status
 

@@ -14,6 +14,7 @@ from waiting import eventually
 
 from winnow.flows.run import artifact_contents as contents
 from winnow.flows.run import artifacts
+from winnow.tasks.campaign.look import Look
 from winnow.tasks.text.printable import escaped
 
 RECORDED = {"estimates": [0.1, 0.9, None], "lower": [None, 0.5, None], "upper": [None, 1.0, None]}
@@ -124,8 +125,8 @@ def test_a_hostile_name_is_text(tmp_path, text):
     campaign.finish(campaign.plan(0, [0, 1, 2], [0, 0, 0]), [1.0, 0.0, None], best=1, **RECORDED)
     with database.reading() as session:
         _, standing = contents.progress(session, campaign.record)
-        table, _, names = contents.leaderboard(session, campaign.record)
-        said = contents.standing(session, campaign.record)
+        table, _, names = contents.leaderboard(Look(session, campaign.record))
+        said = contents.standing(Look(session, campaign.record))
     database.close()
     assert "\n" not in standing
     for mark in ("<b>", "](", "*_`"):

@@ -20,6 +20,7 @@ from winnow.storage.engine.database import open_database
 from winnow.storage.errors import StorageError
 from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records import outcomes as outcome_records
+from winnow.tasks.campaign.look import Look
 from winnow.tasks.campaign.replay import restored
 from winnow.tasks.queries.warnings.campaign_warnings import campaign_warnings
 from winnow.tasks.setup.open_campaign import reopen_campaign
@@ -184,7 +185,7 @@ stopping: {budget: 90, delta: 0.05}
     assert said_nothing == {"a/plain": 0.0, "b/plain": pytest.approx(0.4, abs=0.1)}
     with closing(open_database(f"sqlite:///{tmp_path}/winnow.db")) as database, database.reading() as session:
         record = campaign_records.get_campaign(session, "sums")
-        (warning,) = campaign_warnings(session, record, has_ended=True)
+        (warning,) = campaign_warnings(Look(session, record), has_ended=True)
     assert warning.kind == "no-answer"
 
 

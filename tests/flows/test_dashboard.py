@@ -104,9 +104,9 @@ def test_the_list_reads_a_campaign_again_only_where_something_has_changed(tmp_pa
     store_campaign(campaign.database, "later")
     read = []
 
-    def counted(session, record):
-        read.append(record.name)
-        return campaign_status(session, record)
+    def counted(look):
+        read.append(look.record.name)
+        return campaign_status(look)
 
     def look(known):
         read.clear()

@@ -20,6 +20,7 @@ from winnow.flows.reports.html.figures.parallel import parallel
 from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records.values import NewCandidate
 from winnow.tasks.answer.new_examples import by_chance
+from winnow.tasks.campaign.look import Look
 from winnow.tasks.queries import comparing, factors, schedule_history
 from winnow.tasks.queries.comparing import Side, by_field, difference_of, grouping_fields, paired_examples
 from winnow.tasks.queries.factors import factor_tables, factors_of
@@ -187,7 +188,7 @@ def test_the_same_twice_and_a_campaign_of_one_candidate_say_what_to_choose(tmp_p
 def test_factors_are_the_choices_that_candidates_differ_in(nights):
     campaign = nights[1][0]
     with campaign.database.reading() as session:
-        found = factor_tables(session, campaign.record)
+        found = factor_tables(Look(session, campaign.record))
     assert [(each.name, list(each.levels)) for each in found.factors] == [
         ("model", ["large", "small"]),
         ("prompt", ["plain", "asked"]),
@@ -206,7 +207,7 @@ def test_factors_are_the_choices_that_candidates_differ_in(nights):
 def test_each_candidate_is_a_line_through_its_choices_to_its_mean(nights):
     campaign = nights[1][0]
     with campaign.database.reading() as session:
-        found = factor_tables(session, campaign.record)
+        found = factor_tables(Look(session, campaign.record))
     (lines,) = parallel(found.factors, found.candidates).data
     *axes, mean = lines.dimensions
     assert [axis.label for axis in axes] == ["model", "prompt", "sampling"]
@@ -226,7 +227,7 @@ def test_effects_that_nobody_can_tell_apart_are_left_open_and_few_examples_give_
             "UPDATE candidates SET model = json_object('name', name), prompt = json_object('name', name)"
         )
     with campaign.database.reading() as session:
-        found = factor_tables(session, campaign.record)
+        found = factor_tables(Look(session, campaign.record))
     assert all(each.estimate is None for each in found.effects)
     page = shown("factors_page")
     assert "The scores do not tell apart from other choices what these add: a, b, c." in texts(page)
@@ -285,7 +286,7 @@ def test_without_factors_the_page_says_what_would_help(tmp_path):
     assert texts(shown("factors_page"))[-1].startswith("All candidates have the same model")
     with scored.database.reading() as session:
         record = campaign_records.get_campaign(session, "letters")
-        tables = factor_tables(session, record)
+        tables = factor_tables(Look(session, record))
     assert factors_page.why_nothing(record, None).startswith("There are more than 60 models")
     assert tables.effects == []
 

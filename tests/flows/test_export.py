@@ -22,6 +22,7 @@ from winnow.flows.reports.rows.writer import write_file
 from winnow.storage.engine.database import open_database
 from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records import generations as generation_records
+from winnow.tasks.campaign.look import Look
 from winnow.tasks.queries.columns import kind_of
 from winnow.tasks.queries.views import answered_by, ask
 
@@ -158,7 +159,7 @@ def test_every_view_of_an_objective_is_exported_with_all_its_rows(tmp_path, obje
     with database.reading() as session:
         campaign = campaign_records.get_campaign(session, name)
         for view in answered_by(objective):
-            rows = list(ask(session, campaign, view))
+            rows = list(ask(Look(session, campaign), view))
             file = out / f"{view}.parquet"
             assert (pq.read_metadata(file).num_rows if rows else file.exists()) == len(rows)
             for column in rows[0] if rows else ():
@@ -315,7 +316,7 @@ def test_nothing_is_left_of_an_export_that_fails_half_way(scored, tmp_path, monk
 def test_the_same_campaign_exported_twice_gives_the_same_bytes(scored, tmp_path):
     with scored.database.reading() as session:
         for name in ("one", "two"):
-            export(session, scored.record, tmp_path / name, format_="csv")
+            export(Look(session, scored.record), tmp_path / name, format_="csv")
     for path in filter(lambda each: each.is_file(), (tmp_path / "one").rglob("*")):
         assert path.read_bytes() == (tmp_path / "two" / path.relative_to(tmp_path / "one")).read_bytes()
 

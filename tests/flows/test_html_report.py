@@ -28,6 +28,7 @@ from winnow.flows.reports.html.page import cells
 from winnow.flows.reports.html.sections.samples import MOST_CHARACTERS, MOST_SAMPLES
 from winnow.flows.reports.html.sections.sections import sections_of
 from winnow.flows.reports.summary import nothing_yet
+from winnow.tasks.campaign.look import Look
 
 
 @pytest.fixture
@@ -175,7 +176,7 @@ def test_a_long_text_is_cut_and_its_length_told(scored, tmp_path):
 
 def test_few_comparisons_of_each_kind_are_shown_as_seen_by_the_best(duelled, tmp_path):
     with duelled.database.reading() as session:
-        found = {section.name: section for section in sections_of(session, duelled.record)}
+        found = {section.name: section for section in sections_of(Look(session, duelled.record))}
     groups = {group.title: [each.heading for each in group.samples] for group in found["comparisons"].groups}
     assert groups == {
         "Won: a": ["a against b on example e0", "b against a on example e1"],
@@ -202,7 +203,7 @@ def test_a_page_asks_nothing_of_the_network_and_lets_no_other_script_run(scored,
 
 def test_samples_show_targets_and_mark_what_is_right_and_what_is_wrong(scored):
     with scored.database.reading() as session:
-        found = {section.name: section for section in sections_of(session, scored.record)}
+        found = {section.name: section for section in sections_of(Look(session, scored.record))}
     samples = [each for group in found["comparisons"].groups for each in group.samples]
     assert {(each.mark, each.facts[0]) for each in samples} == {
         ("right", "score 1"),
@@ -221,7 +222,7 @@ def test_samples_show_targets_and_mark_what_is_right_and_what_is_wrong(scored):
 
 def test_the_table_has_all_candidates_with_their_numbers_and_no_empty_column(scored):
     with scored.database.reading() as session:
-        board = leaderboard(session, scored.record)
+        board = leaderboard(Look(session, scored.record))
     headings = [column.heading for column in board.columns]
     assert headings == ["rank", "candidate", "model", "estimate", "interval", "scored", "status"]
     assert [[cell.text for cell in row] for row in board.rows] == [

@@ -12,6 +12,7 @@ from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records import canaries as canary_records
 from winnow.storage.records import loads
 from winnow.storage.records.values import NewModelLoad
+from winnow.tasks.campaign.look import Look
 from winnow.tasks.queries.status import campaign_status
 from winnow.tasks.text.phrases import amount
 
@@ -35,9 +36,9 @@ def seen(campaign):
     """What was spent in the summary, and the section of the page."""
     with campaign.database.reading() as session:
         record = campaign_records.get_campaign(session, campaign.record.name)
-        status = campaign_status(session, record)
+        status = campaign_status(Look(session, record))
         lines = summary_lines(status, "sqlite:///winnow.db")
-        return status, next(line for line in lines if "spent" in line), cost_in_seconds(session, record)
+        return status, next(line for line in lines if "spent" in line), cost_in_seconds(Look(session, record))
 
 
 def test_without_a_load_nothing_is_said_of_loading(campaign):
@@ -66,7 +67,7 @@ def told(campaign, budget=100, **execution):
     spec = {**campaign.record.spec, "models": [{"name": "m", "provider": "vllm", "model": "m"}]}
     record = replace(campaign.record, execution=fields, spec=spec)
     with campaign.database.reading() as session:
-        status = campaign_status(session, record, in_full=True)
+        status = campaign_status(Look(session, record), in_full=True)
     cost = next(line for line in summary_lines(status, "sqlite:///winnow.db") if "spent" in line)
     return next((part for part in cost.split(", ") if part.startswith("price")), None)
 
@@ -102,7 +103,7 @@ def test_what_canaries_took_is_told_apart_from_all_that_limits_count(campaign):
         for verdict, fields in (("first", {"repeated": ["a", "b"], "output_tokens": 998}), ("same", {})):
             canary_records.add_canary(session, campaign.record.id, canary(verdict, **fields), NOW)
     with campaign.database.reading() as session:
-        status = campaign_status(session, campaign.record, in_full=True)
+        status = campaign_status(Look(session, campaign.record), in_full=True)
     cost = next(line for line in summary_lines(status, "sqlite:///winnow.db") if "spent" in line)
     assert cost.endswith("s of engine time; and 6 canary prompts (2 of 16 each time), 1,001 tokens")
     assert status.totals == before

@@ -10,6 +10,7 @@ from report_campaigns import certified_campaign, change, crowded_campaign, duell
 from winnow.flows.reports.export.model_card import write_model_card
 from winnow.flows.reports.open_readonly import reading
 from winnow.storage.records import campaigns as campaign_records
+from winnow.tasks.campaign.look import Look
 
 
 def test_a_model_card_says_the_answer_the_certificate_and_how_to_check_it(tmp_path):
@@ -36,7 +37,7 @@ def test_the_table_says_what_its_numbers_are(tmp_path, build, value):
     build(tmp_path)
     with reading(f"sqlite:///{tmp_path / 'winnow.db'}") as session:
         [record] = campaign_records.campaigns(session)
-        write_model_card(session, record, tmp_path / "card.md")
+        write_model_card(Look(session, record), tmp_path / "card.md")
     assert f"| candidate | estimated {value} | interval |" in (tmp_path / "card.md").read_text()
 
 

@@ -25,6 +25,7 @@ from winnow.storage.models import Campaign
 from winnow.storage.records import campaigns as campaign_records
 from winnow.tasks.answer.model import Answer, CandidateStanding
 from winnow.tasks.campaign.campaign import opened_campaign
+from winnow.tasks.campaign.look import Look
 from winnow.tasks.errors import WinnowError
 from winnow.tasks.objectives.best_mean.holdout.results import HeldOut
 from winnow.tasks.queries import schedule_history
@@ -333,16 +334,16 @@ def test_the_winner_before_is_that_of_the_last_campaign_of_the_schedule_that_had
         session.connection().exec_driver_sql("UPDATE campaigns SET series = 'f' WHERE name <> 'third'")
     with database.reading() as session:
         first, second, third = campaign_records.campaigns(session)
-        assert previous_winner(session, second).name == "first"
-        assert previous_winner(session, first) is None
-        assert previous_winner(session, third) is None  # it belongs to no schedule
+        assert previous_winner(Look(session, second)).name == "first"
+        assert previous_winner(Look(session, first)) is None
+        assert previous_winner(Look(session, third)) is None  # it belongs to no schedule
     with database.writing() as session:
         session.connection().exec_driver_sql("UPDATE campaigns SET series = 'f'")
     with database.reading() as session:
         third = campaign_records.get_campaign(session, "third")
-        before = previous_winner(session, third)
-        message = message_of(campaign_status(session, third), third, ("decided",), before, None)
-        assert events_of(campaign_status(session, third), before) == ("decided", "winner-changed")
+        before = previous_winner(Look(session, third))
+        message = message_of(campaign_status(Look(session, third)), third, ("decided",), before, None)
+        assert events_of(campaign_status(Look(session, third)), before) == ("decided", "winner-changed")
         assert [row["changed"] for row in series_rows(session, "f")] == [None, None, True]
     url = f"sqlite:///{tmp_path / 'winnow.db'}"
     assert line_of(url, "third").endswith("; another winner than before")
@@ -386,10 +387,10 @@ def test_a_tie_does_not_hide_that_the_winner_changed(tmp_path, nights, changed, 
     with database.reading() as session:
         campaigns = campaign_records.campaigns(session)
         of_all = over_time(session, Series(title="f", campaigns=campaigns))
-        for told in (series_rows(session, "f"), history(session, campaigns[0]), of_all):
+        for told in (series_rows(session, "f"), history(Look(session, campaigns[0])), of_all):
             assert [row["changed"] for row in told] == changed
-        statuses = [campaign_status(session, each) for each in campaigns]
-        before = [previous_winner(session, each) for each in campaigns]
+        statuses = [campaign_status(Look(session, each)) for each in campaigns]
+        before = [previous_winner(Look(session, each)) for each in campaigns]
     assert before[-1].name == since
     told = ["winner-changed" in events_of(*each) for each in zip(statuses, before, strict=True)]
     assert told == [bool(each) for each in changed]
@@ -505,9 +506,9 @@ def test_an_edited_file_is_named_where_a_schedule_tells_of_the_winner(tmp_path, 
         before, now = campaign_records.campaigns(session)
         rows = series_rows(session, "f")
         of_all = over_time(session, Series(title="f", campaigns=[before, now]))
-        for told in (rows, history(session, now), of_all):
+        for told in (rows, history(Look(session, now)), of_all):
             assert [row["differs_in"] for row in told] == [None, "the judge, delta or epsilon"]
-        status, then = campaign_status(session, now), campaign_status(session, before)
+        status, then = campaign_status(Look(session, now)), campaign_status(Look(session, before))
         message = message_of(status, now, events_of(status, then), then, None, ["the judge"])
     assert message["before"]["differs_in"] == ["the judge"]
     if best == 1:

@@ -18,6 +18,7 @@ from winnow.storage.records.loads import add_loads
 from winnow.storage.records.values import NewModelLoad
 from winnow.tasks.answer.unit_costs import running_costs, running_words
 from winnow.tasks.campaign.lease import now
+from winnow.tasks.campaign.look import Look
 from winnow.tasks.queries.status import campaign_status
 
 HOSTILE = '<script>alert(1)</script>&"'
@@ -111,8 +112,8 @@ def test_the_curve_shows_the_race_and_not_all_that_is_possible():
 def test_running_costs_are_those_of_the_texts_that_a_candidate_was_scored_on(tmp_path):
     campaign = scored_campaign(tmp_path)  # 3 tokens in, 2 out, 0.25 s each, of model m
     with campaign.database.reading() as session:
-        (free,) = running_costs(session, campaign.record, ["b"])
-        assert running_costs(session, campaign.record, ["nobody"]) == ()
+        (free,) = running_costs(Look(session, campaign.record), ["b"])
+        assert running_costs(Look(session, campaign.record), ["nobody"]) == ()
     assert (free.seconds, free.tokens, free.price) == (250.0, 5_000.0, None)
     execution = {
         **campaign.record.execution,
@@ -122,7 +123,7 @@ def test_running_costs_are_those_of_the_texts_that_a_candidate_was_scored_on(tmp
     change(tmp_path, "UPDATE candidate_stats SET seconds = 0.5 * texts WHERE candidate_id = 1")
     with campaign.database.reading() as session:
         record = campaign_records.get_campaign(session, "letters")
-        b, a = running_costs(session, record, ["b", "a"])
+        b, a = running_costs(Look(session, record), ["b", "a"])
     assert b.price == pytest.approx(1_000 * ((3 * 2.0 + 2 * 10.0) / 1e6 + 3.6 * 0.25 / 3600))
     assert a.seconds == 500.0
     assert running_words([b, a], is_of_program=False) == (
@@ -136,7 +137,7 @@ def test_running_costs_are_those_of_the_texts_that_a_candidate_was_scored_on(tmp
 def test_no_number_stands_beside_names_that_it_is_not_of(tmp_path):
     campaign = scored_campaign(tmp_path)
     with campaign.database.reading() as session:
-        status = campaign_status(session, campaign.record)
+        status = campaign_status(Look(session, campaign.record))
     row = bundle._row(campaign.record, status, "1.html")
     assert (row.best, row.estimate, row.interval) == ("b", "0.750", "0.500 to 1.000")
     gate = replace(status, answer=replace(status.answer, baseline="a"))

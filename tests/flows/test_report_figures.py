@@ -33,6 +33,7 @@ from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records import generations as generation_records
 from winnow.storage.records import outcomes as outcome_records
 from winnow.storage.records import rounds as round_records
+from winnow.tasks.campaign.look import Look
 from winnow.tasks.objectives.certify import evidence
 from winnow.tasks.queries.views import ask
 
@@ -106,10 +107,10 @@ def test_who_beat_whom_is_a_table_with_gaps_where_two_never_met(duelled):
 
 def test_judges_and_strengths_stand_on_the_page_of_duels(duelled):
     with duelled.database.reading() as session:
-        found = {section.name: section for section in sections_of(session, duelled.record)}
-        assert found["judges"].table == ask(session, duelled.record, "judges")
+        found = {section.name: section for section in sections_of(Look(session, duelled.record))}
+        assert found["judges"].table == ask(Look(session, duelled.record), "judges")
         assert found["judges"].table[0]["flip_rate"] == 1.0
-        rows = {row["candidate"]: row for row in ask(session, duelled.record, "strengths")}
+        rows = {row["candidate"]: row for row in ask(Look(session, duelled.record), "strengths")}
     (dots,) = found["strengths"].figure.data
     assert dict(zip(dots.y, dots.x, strict=True)) == {name: rows[name]["strength"] for name in dots.y}
     assert "a" in dots.y
@@ -162,8 +163,10 @@ def test_weights_are_a_table_of_candidates_and_factors():
 def test_the_page_of_certificates_shows_what_the_views_answer(certified):
     with open_database(f"sqlite:///{certified}/winnow.db").reading() as session:
         campaign = campaign_records.get_campaign(session, "survivor")
-        found = {section.name: section for section in sections_of(session, campaign)}
-        rows = {view: list(ask(session, campaign, view)) for view in ("e-values", "weights", "leaderboard")}
+        found = {section.name: section for section in sections_of(Look(session, campaign))}
+        rows = {
+            view: list(ask(Look(session, campaign), view)) for view in ("e-values", "weights", "leaderboard")
+        }
     assert list(found)[:4] == ["certificates", "e-values", "weights", "risks"]
     lines = [trace for trace in found["e-values"].figure.data if trace.mode == "lines"]
     drawn = [value for line in lines for value in line.y]
@@ -188,7 +191,7 @@ def test_where_a_drop_is_allowed_the_risks_are_said_to_be_drops(certified):
         campaign = campaign_records.get_campaign(session, "survivor")
         allowed = {**campaign.spec["certify"], "alpha": None, "drop": 0.15, "baseline": "large/plain"}
         campaign = replace(campaign, spec={**campaign.spec, "certify": allowed})
-        found = {section.name: section for section in sections_of(session, campaign)}["risks"]
+        found = {section.name: section for section in sections_of(Look(session, campaign))}["risks"]
     assert found.note.startswith("The mean drop below large/plain against human labels, least first")
     assert found.figure.layout.xaxis.title.text == "mean drop"
     titles = [title for title, _ in terminal_of("certify").sections_of(campaign)]
@@ -198,9 +201,9 @@ def test_where_a_drop_is_allowed_the_risks_are_said_to_be_drops(certified):
 def test_weights_of_one_factor_alone_are_no_table(monkeypatch):
     rows = [{"candidate": name, "rho": 0.0, "weight": 1.0} for name in "ab"]
     monkeypatch.setattr(evidence, "weights", lambda *_: rows)
-    assert evidence.weight_table(None, None) == []
+    assert evidence.weight_table(Look(None, None)) == []
     rows.append({"candidate": "a", "rho": 0.5, "weight": 0.0})
-    assert evidence.weight_table(None, None)[0] == {"candidate": "a", "0.00": 1.0, "0.50": 0.0}
+    assert evidence.weight_table(Look(None, None))[0] == {"candidate": "a", "0.00": 1.0, "0.50": 0.0}
 
 
 def test_shares_of_prompts_stand_by_window_and_by_type(routed):
@@ -225,9 +228,9 @@ def test_costs_add_up_and_count_what_this_campaign_paid_for(tmp_path):
         round_ = round_records.add_round(session, first.record.id, number=1, arms=[2], examples=[0], now=NOW)
         generation_records.add_generations(session, round_.id, [reply], NOW)
     with database.reading() as session:
-        rows = ask(session, first.record, "costs")
+        rows = ask(Look(session, first.record), "costs")
         totals = campaign_views.totals(session, first.record.id)
-        assert ask(session, second.record, "costs") == []
+        assert ask(Look(session, second.record), "costs") == []
     assert [(row["candidate"], row["model"], row["generations"]) for row in rows] == [
         ("a", "m", 1),
         ("b", "m", 1),
@@ -332,5 +335,5 @@ def test_nothing_is_drawn_of_duels_of_which_none_was_judged(tmp_path):
     campaign = store_campaign(new_database(tmp_path / "winnow.db"), "letters", objective="best-duel")
     campaign.finish_duels(campaign.plan(0, [(0, 1)], [0]), [(None, [])])
     with campaign.database.reading() as session:
-        assert list(ask(session, campaign.record, "head-to-head"))
+        assert list(ask(Look(session, campaign.record), "head-to-head"))
     assert "head-to-head" not in figures_of(campaign)

@@ -15,6 +15,7 @@ from winnow.flows.reports.export.exporting import export
 from winnow.flows.reports.rows.writer import print_rows
 from winnow.storage.engine.database import open_database
 from winnow.storage.records import campaigns as campaign_records
+from winnow.tasks.campaign.look import Look
 from winnow.tasks.queries.columns import cells, kind_of
 from winnow.tasks.queries.frames import frame
 from winnow.tasks.queries.views import answered_by, ask
@@ -34,10 +35,12 @@ def test_query_export_and_frames_agree_cell_by_cell(tmp_path, objective):
     storage = f"sqlite:///{next(tmp_path.rglob('*.db'))}"
     with open_database(storage, read_only=True).reading() as session:
         campaign = campaign_records.get_campaign(session, name)
-        views = {view: list(cells(ask(session, campaign, view), view)) for view in answered_by(objective)}
+        views = {
+            view: list(cells(ask(Look(session, campaign), view), view)) for view in answered_by(objective)
+        }
         for format_ in ("csv", "jsonl", "parquet"):
             folder = tmp_path / f"exported-{format_}"
-            export(session, campaign, folder, format_=format_)
+            export(Look(session, campaign), folder, format_=format_)
             for view, expected in views.items():
                 assert not expected or read(folder / f"{view}.{format_}", view) == expected, (view, format_)
     for view, expected in views.items():

@@ -11,6 +11,7 @@ from winnow.flows.reports.summary import hanging, print_summary, summary_lines
 from winnow.tasks.answer.follow_ups import running_of
 from winnow.tasks.answer.sentences.answer_lines import headline
 from winnow.tasks.answer.status_lines import cost, named_winner, status_lines
+from winnow.tasks.campaign.look import Look
 from winnow.tasks.queries.status import campaign_status
 
 STORAGE = "sqlite:///winnow.db"
@@ -18,7 +19,7 @@ STORAGE = "sqlite:///winnow.db"
 
 def status_of(campaign):
     with campaign.database.reading() as session:
-        return campaign_status(session, campaign.record, in_full=True)
+        return campaign_status(Look(session, campaign.record), in_full=True)
 
 
 @pytest.fixture
@@ -39,7 +40,7 @@ def test_of_candidates_that_share_the_first_place_is_told_what_each_takes(tmp_pa
     ]
     answer = replace(answer, candidates=tuple(shared))
     with campaign.database.reading() as session:
-        assert [each.name for each in running_of(session, campaign.record, answer)] == told
+        assert [each.name for each in running_of(Look(session, campaign.record), answer)] == told
 
 
 def test_a_winner_is_told_in_a_few_lines_of_a_narrow_terminal(decided):

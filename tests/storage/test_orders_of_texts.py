@@ -17,6 +17,7 @@ from winnow.storage.models import Campaign, Judgment
 from winnow.storage.queries import unscored
 from winnow.storage.records import loads
 from winnow.storage.records.human import annotations, labels
+from winnow.tasks.campaign.look import Look
 from winnow.tasks.queries.views import VIEWS, answered_by, ask
 
 REPLAYED = ("e-values", "weights", "agreement", "strengths", "labels", "history", "tags")
@@ -72,7 +73,7 @@ def test_no_view_has_the_language_of_a_database_order_texts(database, asked, obj
     with database.reading() as session:
         for view in answered_by(objective):
             if view not in REPLAYED:
-                list(ask(session, record, view))
+                list(ask(Look(session, record), view))
         campaign_id = campaign.record.id
         annotations.annotators(session, campaign_id)
         annotations.tasks(session, campaign_id)

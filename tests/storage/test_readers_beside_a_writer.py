@@ -14,6 +14,7 @@ from winnow.storage.queries import campaign_views
 from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records import datasets as dataset_records
 from winnow.storage.records.values import NewCandidate, NewExample
+from winnow.tasks.campaign.look import Look
 from winnow.tasks.queries.status import campaign_status
 
 ROUNDS, CANDIDATES, READERS = 30, 4, 3
@@ -56,7 +57,7 @@ def wide(database):
 
 def counts(session, campaign_id):
     """How many comparisons there are, by everything that says so."""
-    status = campaign_status(session, campaign_records.get_campaign(session, "wide"))
+    status = campaign_status(Look(session, campaign_records.get_campaign(session, "wide")))
     board = campaign_views.leaderboard(session, campaign_id)
     return {
         "status": status.totals["comparisons"],

@@ -16,6 +16,7 @@ from winnow.storage.queries.objective import duels as duel_views
 from winnow.storage.records import generations as generation_records
 from winnow.storage.records import outcomes as outcome_records
 from winnow.storage.records.values import NewComparison, NewOutput
+from winnow.tasks.campaign.look import Look
 from winnow.tasks.errors import SpecError
 from winnow.tasks.objectives.best_duel.judge_agreement import agreement, campaigns_agreement, cohens_kappa
 from winnow.tasks.queries.views import ask
@@ -28,7 +29,7 @@ def asked(campaign, view):
 
 def history_of(campaign):
     with campaign.database.reading() as session:
-        return ask(session, campaign.record, "history")
+        return ask(Look(session, campaign.record), "history")
 
 
 def store_texts(campaign, round_, keys, **fields):
@@ -224,7 +225,7 @@ def asked_sides(campaign):
 
 def test_agreement_tells_how_often_judges_took_the_same_and_opposite_sides(kept_duels):
     with kept_duels.database.reading() as session:
-        rows = agreement(session, kept_duels.record)
+        rows = agreement(Look(session, kept_duels.record))
     # Z says 1, -1, 1, 0 and k 1, -1, -1, 1: by chance (2*2 + 1*2) / 16 = 0.375 of their duels.
     assert rows[0] == {
         "judge": "Z",
@@ -254,10 +255,10 @@ def test_two_campaigns_agree_on_the_texts_that_both_judged_whichever_way_round(j
             (1, -1): 1,
             (-1, -1): 1,
         }
-        found = campaigns_agreement(session, judged.record, other.record)
+        found = campaigns_agreement(Look(session, judged.record), other.record)
         assert (found["campaign"], found["texts"], found["same"], found["opposite"]) == ("people", 2, 1, 1)
         fresh = store_campaign(judged.database, "fresh", objective="best-duel")
-        assert campaigns_agreement(session, judged.record, fresh.record) is None
+        assert campaigns_agreement(Look(session, judged.record), fresh.record) is None
 
 
 def test_a_text_has_its_own_score_where_several_come_to_that_of_an_example(database):
@@ -404,4 +405,4 @@ def test_a_candidate_that_does_not_exist_is_refused_with_the_nearest_name(campai
             match=r"'letters' has no candidate 'aa'; did you mean 'a'\? winnow show letters lists all 3",
         ),
     ):
-        ask(session, campaign.record, "comparisons", candidate="aa")
+        ask(Look(session, campaign.record), "comparisons", candidate="aa")

@@ -24,6 +24,7 @@ from winnow.tasks.answer.sentences.clauses import MIXED, NOBODY
 from winnow.tasks.answer.sentences.winner import estimated_lead
 from winnow.tasks.campaign.budget import BudgetUsage
 from winnow.tasks.campaign.canaries.changed_models import CanaryChange
+from winnow.tasks.campaign.look import Look
 from winnow.tasks.objectives.certify.certificate import Certificate
 from winnow.tasks.objectives.route.status import Standing
 from winnow.tasks.text.phrases import rounded
@@ -322,7 +323,7 @@ def answered(database, situation, monkeypatch, selector=None, played=None, **cha
     """
     if situation.mixed:
         monkeypatch.setattr(derive, "server_changes", lambda session, campaign: [CHANGED])
-    monkeypatch.setattr(derive, "earlier_of", lambda session, campaign: situation.earlier)
+    monkeypatch.setattr(derive, "earlier_of", lambda look: situation.earlier)
     names = "abcd"[: len(situation.status)]
     campaign = store_campaign(
         database, situation.name, delta=situation.delta, epsilon=situation.epsilon, names=names
@@ -349,8 +350,7 @@ def answered(database, situation, monkeypatch, selector=None, played=None, **cha
         played(campaign)
     with database.reading() as session:
         return derive.answer_of(
-            session,
-            record,
+            Look(session, record),
             names=names,
             decision=decided(situation, changes),
             has_ended=situation.ended and not situation.waits,

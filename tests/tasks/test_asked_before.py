@@ -10,6 +10,7 @@ from stored_campaigns import new_database, store_campaign
 from winnow.storage.models import Campaign
 from winnow.tasks.answer.earlier_campaigns import Earlier, asked_before, changed_since
 from winnow.tasks.answer.status_lines import status_lines
+from winnow.tasks.campaign.look import Look
 from winnow.tasks.queries.status import campaign_status
 
 PROVEN = {"kind": "proven", "delta": 0.05, "raised_by": [], "assumptions": [], "refuted": []}
@@ -44,7 +45,7 @@ def before(campaign, *, seed=7, **spec):
     """Who asked the same before it, if it had this seed, and this in its file."""
     record = replace(campaign.record, seed=seed, spec={**campaign.record.spec, **spec})
     with campaign.database.reading() as session:
-        return asked_before(session, record)
+        return asked_before(Look(session, record))
 
 
 def test_another_seed_selector_or_delta_asks_the_same_question_by_other_chances(database):
@@ -65,11 +66,11 @@ def test_a_campaign_that_candidates_joined_began_as_one_of_others(database):
     first = answered(database, "first")
     last = answered(database, "last")
     with database.writing() as session:
-        assert changed_since(session, last.record) is None
+        assert changed_since(Look(session, last.record)) is None
         session.execute(text(f"UPDATE candidates SET first_round = 1 WHERE id = {first.candidate_ids[2]}"))
     assert before(last) == ("first",)
     with database.reading() as session:
-        assert changed_since(session, last.record) == Earlier(campaign="first", examples=3, of=3)
+        assert changed_since(Look(session, last.record)) == Earlier(campaign="first", examples=3, of=3)
 
 
 def test_one_that_has_grown_draws_others_than_it_did_as_what_it_is_now(database):
@@ -120,9 +121,9 @@ def test_the_answer_says_that_the_chances_add_up_and_one_without_a_claim_does_no
     third = store_campaign(database, "third")
     record = replace(answered(database, "last").record, seed=9)
     with database.reading() as session:
-        assert campaign_status(session, third.record, in_full=True).answer.asked_before == ()
-        answer = campaign_status(session, record, in_full=True).answer
-        listed = campaign_status(session, record).answer
+        assert campaign_status(Look(session, third.record), in_full=True).answer.asked_before == ()
+        answer = campaign_status(Look(session, record), in_full=True).answer
+        listed = campaign_status(Look(session, record)).answer
     assert listed.asked_before is None
     assert dict(status_lines(answer, TOTALS))["asked"] == (
         "the same before, by other draws or another test: first, second. The chances that one of these "

@@ -18,6 +18,7 @@ from winnow.flows.reports.html.sections import standard
 from winnow.storage.queries.costs import CandidateTexts
 from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records.candidates.stats import COUNTED, STATS
+from winnow.tasks.campaign.look import Look
 from winnow.tasks.data import tag_counts
 from winnow.tasks.data.tag_counts import TagCounts, values_of
 from winnow.tasks.engines.providers import PROVIDERS
@@ -62,7 +63,7 @@ def asked(tmp_path):
 
     def ask(view):
         with database.reading() as session:
-            return view(session, campaign_records.get_campaign(session, "tagged"))
+            return view(Look(session, campaign_records.get_campaign(session, "tagged")))
 
     run.again = ask
     run.database = database
@@ -379,8 +380,8 @@ def test_a_later_look_reads_the_rounds_since_and_counts_what_a_first_one_would(g
 
     def looks(candidate):
         with campaign.database.reading() as session:
-            one = tags(session, record, candidate=candidate, counts=counts)
-            assert one == tags(session, record, candidate=candidate)  # which reads all
+            one = tags(Look(session, record), candidate=candidate, counts=counts)
+            assert one == tags(Look(session, record), candidate=candidate)  # which reads all
         return [(row["value"], row["scored"], row["unscored"], row["mean"]) for row in one if row["scored"]]
 
     assert looks("a") == []
@@ -404,12 +405,12 @@ def test_another_past_or_other_tags_are_counted_from_the_start(grown):
     counts = TagCounts()
     tell(campaign, 0, 0, 0, 1.0)
     with campaign.database.reading() as session:
-        tags(session, record, candidate="a", counts=counts)
+        tags(Look(session, record), candidate="a", counts=counts)
     with campaign.database.writing() as session:
         session.execute(text("UPDATE comparisons SET outcome = 0.0"))
         session.execute(text("UPDATE decisions SET decided_at = '2026-02-02 00:00:00.000000'"))
     with campaign.database.reading() as session:
-        assert tags(session, record, candidate="a", counts=counts)[0]["mean"] == 0.0
+        assert tags(Look(session, record), candidate="a", counts=counts)[0]["mean"] == 0.0
         other = replace(record, execution={"tags": ["missing"]})
-        assert [row["value"] for row in tags(session, other, candidate="a", counts=counts)] == ["none"]
+        assert [row["value"] for row in tags(Look(session, other), candidate="a", counts=counts)] == ["none"]
     assert read == [None, None, None]

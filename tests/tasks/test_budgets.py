@@ -13,6 +13,7 @@ from stored_campaigns import NOW, store_campaign
 from winnow.flows.reports.summary import summary_lines
 from winnow.storage.models import ModelLoad
 from winnow.tasks.campaign.budget import BudgetTracker, devices_by_model, price_weights
+from winnow.tasks.campaign.look import Look
 from winnow.tasks.errors import SpecError
 from winnow.tasks.queries.status import campaign_status
 from winnow.tasks.setup import check
@@ -253,14 +254,14 @@ def test_a_spent_limit_ends_a_campaign_whose_selector_would_go_on(database, delt
     campaign = store_campaign(database, budget={"comparisons": 100, "tokens": 15}, delta=delta)
     finish_a_round(campaign)
     with database.reading() as session:
-        found = campaign_status(session, campaign.record)
+        found = campaign_status(Look(session, campaign.record))
     assert (found.state, found.answer.reason, found.is_settled) == ("ended", "budget", True)
     assert (found.answer.outcome, found.answer.claim.kind) == (outcome, claim)
     assert found.stopped_by.sentence == "the token budget is spent: 15 of 15"
     assert found.stopped_by.key == "stopping.budget.tokens"
     raised = replace(campaign.record, execution={"budget": {"comparisons": 100, "tokens": 16}})
     with database.reading() as session:
-        found = campaign_status(session, raised)
+        found = campaign_status(Look(session, raised))
     assert (found.state, found.answer.reason, found.stopped_by, found.is_settled) == (
         "interrupted", "running", None, False)  # fmt: skip
 
@@ -270,7 +271,7 @@ def test_all_limits_that_are_spent_are_named_with_one_command_that_raises_them(d
     campaign = store_campaign(database, budget=limits, delta=0.05)
     finish_a_round(campaign)
     with database.reading() as session:
-        status = campaign_status(session, campaign.record)
+        status = campaign_status(Look(session, campaign.record))
     lines = summary_lines(status, "sqlite:///winnow.db")
     assert next(line for line in lines if line.startswith("  sure")) == (
         "  sure      undecided at error probability 0.05: the token budget is spent: 15 of 15 and the "
@@ -284,7 +285,7 @@ def test_a_planned_round_is_finished_before_a_spent_limit_ends_anything(database
     finish_a_round(campaign)
     campaign.plan(1, [0], [1])
     with database.reading() as session:
-        found = campaign_status(session, campaign.record)
+        found = campaign_status(Look(session, campaign.record))
     assert (found.state, found.stopped_by, found.is_settled) == ("interrupted", None, False)
 
 
@@ -293,7 +294,7 @@ def test_a_spent_limit_keeps_a_campaign_settled_whose_other_limit_was_raised(dat
     round_ = campaign.plan(0, [0, 1, 2], [0] * 3)
     campaign.finish(round_, [1.0, 0.0, None], best=0, stop=True, reason="budget")
     with database.reading() as session:
-        assert campaign_status(session, campaign.record).is_settled
+        assert campaign_status(Look(session, campaign.record)).is_settled
 
 
 def test_an_hour_is_paid_for_each_device_and_for_none_elsewhere():

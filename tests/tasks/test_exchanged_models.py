@@ -10,6 +10,7 @@ from test_asked_before import answered
 from winnow.storage.records import canaries as canary_records
 from winnow.tasks.answer.earlier_campaigns import asked_before, changed_since
 from winnow.tasks.answer.sentences.answer_lines import answer_lines
+from winnow.tasks.campaign.look import Look
 from winnow.tasks.queries.schedule_history import differs_in
 from winnow.tasks.queries.status import campaign_status
 
@@ -28,7 +29,7 @@ def met(campaign, verdict, epoch):
 
 def said(campaign, **changes):
     with campaign.database.reading() as session:
-        return campaign_status(session, replace(campaign.record, **changes)).answer
+        return campaign_status(Look(session, replace(campaign.record, **changes))).answer
 
 
 ASSUMED = "if what is served was not changed in sight of the examples that an earlier campaign drew"
@@ -63,7 +64,7 @@ def test_who_only_met_it_since_then_has_seen_nothing_else(database):
     met(second, "changed", 1)
     met(third, "same", 1)
     with database.reading() as session:
-        assert changed_since(session, third.record).campaign == "first"
-        assert asked_before(session, replace(third.record, seed=8)) == ("second",)
+        assert changed_since(Look(session, third.record)).campaign == "first"
+        assert asked_before(Look(session, replace(third.record, seed=8))) == ("second",)
         assert differs_in(session, first.record, third.record) == ["what a server serves"]
         assert differs_in(session, second.record, third.record) == []

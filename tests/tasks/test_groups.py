@@ -14,6 +14,7 @@ from winnow.algorithms.best_mean.metrics import true_values
 from winnow.storage.records import campaigns as campaign_records
 from winnow.tasks.answer.sentences.answer_lines import answer_lines
 from winnow.tasks.campaign.campaign_tables import load_score_table
+from winnow.tasks.campaign.look import Look
 from winnow.tasks.errors import SpecError
 from winnow.tasks.queries.breakdowns import tags
 from winnow.tasks.queries.schedule_history import all_series, other_numbers
@@ -164,8 +165,8 @@ def run_to_the_end(database, path):
             run_round(campaign)
     with database.reading() as session:
         record = campaign_records.get_campaign(session, "grouped")
-        return dict(answer_lines(campaign_status(session, record, in_full=True).answer)), tags(
-            session, record
+        return dict(answer_lines(campaign_status(Look(session, record), in_full=True).answer)), tags(
+            Look(session, record)
         )
 
 

@@ -25,6 +25,7 @@ from winnow.tasks.answer.sentences.clauses import MIXED
 from winnow.tasks.answer.sentences.new_examples import held_out_lines
 from winnow.tasks.campaign.budget import BudgetUsage
 from winnow.tasks.campaign.canaries.changed_models import CanaryChange
+from winnow.tasks.campaign.look import Look
 from winnow.tasks.errors import SpecError
 from winnow.tasks.objectives.best_mean.holdout.results import (
     LEVEL,
@@ -465,19 +466,21 @@ def test_an_example_of_a_file_that_was_edited_since_is_the_same_example(database
     seen = held_out & {"e1", "e2", "e3", "e4", "e5"}
     assert len(held_out) > len(seen) > 0
     with database.reading() as session:
-        assert earlier_of(session, later) == Earlier(campaign="letters", examples=len(seen), of=len(held_out))
+        assert earlier_of(Look(session, later)) == Earlier(
+            campaign="letters", examples=len(seen), of=len(held_out)
+        )
     with database.writing() as session:
         changed = "json_set(spec, '$.holdout', 0.75, '$.model_fingerprints', json('{}'))"
         session.connection().exec_driver_sql(f"UPDATE campaigns SET spec = {changed}")
     with database.reading() as session:  # the same question of more data is no other one
         same = {**first.record.spec, "holdout": 0.75, "dataset_fingerprint": "e" * 64}
         same["model_fingerprints"] = {}
-        assert earlier_of(session, replace(later, spec=same)) is None
+        assert earlier_of(Look(session, replace(later, spec=same))) is None
         # Nor is that of a server that moved, or of one metric more.
         moved = {"served_at": {"one": "http://127.0.0.1:2/v1"}, "model_fingerprints": {"one": "there"}}
         same |= {**moved, "metrics": [{"name": "valid"}]}
-        assert earlier_of(session, replace(later, spec=same)) is None
-        assert earlier_of(session, later) is not None
+        assert earlier_of(Look(session, replace(later, spec=same))) is None
+        assert earlier_of(Look(session, later)) is not None
 
 
 def test_who_joined_in_sight_of_a_later_campaign_is_tested_on_examples_that_were_seen(database):
@@ -488,12 +491,12 @@ def test_who_joined_in_sight_of_a_later_campaign_is_tested_on_examples_that_were
     later.finish(later.plan(0, [0] * 6, list(range(6))), [1.0] * 6)
     record = replace(first.record, spec=spec)
     with database.reading() as session:
-        assert earlier_of(session, record) is None
+        assert earlier_of(Look(session, record)) is None
     with database.writing() as session:
         joined = "UPDATE candidates SET first_round = 1 WHERE campaign_id = 1 AND position = 2"
         session.connection().exec_driver_sql(joined)
     with database.reading() as session:
-        assert earlier_of(session, record) == Earlier(campaign="later", examples=3, of=3)
+        assert earlier_of(Look(session, record)) == Earlier(campaign="later", examples=3, of=3)
 
 
 def test_finalists_that_were_scored_are_told_from_others_and_from_another_order():
@@ -566,16 +569,16 @@ def test_the_standing_is_read_from_the_rows(database):
     split: Split = split_examples([f"e{i}" for i in range(5)], share=0.4, seed=7)
     campaign.finish(campaign.plan(0, [0, 1, 2], split.selection.tolist()), [0.0, 1.0, 1.0])
     with database.reading() as session:
-        before = held_out_of(session, record, "abc", a_decision())
-        assert held_out_of(session, campaign.record, "abc", a_decision()) is None
-        assert held_out_of(session, record, "abc", None).winner is None
+        before = held_out_of(Look(session, record), "abc", a_decision())
+        assert held_out_of(Look(session, campaign.record), "abc", a_decision()) is None
+        assert held_out_of(Look(session, record), "abc", None).winner is None
     assert (before.winner, before.runner_up, before.told, before.is_complete) == ("b", "c", 0, False)
     assert (before.n_examples, before.n_selection) == (2, 3)
     first, second = split.held_out.tolist()
     campaign.finish(campaign.plan(1, [1, 2, 1, 2], [first, first, second, second]), [1.0, 0.0, 0.0, None])
     with database.reading() as session:
-        after = held_out_of(session, record, "abc", a_decision())
-        other = held_out_of(session, record, "abc", a_decision(best="a"))
+        after = held_out_of(Look(session, record), "abc", a_decision())
+        other = held_out_of(Look(session, record), "abc", a_decision(best="a"))
     assert after == completed(replace(before, told=2, scored=2, is_complete=True), [1.0, 0.0], [0.0, None])
     assert (other.told, other.is_complete) == (0, False)
 
@@ -599,10 +602,10 @@ def test_a_stored_campaign_is_divided_for_all_its_readers_as_it_was_when_it_ran(
     held_out, keys = split.held_out.tolist(), list(split.keys)
     campaign.finish(campaign.plan(0, [1] * 2, held_out), [1.0, 0.0])
     with database.reading() as session:
-        stored = stored_split(session, record)
-        standing = held_out_of(session, record, "abc", a_decision())
-        assert held_out_positions(session, record) == set(held_out)
-        assert selection_keys(session, record) == set(keys) - {keys[position] for position in held_out}
+        stored = stored_split(Look(session, record))
+        standing = held_out_of(Look(session, record), "abc", a_decision())
+        assert held_out_positions(Look(session, record)) == set(held_out)
+        assert selection_keys(Look(session, record)) == set(keys) - {keys[position] for position in held_out}
     assert (stored.fingerprint, stored.finalists, stored.whose) == (
         split.fingerprint, len(finalists), split.whose
     )  # fmt: skip
@@ -621,8 +624,8 @@ def test_what_a_candidate_lacks_of_the_held_out_examples_does_not_leave_open_who
     campaign.finish(campaign.plan(0, [1, 1, 1], split.selection.tolist()), [1.0, None, 1.0], **ended)
     campaign.finish(campaign.plan(1, [1, 1], split.held_out.tolist()), [None, None], **ended)
     with database.reading() as session:
-        (lacks,) = campaign_status(session, record).answer.lacking
-        (lacks_all,) = campaign_status(session, campaign.record).answer.lacking
+        (lacks,) = campaign_status(Look(session, record)).answer.lacking
+        (lacks_all,) = campaign_status(Look(session, campaign.record)).answer.lacking
     assert (lacks.name, lacks.told, lacks.unscored) == ("b", 3, 1)
     assert (lacks_all.told, lacks_all.unscored) == (5, 3)
 
@@ -654,7 +657,7 @@ def test_what_is_kept_for_finalists_that_are_not_there_lets_nothing_be_asked(
         held_out = split.held_out[:n_scored].tolist()
         campaign.finish(campaign.plan(1, [best] * n_scored, held_out), [0.5] * n_scored, **known)
     with database.reading() as session:
-        found = campaign_status(session, record)
+        found = campaign_status(Look(session, record))
     assert found.is_settled is not goes_on
     assert (
         "the budget is spent but for what is kept for held-out examples"
@@ -669,10 +672,13 @@ def test_views_tell_comparisons_on_held_out_examples_from_those_that_estimates_a
     campaign.finish(campaign.plan(0, [1, 1, 1, 0], [*split.selection.tolist(), 0]), [1.0, None, 1.0, 0.0])
     campaign.finish(campaign.plan(1, [1, 1], split.held_out.tolist()), [0.0, 1.0], best=1)
     with database.reading() as session:
-        board = {row["candidate"]: row for row in ask(session, record, "leaderboard")}
-        rows = list(ask(session, record, "comparisons", candidate="b"))
-        (first,) = ask(session, record, "comparisons", candidate="b", limit=1)
-        plain = [*ask(session, campaign.record, "leaderboard"), *ask(session, campaign.record, "comparisons")]
+        board = {row["candidate"]: row for row in ask(Look(session, record), "leaderboard")}
+        rows = list(ask(Look(session, record), "comparisons", candidate="b"))
+        (first,) = ask(Look(session, record), "comparisons", candidate="b", limit=1)
+        plain = [
+            *ask(Look(session, campaign.record), "leaderboard"),
+            *ask(Look(session, campaign.record), "comparisons"),
+        ]
     held_out = {split.keys[position] for position in split.held_out.tolist()}
     assert (board["b"]["scored"], board["b"]["held_out"]) == (4, 2)
     assert board["a"]["held_out"] == board["c"]["held_out"] == 0

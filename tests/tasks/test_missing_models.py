@@ -13,6 +13,7 @@ from stored_campaigns import store_checked
 from winnow.storage.engine.database import open_database
 from winnow.storage.records import campaigns as campaign_records
 from winnow.tasks.answer.sentences.answer_lines import answer_lines, headline
+from winnow.tasks.campaign.look import Look
 from winnow.tasks.data.hub_cache import why_unknown_to_hub
 from winnow.tasks.engines.openai import server_calls
 from winnow.tasks.engines.protocol import ModelRef
@@ -98,7 +99,7 @@ def test_models_that_may_be_missing_are_left_out_of_the_campaign_for_good(dead):
         assert [each["name"] for each in record.spec["models"]] == ["one"]
         run(database, spec_of_one(server))
         with database.reading() as session:
-            status = campaign_status(session, campaign_records.get_campaign(session, "letters"))
+            status = campaign_status(Look(session, campaign_records.get_campaign(session, "letters")))
     assert headline(status.answer, status.state) in (
         "winner without two, three, exact",
         "tied without two, three, exact",

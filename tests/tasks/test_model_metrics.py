@@ -13,6 +13,7 @@ from stored_campaigns import new_database
 from winnow.storage.engine.database import open_database
 from winnow.storage.records import campaigns as campaign_records
 from winnow.tasks.campaign.budget import devices_by_model
+from winnow.tasks.campaign.look import Look
 from winnow.tasks.data.hub_cache import revisions_of
 from winnow.tasks.engines.providers import PROVIDERS
 from winnow.tasks.errors import SpecError
@@ -117,7 +118,7 @@ def test_a_reply_that_says_nothing_leaves_the_value_open_with_its_reason(databas
     assert rows(database, "SELECT count(*) FROM comparisons WHERE outcome IS NULL") == [(0,)]
     with database.reading() as session:
         campaign = campaign_records.get_campaign(session, "mute")
-        assert {row["mean"] for row in breakdowns.metrics(session, campaign)} == {None}
+        assert {row["mean"] for row in breakdowns.metrics(Look(session, campaign))} == {None}
 
 
 def test_who_goes_on_with_a_round_asks_for_no_reply_again(database, tmp_path):

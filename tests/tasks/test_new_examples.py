@@ -20,6 +20,7 @@ from winnow.tasks.answer.opponents import closest_pair
 from winnow.tasks.answer.sentences.answer_lines import answer_lines
 from winnow.tasks.answer.sentences.clauses import IF, MIXED
 from winnow.tasks.campaign.canaries.changed_models import CanaryChange
+from winnow.tasks.campaign.look import Look
 from winnow.tasks.queries.status import campaign_status
 from winnow.tasks.text.canonical_json import sha256
 
@@ -63,7 +64,7 @@ def end(campaign, scores):
 
 def full(campaign):
     with campaign.database.reading() as session:
-        return campaign_status(session, campaign.record, in_full=True).answer
+        return campaign_status(Look(session, campaign.record), in_full=True).answer
 
 
 def test_the_winner_is_compared_with_its_closest_rival_that_was_not_dropped(ended):
@@ -315,7 +316,7 @@ def test_an_earlier_campaign_of_other_candidates_is_named(ended):
         asked = replace(
             later.record, spec={**later.record.spec, "prompts": None, "selector": {"name": "gate"}}
         )
-        assert changed_since(session, asked) is None  # another question about the same scores
+        assert changed_since(Look(session, asked)) is None  # another question about the same scores
     said = dict(answer_lines(full(later)))["beyond"]
     assert (
         "95%, for all pairs of candidates at once; it guarantees nothing where candidates or the judge were "
@@ -332,9 +333,9 @@ def test_an_earlier_campaign_of_duels_is_named_and_duels_name_one(ended):
         mended = [
             replace(each, spec={**each.spec, "prompts": ["mended"]}) for each in (duels.record, later.record)
         ]
-        assert changed_since(session, mended[0]) == Earlier(campaign="letters", examples=2, of=2)
+        assert changed_since(Look(session, mended[0])) == Earlier(campaign="letters", examples=2, of=2)
         # Duels saw two of its examples, and later; the other one saw all of them.
-        assert changed_since(session, mended[1]) == Earlier(campaign="letters", examples=5, of=5)
+        assert changed_since(Look(session, mended[1])) == Earlier(campaign="letters", examples=5, of=5)
 
 
 def test_rows_that_stand_twice_are_counted(ended):

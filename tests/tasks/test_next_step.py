@@ -15,6 +15,7 @@ from winnow.tasks.answer.follow_ups import next_step_of
 from winnow.tasks.answer.model import Answer, CandidateStanding, Difference
 from winnow.tasks.answer.next_step import examples_to_separate
 from winnow.tasks.answer.sentences.answer_lines import answer_lines
+from winnow.tasks.campaign.look import Look
 from winnow.tasks.queries.status import campaign_status
 
 
@@ -134,7 +135,7 @@ def undecided(tmp_path, budget=16, epsilon=0.0, **changes):
     campaign.finish(round_, [1.0, 0.5] * 8, best=0, **(believed | changes))
     with campaign.database.reading() as session:
         return [
-            dict(answer_lines(campaign_status(session, campaign.record, in_full=in_full).answer))
+            dict(answer_lines(campaign_status(Look(session, campaign.record), in_full=in_full).answer))
             for in_full in (True, False)
         ]
 
@@ -183,17 +184,17 @@ def test_held_out_examples_are_none_that_separate_the_two(tmp_path):
         session.get_one(Campaign, campaign.record.id).spec = spec
     record = replace(campaign.record, spec=spec)
     with campaign.database.reading() as session:
-        held_out = held_out_positions(session, record)
-        before = next_step_of(session, record, ANSWER)
+        held_out = held_out_positions(Look(session, record))
+        before = next_step_of(Look(session, record), ANSWER)
     assert (len(held_out), before) == (6, None)
     seen = sorted({*range(20)} - held_out)[:8]
     round_ = campaign.plan(0, [0, 1] * 8, [position for position in seen for _ in range(2)])
     campaign.finish(round_, [1.0, 0.5] * 8, best=0)
     with campaign.database.reading() as session:
-        first = next_step_of(session, record, ANSWER)
+        first = next_step_of(Look(session, record), ANSWER)
     round_ = campaign.plan(1, [0, 1] * 6, [position for position in held_out for _ in range(2)])
     campaign.finish(round_, [1.0, 0.5] * 6, best=0)
     with campaign.database.reading() as session:
-        assert next_step_of(session, record, ANSWER) == first
+        assert next_step_of(Look(session, record), ANSWER) == first
     wanted = examples_to_separate(8, 14, gap=0.1, reach=0.2, epsilon=0.0)
     assert first.comparisons == 2 * (wanted - 8)

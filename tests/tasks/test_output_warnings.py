@@ -13,6 +13,7 @@ from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records import generations as generation_records
 from winnow.storage.records import outcomes as outcome_records
 from winnow.storage.records.values import NewComparison
+from winnow.tasks.campaign.look import Look
 from winnow.tasks.data.labels import as_options, labels_of
 from winnow.tasks.queries.check.texts import findings
 from winnow.tasks.queries.views import ask
@@ -72,7 +73,7 @@ def sampling(campaign, arm, **settings):
 def told(campaign, *, has_ended=True):
     with campaign.database.reading() as session:
         record = campaign_records.get_campaign(session, campaign.record.name)
-        return output_warnings(session, record, has_ended=has_ended)
+        return output_warnings(Look(session, record), has_ended=has_ended)
 
 
 def test_outputs_that_are_as_they_should_be_are_not_warned_of(campaign):
@@ -477,14 +478,14 @@ def test_a_large_campaign_is_looked_at_in_part_and_says_so(campaign, monkeypatch
     (warning,) = told(campaign)
     assert warning.sentence.startswith("2 of 6 texts that were looked at (33.3%) are empty, all 2 of b (elim")
     with campaign.database.reading() as session:
-        rows = list(ask(session, campaign.record, "coverage"))
+        rows = list(ask(Look(session, campaign.record), "coverage"))
     assert rows[1]["flagged"] == "2 empty (of the first 2 looked at)"
 
 
 def test_coverage_counts_the_faults_of_each_candidate(campaign):
     play(campaign, [TARGETS, ["", "", "<think>a</think>bug"]])
     with campaign.database.reading() as session:
-        rows = list(ask(session, campaign.record, "coverage"))
+        rows = list(ask(Look(session, campaign.record), "coverage"))
     assert [(row["candidate"], row["flagged"]) for row in rows] == [("a", None), ("b", "2 empty, 1 thoughts")]
 
 
@@ -530,7 +531,7 @@ def scores(database, name):
 def warned(database, record):
     with database.reading() as session:
         record = campaign_records.get_campaign(session, record.name)
-        return {each.kind: each.sentence for each in campaign_warnings(session, record, has_ended=True)}
+        return {each.kind: each.sentence for each in campaign_warnings(Look(session, record), has_ended=True)}
 
 
 def test_a_server_that_ignores_stop_is_judged_up_to_it_and_what_is_stored_stays_whole(serving):

@@ -7,6 +7,7 @@ from served_campaigns import N_EXAMPLES, run, served_model, served_spec, write_d
 from sqlalchemy import text
 
 from winnow.tasks.answer.status_lines import status_lines
+from winnow.tasks.campaign.look import Look
 from winnow.tasks.objectives.steps import NoServer
 from winnow.tasks.queries.status import campaign_status
 from winnow.tasks.queries.warnings.campaign_warnings import campaign_warnings
@@ -83,7 +84,7 @@ def test_the_answer_counts_the_outputs_of_which_one_of_several_judges_said_nothi
         record = run(database, panel(one, other))
         n_refused = sum(map(refuses, other.calls))
     with database.reading() as session:
-        status = campaign_status(session, record)
+        status = campaign_status(Look(session, record))
     lines = dict(status_lines(status.answer, status.totals))
     assert 0 < n_refused < GRID
     assert lines["judge"] == (
@@ -101,7 +102,7 @@ def test_replies_that_were_cut_off_before_their_verdict_are_told_with_what_to_ra
     with faulty_server(reply=thinks) as one, faulty_server(reply=thinks) as other:
         record = run(database, panel(one, other))
     with database.reading() as session:
-        found = campaign_warnings(session, record, has_ended=True)
+        found = campaign_warnings(Look(session, record), has_ended=True)
         replies = session.scalar(text("SELECT count(*) FROM judgments"))
     [warning] = [each for each in found if each.kind == "cut-reply"]
     assert warning.sentence == (
@@ -117,7 +118,7 @@ def test_replies_without_a_verdict_that_ended_by_themselves_are_not_said_to_be_c
     with faulty_server(reply=evades) as one, faulty_server(reply=evades) as other:
         record = run(database, panel(one, other))
     with database.reading() as session:
-        found = campaign_warnings(session, record, has_ended=True)
+        found = campaign_warnings(Look(session, record), has_ended=True)
     assert "cut-reply" not in [each.kind for each in found]
 
 
@@ -133,7 +134,7 @@ def test_a_model_that_is_asked_in_vain_for_probabilities_is_told_with_what_asks_
         model = served_model(server.url, "rater", chat=True)
         record = run(database, served_spec(served_model(server.url), judge={**judge, "model": model}))
     with database.reading() as session:
-        found = campaign_warnings(session, record, has_ended=True)
+        found = campaign_warnings(Look(session, record), has_ended=True)
         scored = session.scalar(text("SELECT count(*) FROM comparisons WHERE outcome = 1.0"))
     assert scored == GRID  # all the same
     told = [each.sentence for each in found if each.kind == "no-probabilities"]
@@ -157,7 +158,7 @@ def test_a_model_that_is_asked_for_texts_alone_is_not_said_to_tell_no_probabilit
         judge = {"type": "any", "judges": [writes, weighs]}
         record = run(database, served_spec(served_model(one.url), judge=judge))
     with database.reading() as session:
-        found = campaign_warnings(session, record, has_ended=True)
+        found = campaign_warnings(Look(session, record), has_ended=True)
         refused = session.scalar(
             text(
                 "SELECT count(*) FROM judgments WHERE judge = 'writes' AND reason = 'refused' AND attempt = 0"

@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 from stored_campaigns import store_campaign
 
+from winnow.tasks.campaign.look import Look
 from winnow.tasks.data.preference_tables import load_preference_table
 from winnow.tasks.data.score_tables import ScoreTableError
 from winnow.tasks.objectives.best_duel.strengths import strengths
@@ -65,7 +66,7 @@ def test_a_campaign_of_duels_is_a_table_with_holes_where_nobody_met(database, pl
 
 def test_strengths_come_strongest_first_and_unknown_ones_last(database, played):
     with database.reading() as session:
-        rows = strengths(session, played.record)
+        rows = strengths(Look(session, played.record))
     assert [row["candidate"] for row in rows] == ["a", "b", "c"]
     assert rows[0]["strength"] == pytest.approx(-rows[1]["strength"])
     assert rows[0]["lower"] < rows[0]["strength"] < rows[0]["upper"]

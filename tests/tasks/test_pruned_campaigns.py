@@ -20,6 +20,7 @@ from winnow.storage.records import canaries as canary_records
 from winnow.storage.records import pruned as pruned_records
 from winnow.storage.records.values import PrunedRecord
 from winnow.tasks.answer.earlier_campaigns import Earlier, asked_before, changed_since, earlier_of, seen_by
+from winnow.tasks.campaign.look import Look
 
 
 @pytest.fixture
@@ -51,11 +52,13 @@ def test_it_goes_on_to_have_seen_the_examples(database):
     last = answered(database, "last")
     changed = replace(last, record=replace(last.record, spec={**last.record.spec, "prompts": ["another"]}))
     with database.reading() as session:
-        assert changed_since(session, changed.record) == Earlier(campaign="first", examples=3, of=3)
+        assert changed_since(Look(session, changed.record)) == Earlier(campaign="first", examples=3, of=3)
     prune(database, "first")
     with database.reading() as session:
-        assert changed_since(session, changed.record) == Earlier(campaign="first (pruned)", examples=3, of=3)
-        assert changed_since(session, last.record) is None
+        assert changed_since(Look(session, changed.record)) == Earlier(
+            campaign="first (pruned)", examples=3, of=3
+        )
+        assert changed_since(Look(session, last.record)) is None
 
 
 def test_it_goes_on_to_have_been_joined(database):
@@ -74,8 +77,8 @@ def test_it_goes_on_to_have_met_a_model_before_it_changed(database):
         canary_records.add_canary(session, second.record.id, canary("changed", epoch=1), NOW)
     assert said(second).claim.assumptions == ("unseen-draws",)
     with database.reading() as session:
-        assert changed_since(session, second.record).campaign == "first (pruned)"
-        assert asked_before(session, replace(second.record, seed=8)) == ()
+        assert changed_since(Look(session, second.record)).campaign == "first (pruned)"
+        assert asked_before(Look(session, replace(second.record, seed=8))) == ()
 
 
 @pytest.mark.parametrize("pruned", [False, True])
@@ -89,7 +92,7 @@ def test_a_certificate_goes_on_to_name_the_one_that_saw_its_labels(database, pru
         prune(database, "first")
     spec = {**last.record.spec, **tested, "prompts": ["mended"]}
     with database.reading() as session:
-        found = earlier_of(session, replace(last.record, objective="certify", spec=spec))
+        found = earlier_of(Look(session, replace(last.record, objective="certify", spec=spec)))
     assert found == Earlier(campaign="first (pruned)" if pruned else "first", examples=3, of=3)
 
 

@@ -8,6 +8,7 @@ from stored_campaigns import new_database, store_campaign
 
 from winnow.tasks.answer.status_lines import repeat_lines
 from winnow.tasks.answer.unit_costs import unsteady_engines
+from winnow.tasks.campaign.look import Look
 from winnow.tasks.engines.known_providers import NO_SEED
 
 LOW, HIGH = "vllm 0.32.0 NVIDIA H100 bfloat16", "vllm 0.32.0 cpu float32"
@@ -24,7 +25,7 @@ def unsteady(tmp_path, engines, **spec):
             stored.texts(stored.plan(number, [0, 1], [number, number]), engine=engine)
         record = replace(stored.record, spec={"models": [{"name": "m"}, {"name": "silent"}], **spec})
         with database.reading() as session:
-            return unsteady_engines(session, record)
+            return unsteady_engines(Look(session, record))
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ from winnow.storage.admin.schema import ensure_schema
 from winnow.storage.engine.database import open_database
 from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records import datasets as dataset_records
+from winnow.tasks.campaign.look import Look
 from winnow.tasks.campaign.replay import restored
 from winnow.tasks.objectives.route.exporting import doubt_of, export_policy
 from winnow.tasks.objectives.route.selector import as_router
@@ -79,7 +80,7 @@ def test_the_stored_rounds_say_what_the_selector_says(database):
     checked = checked.prepared(database)
     with database.reading() as session:
         selector, _, _ = restored(session, record, checked)
-        standing = standing_of(session, record, None)
+        standing = standing_of(Look(session, record), None)
     wanted = as_router(selector).advantage()
     assert standing.advantage == wanted
     assert standing.single == ["one/a", "one/b", "one/c"][wanted.single]

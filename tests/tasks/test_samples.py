@@ -13,6 +13,7 @@ from winnow.storage.admin.check import problems
 from winnow.storage.queries import campaign_views, costs, unscored
 from winnow.storage.records import campaigns as campaign_records
 from winnow.tasks.answer.status_lines import status_lines
+from winnow.tasks.campaign.look import Look
 from winnow.tasks.engines.protocol import GenerationFailure
 from winnow.tasks.engines.providers import PROVIDERS
 from winnow.tasks.errors import SpecError
@@ -194,7 +195,7 @@ def test_the_text_is_scored_that_another_judge_likes_best_without_knowing_the_ta
     assert not any("reference" in text for (text,) in shown)
     assert wrong(database) == []
     with database.reading() as session:
-        status = campaign_status(session, campaign_records.get_campaign(session, "several"))
+        status = campaign_status(Look(session, campaign_records.get_campaign(session, "several")))
     lines = dict(status_lines(status.answer, status.totals))
     assert lines["judge"].startswith("scores come from rules and from what judge said of an output")
 
@@ -317,7 +318,7 @@ def test_the_answer_says_what_a_score_is(tmp_path, database):
     run_campaign(database, write_campaign(tmp_path, "plain"))
     with database.reading() as session:
         statuses = {
-            name: campaign_status(session, campaign_records.get_campaign(session, name))
+            name: campaign_status(Look(session, campaign_records.get_campaign(session, name)))
             for name in ("several", "plain")
         }
     lines = {name: dict(status_lines(each.answer, each.totals)) for name, each in statuses.items()}

@@ -9,6 +9,7 @@ from winnow.storage.queries import costs
 from winnow.storage.records import leases
 from winnow.storage.records.values import Holder
 from winnow.tasks.campaign.lease import LIFETIME, holding, now
+from winnow.tasks.campaign.look import Look
 from winnow.tasks.queries.status import campaign_status
 
 KNOWN = {"estimates": [0.5, 0.9, 0.1], "lower": [0.3, 0.6, 0.0], "upper": [0.7, 1.0, 0.2]}
@@ -20,7 +21,7 @@ NOTHING = {"kind": "none", "delta": None, "raised_by": [], "assumptions": [], "r
 
 def status(campaign):
     with campaign.database.reading() as session:
-        return campaign_status(session, campaign.record)
+        return campaign_status(Look(session, campaign.record))
 
 
 def end(campaign, reason, claim=NOTHING, **fields):
@@ -53,7 +54,7 @@ def test_what_is_spent_is_added_up_once_also_in_full(campaign, monkeypatch):
 
     monkeypatch.setattr(costs, "of_rounds", of_rounds)
     with campaign.database.reading() as session:
-        campaign_status(session, campaign.record, in_full=True)
+        campaign_status(Look(session, campaign.record), in_full=True)
     assert counted == [1]
 
 

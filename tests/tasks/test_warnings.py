@@ -14,6 +14,7 @@ from winnow.storage.records import outcomes as outcome_records
 from winnow.storage.records.campaigns import grow_campaign
 from winnow.storage.records.values import NewCandidate, NewComparison
 from winnow.tasks.campaign.budget import has_ended
+from winnow.tasks.campaign.look import Look
 from winnow.tasks.objectives.best_mean.holdout.split import split_examples
 from winnow.tasks.queries.warnings import one_example
 from winnow.tasks.queries.warnings.campaign_warnings import (
@@ -38,7 +39,7 @@ def warnings(campaign):
 def of_record(campaign, record):
     with campaign.database.reading() as session:
         is_over = has_ended(session, record, outcome_records.latest_decision(session, record.id))
-        return campaign_warnings(session, record, has_ended=is_over)
+        return campaign_warnings(Look(session, record), has_ended=is_over)
 
 
 def kinds(campaign):
@@ -246,7 +247,7 @@ def test_texts_without_an_answer_that_are_left_unscored_are_called_that(campaign
     rows = [replace(row, no_answer=row.outcome is None) for row in campaign.comparisons(round_, [1.0, None])]
     with campaign.database.writing() as session:
         outcome_records.add_outcomes(session, round_.id, rows, decision(), NOW)
-        (warning,) = campaign_warnings(session, record, has_ended=False)
+        (warning,) = campaign_warnings(Look(session, record), has_ended=False)
     assert "1 of 2 texts (50.0%) holds no answer that the judge can read and is left unsc" in warning.sentence
 
 

@@ -10,6 +10,7 @@ import typer
 from winnow.algorithms.state.plugin_registry import object_at
 from winnow.flows.cli.options import DEFAULT_STORAGE, CampaignName, Json, ReadStorage
 from winnow.flows.reports.open_readonly import reading
+from winnow.tasks.campaign.look import Look
 from winnow.tasks.errors import SpecError
 
 if TYPE_CHECKING:
@@ -97,7 +98,9 @@ def _write_folder(
 
     with reading(storage) as session:
         campaign = campaign_records.get_campaign(session, name)
-        parts = write_export(session, campaign, folder, format_=format_, only=only, spreadsheet=spreadsheet)
+        parts = write_export(
+            Look(session, campaign), folder, format_=format_, only=only, spreadsheet=spreadsheet
+        )
     if json:
         print_json([asdict(part) for part in parts])
         return

@@ -13,13 +13,12 @@ from winnow.flows.cli.options import DEFAULT_STORAGE, Json, OneCampaign, ReadSto
 from winnow.flows.reports.open_readonly import reading
 from winnow.flows.reports.rows.writer import Format, print_rows
 from winnow.flows.reports.sql_answers import MIB, Bounds, answered
+from winnow.tasks.campaign.look import Look
 from winnow.tasks.errors import SpecError, unknown_name
 from winnow.tasks.queries.views import VIEWS, ask, columns_of
 
 if TYPE_CHECKING:
-    from sqlalchemy.orm import Session
-
-    from winnow.storage.records.values import CampaignRecord
+    pass
 
 # mypy knows the members of no StrEnum that is not written out.
 FormatChoice = StrEnum("FormatChoice", {name: name for name in get_args(Format)})  # type: ignore[misc]
@@ -102,22 +101,22 @@ def query(
     with reading(storage) as session:
         campaign = campaign_records.get_campaign(session, name)
         with ExitStack() as leaving:
-            rows = ask(session, campaign, view, candidate=candidate, limit=limit)
+            rows = ask(Look(session, campaign), view, candidate=candidate, limit=limit)
             if close := getattr(rows, "close", None):  # before the session, where its reader has seen enough
                 leaving.callback(close)
             tell(rows, view=view, heading=columns_of(rows))
         if view in SHOWN_WITH_WARNINGS and chosen == FOR_PEOPLE:
-            _warn(session, campaign)
+            _warn(Look(session, campaign))
 
 
-def _warn(session: "Session", campaign: "CampaignRecord") -> None:
+def _warn(look: Look) -> None:
     """Say below a table of candidates what is wrong with the outputs of some of them."""
     from winnow.flows.reports.output import tell
     from winnow.tasks.queries.status import campaign_status
     from winnow.tasks.queries.warnings.from_outputs import output_warnings
 
-    has_ended = campaign_status(session, campaign).state == "ended"
-    for warning in output_warnings(session, campaign, has_ended=has_ended):
+    has_ended = campaign_status(look).state == "ended"
+    for warning in output_warnings(look, has_ended=has_ended):
         tell(f"check: {warning.sentence}")
 
 

@@ -17,6 +17,7 @@ from winnow.flows.cli.options import (
 )
 from winnow.flows.reports.open_readonly import reading
 from winnow.storage.json_types import JsonObject
+from winnow.tasks.campaign.look import Look
 
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session
@@ -45,7 +46,7 @@ def status(name: OptionalName = None, storage: ReadStorage = DEFAULT_STORAGE, js
             if name is None
             else [campaign_records.get_campaign(session, name)]
         )
-        statuses = [campaign_status(session, record, in_full=name is not None) for record in records]
+        statuses = [campaign_status(Look(session, record), in_full=name is not None) for record in records]
     if json:
         found = [_as_json(each, storage) for each in statuses]
         print_json(found if name is None else found[0])
@@ -74,7 +75,7 @@ def list_campaigns(storage: ReadStorage = DEFAULT_STORAGE, json: Json = False) -
     rows: list[JsonObject] = []
     with reading(storage) as session:
         for record in campaign_records.campaigns(session):
-            each = campaign_status(session, record)
+            each = campaign_status(Look(session, record))
             certificate, people = each.answer.certificate, each.answer.people
             rows.append(
                 {
@@ -119,7 +120,7 @@ def show(
 
     with reading(storage) as session:
         record = campaign_records.get_campaign(session, name)
-        each = campaign_status(session, record, in_full=True)
+        each = campaign_status(Look(session, record), in_full=True)
         candidates = campaign_records.candidate_names(session, record.id)
     if json:
         print_json({**asdict(record), "candidates": candidates, "status": _as_json(each, storage)})
@@ -192,17 +193,17 @@ def report(
         if not drawn and model_card is None:
             from winnow.flows.reports.terminal.report import print_report
 
-            print_report(session, campaign, storage)
+            print_report(Look(session, campaign), storage)
             return
         written = []
         if drawn:
             from winnow.flows.reports.html.render import write_report
 
-            written = write_report(session, campaign, html=html, png=png, pdf=pdf)
+            written = write_report(Look(session, campaign), html=html, png=png, pdf=pdf)
         if model_card is not None:
             from winnow.flows.reports.export.model_card import write_model_card
 
-            write_model_card(session, campaign, model_card)
+            write_model_card(Look(session, campaign), model_card)
             written.append(model_card)
     for path in written:
         print(f"wrote {path}")

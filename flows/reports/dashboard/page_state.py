@@ -17,6 +17,7 @@ from winnow.storage.records import leases
 from winnow.storage.records import outcomes as outcome_records
 from winnow.storage.records.values import CampaignRecord
 from winnow.tasks.campaign.lease import now, seems_gone
+from winnow.tasks.campaign.look import Look
 from winnow.tasks.data.garbage_collection import not_collecting
 from winnow.tasks.queries.status import CampaignStatus, campaign_status
 from winnow.tasks.queries.views import ask
@@ -66,10 +67,10 @@ def look_at(name: str, last: Snapshot | None) -> Snapshot:
         read = ReadOnce() if last is None else last.read
         return Snapshot(
             version=version,
-            status=campaign_status(session, campaign, in_full=True),
-            leaderboard=list(ask(session, campaign, "leaderboard")),
+            status=campaign_status(Look(session, campaign), in_full=True),
+            leaderboard=list(ask(Look(session, campaign), "leaderboard")),
             # Single comparisons have a page of their own.
-            sections=sections_of(session, campaign, with_samples=False, read=read),
+            sections=sections_of(Look(session, campaign), with_samples=False, read=read),
             read=read,
         )
 

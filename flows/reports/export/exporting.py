@@ -22,6 +22,7 @@ from winnow.flows.reports.rows.writer import FileFormat, KindsOf, write_file
 from winnow.storage.json_types import Row
 from winnow.storage.objectives import traits_of
 from winnow.storage.records.values import CampaignRecord
+from winnow.tasks.campaign.look import Look
 from winnow.tasks.errors import SpecError, WinnowError, unknown_name
 from winnow.tasks.queries.columns import cells, kinds_of
 from winnow.tasks.queries.views import answered_by, ask
@@ -61,7 +62,7 @@ class _Export:
             found = battles.battles(self.session, self.campaign.id)
             return self._table(name, found, battles.kinds_of, format_)
         try:
-            rows_of_view = ask(self.session, self.campaign, name)
+            rows_of_view = ask(Look(self.session, self.campaign), name)
         except WinnowError as error:
             if is_named:
                 raise
@@ -80,8 +81,7 @@ def parts_of(objective: str) -> list[str]:
 
 
 def export(
-    session: Session,
-    campaign: CampaignRecord,
+    look: Look,
     folder: Path,
     *,
     format_: FileFormat,
@@ -91,8 +91,7 @@ def export(
     """Write a campaign's parts into a new folder, whole or not at all; return the parts.
 
     Args:
-        session: Reads one state of the results, however long it takes.
-        campaign: The campaign whose results are written.
+        look: The campaign whose results are written, in one state however long that takes.
         folder: The folder, which must not be there yet, or be empty.
         format_: Format of the tables. Battles are JSON lines where it is csv, logs of Inspect always JSON.
         only: Names of parts; all of them if empty.
@@ -102,17 +101,17 @@ def export(
         SpecError: If a part does not exist.
         WinnowError: If the folder cannot be written.
     """
-    known = parts_of(campaign.objective)
+    known = parts_of(look.record.objective)
     for name in only:
         if name not in known:
-            raise SpecError(unknown_name(f"part of a {campaign.objective} campaign", name, known))
+            raise SpecError(unknown_name(f"part of a {look.record.objective} campaign", name, known))
     with whole_folder(folder) as beside:
         writing = _Export(
-            session=session, campaign=campaign, folder=beside, format=format_, spreadsheet=spreadsheet
+            session=look.session, campaign=look.record, folder=beside, format=format_, spreadsheet=spreadsheet
         )
         chosen = [name for name in known if name in only] if only else known
         found = [writing.part(name, is_named=bool(only)) for name in chosen]
-        _write_definition(campaign, beside / DEFINITION)
+        _write_definition(look.record, beside / DEFINITION)
     return found
 
 

@@ -14,6 +14,7 @@ from winnow.storage.queries.exports import dataset_name, scored_examples, tallie
 from winnow.storage.records.outcomes import latest_decision
 from winnow.storage.records.values import CampaignRecord
 from winnow.tasks.campaign.budget import has_ended
+from winnow.tasks.campaign.look import Look
 from winnow.tasks.queries.views import ask
 
 LONGEST_NAME = 80
@@ -27,7 +28,7 @@ def write_logs(session: Session, campaign: CampaignRecord, folder: Path) -> int:
         return 0
     dataset = dataset_name(session, campaign.dataset_id)
     is_over = has_ended(session, campaign, decision)
-    board = {row["candidate"]: row for row in ask(session, campaign, "leaderboard")}
+    board = {row["candidate"]: row for row in ask(Look(session, campaign), "leaderboard")}
     folder.mkdir()
     count = 0
     for each in tallied(session, campaign.id):

@@ -5,13 +5,12 @@ from collections.abc import Mapping
 from hashlib import sha256
 from pathlib import Path
 
-from sqlalchemy.orm import Session
-
 from winnow.flows.reports.output import in_place_of
 from winnow.storage.records.values import CampaignRecord
 from winnow.tasks.answer.sentences.answer_lines import headline
 from winnow.tasks.answer.sentences.clauses import estimated
 from winnow.tasks.answer.status_lines import status_lines
+from winnow.tasks.campaign.look import Look
 from winnow.tasks.queries.held_out import scored_words
 from winnow.tasks.queries.status import CampaignStatus, campaign_status
 from winnow.tasks.queries.views import ask
@@ -22,16 +21,16 @@ MOST_ROWS = 10
 """Candidates in the table."""
 
 
-def write_model_card(session: Session, campaign: CampaignRecord, path: Path) -> None:
+def write_model_card(look: Look, path: Path) -> None:
     """Write the passage.
 
     Raises:
         WinnowError: If it cannot be written, or a database is there.
     """
-    status = campaign_status(session, campaign, in_full=True)
-    rows = list(ask(session, campaign, "leaderboard"))
+    status = campaign_status(look, in_full=True)
+    rows = list(ask(look, "leaderboard"))
     with in_place_of(path) as beside:
-        beside.write_text(model_card(status, campaign, rows), encoding="utf-8")
+        beside.write_text(model_card(status, look.record, rows), encoding="utf-8")
 
 
 def model_card(status: CampaignStatus, campaign: CampaignRecord, rows: list[dict[str, object]]) -> str:

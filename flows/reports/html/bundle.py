@@ -18,6 +18,7 @@ from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records.values import CampaignRecord
 from winnow.tasks.answer.model import CandidateStanding
 from winnow.tasks.answer.sentences.answer_lines import badge, outcome_words, subject
+from winnow.tasks.campaign.look import Look
 from winnow.tasks.errors import WinnowError
 from winnow.tasks.queries.status import CampaignStatus, campaign_status
 from winnow.tasks.text.phrases import amount, rounded, span
@@ -69,8 +70,8 @@ def write_bundle(session: Session, folder: Path, made_at: dt.datetime) -> list[P
     rows, written = [], []
     for record in sorted(records, key=lambda each: (each.created_at, each.id), reverse=True):
         file = file_of(record)
-        written += write_report(session, record, html=folder / file, png=None)
-        rows.append(_row(record, campaign_status(session, record), file))
+        written += write_report(Look(session, record), html=folder / file, png=None)
+        rows.append(_row(record, campaign_status(Look(session, record)), file))
     write_files({folder / INDEX: index_page(rows, made_at).encode("utf-8")})
     return [*written, folder / INDEX]
 

@@ -3,12 +3,11 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sqlalchemy.orm import Session
-
 from winnow.flows.reports.html.figures.labels import readable
 from winnow.storage.json_types import JsonView
 from winnow.storage.records import campaigns as campaign_records
-from winnow.storage.records.values import CampaignRecord, NewCandidate
+from winnow.storage.records.values import NewCandidate
+from winnow.tasks.campaign.look import Look
 from winnow.tasks.queries.factors import sampling_words
 from winnow.tasks.queries.held_out import scored_words
 from winnow.tasks.queries.views import ask
@@ -62,12 +61,12 @@ class Leaderboard:
     """By row, whether it is the one that leads."""
 
 
-def leaderboard(session: Session, campaign: CampaignRecord) -> Leaderboard | None:
+def leaderboard(look: Look) -> Leaderboard | None:
     """The table of a campaign, best estimate first, or least risk; None before anything was asked."""
-    found = list(ask(session, campaign, "leaderboard"))
+    found = list(ask(look, "leaderboard"))
     if not any(row["scored"] or row["unscored"] for row in found):
         return None
-    made_of = {each.name: each for each in campaign_records.candidates(session, campaign.id)}
+    made_of = {each.name: each for each in campaign_records.candidates(look.session, look.record.id)}
     rows = [_cells(rank, row, made_of[row["candidate"]]) for rank, row in enumerate(found, 1)]
     has_room = max(len(row["candidate"]) for row in found) <= LONGEST_BESIDE_DETAILS
     kept = [

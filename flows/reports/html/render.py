@@ -3,21 +3,18 @@
 from collections.abc import Mapping
 from pathlib import Path
 
-from sqlalchemy.orm import Session
-
 from winnow.flows.reports.html.browser_output import pictures, printed
 from winnow.flows.reports.html.leaderboard import leaderboard
 from winnow.flows.reports.html.page import page
 from winnow.flows.reports.html.sections.sections import sections_of
 from winnow.flows.reports.output import in_place_of
-from winnow.storage.records.values import CampaignRecord
+from winnow.tasks.campaign.look import Look
 from winnow.tasks.errors import WinnowError
 from winnow.tasks.queries.status import campaign_status
 
 
 def write_report(
-    session: Session,
-    campaign: CampaignRecord,
+    look: Look,
     *,
     html: Path | None = None,
     png: Path | None = None,
@@ -28,8 +25,7 @@ def write_report(
     Nothing is written before all of it is made.
 
     Args:
-        session: Reads the results.
-        campaign: The campaign of the report.
+        look: The campaign of the report.
         html: File of the page.
         png: Folder of the pictures; is made if it is not there.
         pdf: File of the page as it is printed.
@@ -37,12 +33,12 @@ def write_report(
     Raises:
         WinnowError: If pictures cannot be drawn, the page cannot be printed, or a file cannot be written.
     """
-    sections, made = sections_of(session, campaign), {}
+    sections, made = sections_of(look), {}
     if png is not None:
         made = {png / name: drawn for name, drawn in pictures(sections).items()}
     if html is not None or pdf is not None:
-        board, status = leaderboard(session, campaign), campaign_status(session, campaign, in_full=True)
-        whole = page(campaign, status, board, sections).encode("utf-8")
+        board, status = leaderboard(look), campaign_status(look, in_full=True)
+        whole = page(look.record, status, board, sections).encode("utf-8")
         made |= {} if html is None else {html: whole}
         made |= {} if pdf is None else {pdf: printed(whole)}
     if png is not None:

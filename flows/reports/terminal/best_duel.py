@@ -1,12 +1,11 @@
 """Sections of the report of a best-duel campaign in a terminal."""
 
-from sqlalchemy.orm import Session
-
 from winnow.flows.reports.terminal.sections import LEADERBOARD, TerminalSection, by_id
 from winnow.storage.json_types import Row
 from winnow.storage.queries import campaign_views
 from winnow.storage.queries.objective import duels as duel_views
 from winnow.storage.records.values import CampaignRecord
+from winnow.tasks.campaign.look import Look
 from winnow.tasks.objectives.best_duel.strengths import strengths as strength_rows
 
 
@@ -24,14 +23,14 @@ def sections_of(campaign: CampaignRecord) -> tuple[TerminalSection, ...]:
     )
 
 
-def _matrix(session: Session, campaign: CampaignRecord) -> list[Row]:
+def _matrix(look: Look) -> list[Row]:
     """The win rates of duels as a table: a numbered column for each candidate, the best ones first."""
     cells = {
         (row["candidate"], row["opponent"]): f"{row['win_rate']:.2f} ({row['duels'] - row['unscored']})"
-        for row in duel_views.head_to_head(session, campaign.id)
+        for row in duel_views.head_to_head(look.session, look.record.id)
         if row["win_rate"] is not None
     }
-    names = [row["candidate"] for row in campaign_views.leaderboard(session, campaign.id)]
+    names = [row["candidate"] for row in campaign_views.leaderboard(look.session, look.record.id)]
     return [
         {
             "": number,

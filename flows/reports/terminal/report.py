@@ -2,22 +2,20 @@
 
 import sys
 
-from sqlalchemy.orm import Session
-
 from winnow.flows.reports.output import terminal_width
 from winnow.flows.reports.rows.text_table import unfolded
 from winnow.flows.reports.rows.writer import print_rows
 from winnow.flows.reports.summary import print_summary
 from winnow.flows.reports.terminal.sections import COVERAGE
 from winnow.storage.objectives import terminal_of
-from winnow.storage.records.values import CampaignRecord
+from winnow.tasks.campaign.look import Look
 from winnow.tasks.queries.status import campaign_status
 
 
-def print_report(session: Session, campaign: CampaignRecord, storage: str) -> None:
+def print_report(look: Look, storage: str) -> None:
     """Print all sections that have something to show."""
-    print_summary(campaign_status(session, campaign, in_full=True), storage)
-    for title, view in (*terminal_of(campaign.objective).sections_of(campaign), COVERAGE):
-        if rows := list(view(session, campaign)):
+    print_summary(campaign_status(look, in_full=True), storage)
+    for title, view in (*terminal_of(look.record.objective).sections_of(look.record), COVERAGE):
+        if rows := list(view(look)):
             print("", *unfolded(title, terminal_width(sys.stdout)), sep="\n")
             print_rows(rows, "table")

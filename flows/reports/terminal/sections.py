@@ -6,26 +6,26 @@ from sqlalchemy.orm import Session
 
 from winnow.storage.json_types import Row
 from winnow.storage.queries import campaign_views
-from winnow.storage.records.values import CampaignRecord
 from winnow.tasks.answer.sentences.clauses import out_since
+from winnow.tasks.campaign.look import Look
 from winnow.tasks.queries.held_out import scored_words
 from winnow.tasks.queries.views import ask
 from winnow.tasks.queries.warnings.from_outputs import coverage
 
-TerminalSection = tuple[str, Callable[[Session, CampaignRecord], Iterable[Row]]]
+TerminalSection = tuple[str, Callable[[Look], Iterable[Row]]]
 """A title and the function that returns the rows of the table below it."""
 
 
 def by_id(
     view: Callable[[Session, int], Iterable[Row]],
-) -> Callable[[Session, CampaignRecord], Iterable[Row]]:
+) -> Callable[[Look], Iterable[Row]]:
     """A view of storage, which knows campaigns by their ids."""
-    return lambda session, campaign: view(session, campaign.id)
+    return lambda look: view(look.session, look.record.id)
 
 
-def _leaderboard(session: Session, campaign: CampaignRecord) -> list[Row]:
+def _leaderboard(look: Look) -> list[Row]:
     """The leaderboard, with scores on held-out examples, which the estimates leave out, counted apart."""
-    rows = list(ask(session, campaign, "leaderboard"))
+    rows = list(ask(look, "leaderboard"))
     if not any(row.get("held_out") for row in rows):
         return rows
     return [
@@ -34,14 +34,14 @@ def _leaderboard(session: Session, campaign: CampaignRecord) -> list[Row]:
     ]
 
 
-def _eliminations(session: Session, campaign: CampaignRecord) -> list[Row]:
+def _eliminations(look: Look) -> list[Row]:
     """The view with the page's sentence, which counts rounds from 1, in the place of its last two columns."""
     return [
         {
             **{name: row[name] for name in ("candidate", "status", "wealth", "level")},
             "since": out_since(row["status"], row["out_in_round"], row["out_at"]) or None,
         }
-        for row in campaign_views.eliminations(session, campaign.id)
+        for row in campaign_views.eliminations(look.session, look.record.id)
     ]
 
 

@@ -2,14 +2,13 @@
 
 from collections import Counter
 
-from sqlalchemy.orm import Session
-
 from winnow.storage.json_types import Row
 from winnow.storage.queries.objective.agreement import Sides, judge_sides, shared_sides
 from winnow.storage.records.values import CampaignRecord
+from winnow.tasks.campaign.look import Look
 
 
-def agreement(session: Session, campaign: CampaignRecord) -> list[Row]:
+def agreement(look: Look) -> list[Row]:
     """One row per two judges with an opinion on the same duel, by name.
 
     `same` counts the duels where both prefer the same answer or neither, `opposite` those where they prefer
@@ -23,17 +22,17 @@ def agreement(session: Session, campaign: CampaignRecord) -> list[Row]:
             "duels": sides.total(),
             **agreement_of(sides),
         }
-        for (judge, other), sides in judge_sides(session, campaign.id).items()
+        for (judge, other), sides in judge_sides(look.session, look.record.id).items()
     ]
 
 
-def campaigns_agreement(session: Session, campaign: CampaignRecord, other: CampaignRecord) -> Row | None:
+def campaigns_agreement(look: Look, other: CampaignRecord) -> Row | None:
     """The agreement of two campaigns on the texts that both judged; None where there are none.
 
     The columns are those of `agreement`, with `texts` in the place of `duels`. Of a single text the sides are
     scores above 1/2, below it, and 1/2 itself.
     """
-    sides = shared_sides(session, campaign.id, other.id)
+    sides = shared_sides(look.session, look.record.id, other.id)
     return {"campaign": other.name, "texts": sides.total(), **agreement_of(sides)} if sides else None
 
 

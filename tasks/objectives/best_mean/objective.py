@@ -14,6 +14,7 @@ from winnow.storage.json_types import JsonObject
 from winnow.storage.records.values import CampaignRecord, Losses, Values
 from winnow.tasks.campaign.campaign_tables import ended_table
 from winnow.tasks.campaign.earlier_scores import EarlierScores, aligned, load_history
+from winnow.tasks.campaign.look import Look
 from winnow.tasks.campaign.scored import ScoredCampaign, check_judges
 from winnow.tasks.candidates.candidate_costs import check_costs
 from winnow.tasks.candidates.candidates import Candidate, build_candidates
@@ -82,7 +83,7 @@ class BestMean(ScoredCampaign):
         return {
             "groups": check_groups(spec, dataset.examples),
             "constraints": check_constraints(spec),
-            "history": _stored_history(session, record, spec, dataset),
+            "history": _stored_history(Look(session, record), spec, dataset),
             "split": _split(spec, dataset),
             "baseline": check_baseline(spec, candidates),
             "costs": check_costs(spec, candidates),
@@ -174,17 +175,15 @@ class BestMean(ScoredCampaign):
         return self.groups.words(self.spec.groups.by)
 
 
-def _stored_history(
-    session: Session, record: CampaignRecord, spec: CampaignSpec, dataset: Dataset
-) -> EarlierScores | None:
+def _stored_history(look: Look, spec: CampaignSpec, dataset: Dataset) -> EarlierScores | None:
     """The earlier scores that a stored campaign learns from, if they are of campaigns of its database."""
     if not spec.history:
         return None
     if files := [each for each in spec.history if not each.startswith(CAMPAIGN)]:
         raise SpecError(f"it learned from {files[0]}, and no file is read here")
-    tables = [ended_table(session, each, spec.storage, record.name) for each in spec.history]
+    tables = [ended_table(look.session, each, spec.storage, look.record.name) for each in spec.history]
     found = EarlierScores(np.concatenate([aligned(each, dataset, "history") for each in tables]), {})
-    if found.identity["history_fingerprint"] != record.spec["history_fingerprint"]:
+    if found.identity["history_fingerprint"] != look.record.spec["history_fingerprint"]:
         raise SpecError("the earlier scores that it learned from changed")
     return found
 

@@ -4,11 +4,10 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from sqlalchemy.orm import Session
-
 from winnow.storage.records import rounds as round_records
 from winnow.storage.records.human import labels
 from winnow.storage.records.values import CampaignRecord
+from winnow.tasks.campaign.look import Look
 from winnow.tasks.spec.judge_tree import is_human
 from winnow.tasks.spec.selector_traits import BY_MODEL, HUMAN_ONLY, TRUSTS_A_MEAN
 
@@ -91,40 +90,39 @@ def losses_of(selector: str, baseline: str | None) -> str:
     return f"mean {what} against {whose}"
 
 
-def certificate_of(session: Session, campaign: CampaignRecord, names: Sequence[str]) -> Certificate:
+def certificate_of(look: Look, names: Sequence[str]) -> Certificate:
     """The certificate of a campaign at this moment.
 
     Args:
-        session: Reads the results.
-        campaign: One with the objective certify.
+        look: One with the objective certify.
         names: Names of its candidates, in testing order.
     """
     from winnow.tasks.judges.human import UNCLEAR
 
-    section = campaign.spec["certify"]
-    risk = risk_of(campaign)
-    means = labels.mean_losses(session, campaign.id)
+    section = look.record.spec["certify"]
+    risk = risk_of(look.record)
+    means = labels.mean_losses(look.session, look.record.id)
     passing = [arm for arm, mean in enumerate(means) if mean is not None and is_at_most(mean, risk)]
     return Certificate(
         risk=risk,
         baseline=section["baseline"],
-        selector=campaign.spec["selector"]["name"],
-        costs={name: campaign.spec["candidate_costs"][name] for name in names},
+        selector=look.record.spec["selector"]["name"],
+        costs={name: look.record.spec["candidate_costs"][name] for name in names},
         cost=section["cost"],
-        labels_used=labels.spent(session, campaign.id),
-        unanswerable=labels.unanswerable(session, campaign.id),
-        unreadable=labels.with_reason(session, campaign.id, "unreadable_target")[1],
-        unclear=labels.with_reason(session, campaign.id, UNCLEAR)[0],
-        waits_for=tuple(waits_for(session, campaign)),
-        incomplete=sum(labels.incomplete(session, campaign.id, reads_auto=_reads_auto(campaign))),
+        labels_used=labels.spent(look.session, look.record.id),
+        unanswerable=labels.unanswerable(look.session, look.record.id),
+        unreadable=labels.with_reason(look.session, look.record.id, "unreadable_target")[1],
+        unclear=labels.with_reason(look.session, look.record.id, UNCLEAR)[0],
+        waits_for=tuple(waits_for(look)),
+        incomplete=sum(labels.incomplete(look.session, look.record.id, reads_auto=_reads_auto(look.record))),
         plain=names[passing[-1]] if passing else None,
         plain_mean=means[passing[-1]] if passing else None,
         means=dict(zip(names, means, strict=True)),
-        in_sequence=campaign.spec["selector"]["params"].get("procedure") != BONFERRONI,
+        in_sequence=look.record.spec["selector"]["params"].get("procedure") != BONFERRONI,
     )
 
 
-def missing_losses(session: Session, campaign: CampaignRecord) -> dict[int, tuple[int, str | None]]:
+def missing_losses(look: Look) -> dict[int, tuple[int, str | None]]:
     """By position, of each candidate with any: number of comparisons without a loss that counts, and a cause.
 
     The cause is the most frequent one that is known: whose text is missing, and why. It may be the baseline's
@@ -132,7 +130,7 @@ def missing_losses(session: Session, campaign: CampaignRecord) -> dict[int, tupl
     """
     numbers: Counter[int] = Counter()
     causes: dict[int, Counter[str]] = {}
-    found = labels.causes_of_lacking(session, campaign.id, reads_auto=_reads_auto(campaign))
+    found = labels.causes_of_lacking(look.session, look.record.id, reads_auto=_reads_auto(look.record))
     for position, reason, detail, count in found:
         numbers[position] += count
         whose, _, rest = (detail or "").partition(": ")
@@ -152,12 +150,14 @@ def _reads_auto(campaign: CampaignRecord) -> bool:
     return campaign.spec["selector"]["name"] not in HUMAN_ONLY
 
 
-def waits_for(session: Session, campaign: CampaignRecord) -> list[str]:
+def waits_for(look: Look) -> list[str]:
     """Keys of the examples without a label that the planned round of a campaign needs, as planned.
 
     None where people rate the outputs themselves.
     """
-    if is_human(campaign.spec):
+    if is_human(look.record.spec):
         return []
-    round_ = round_records.unfinished_round(session, campaign.id)
-    return [] if round_ is None else labels.keys_without(session, campaign.dataset_id, round_.examples)
+    round_ = round_records.unfinished_round(look.session, look.record.id)
+    return (
+        [] if round_ is None else labels.keys_without(look.session, look.record.dataset_id, round_.examples)
+    )

@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from sqlalchemy.orm import Session
 
 from winnow.algorithms.protocols import Batch
 from winnow.algorithms.state.arrays import BoolArray, FloatArray
@@ -16,6 +15,7 @@ from winnow.storage.records import rounds as round_records
 from winnow.storage.records.human import labels
 from winnow.storage.records.human.labels import LabelRecord
 from winnow.storage.records.values import CampaignRecord
+from winnow.tasks.campaign.look import Look
 from winnow.tasks.campaign.stored_values import stored_spec
 from winnow.tasks.errors import WinnowError
 from winnow.tasks.objectives.certify.certificate import BONFERRONI, is_at_most, risk_of
@@ -30,21 +30,21 @@ LOOKS = 8
 """Columns of a path in a report."""
 
 
-def e_values(session: Session, campaign: CampaignRecord) -> list[Row]:
+def e_values(look: Look) -> list[Row]:
     """One row per candidate and label it was tested with, candidates in testing order, labels as told.
 
     `needed` is what the e-value must reach, once, for the candidate to pass its test. An e-value that is too
     large for a float is null: its logarithm says more.
     """
-    selector, names = _fresh(session, campaign)
-    keys = [each.key for each in dataset_records.examples(session, campaign.dataset_id)]
-    _evidence(selector, campaign)
-    needed = _needed(campaign, len(names))
+    selector, names = _fresh(look)
+    keys = [each.key for each in dataset_records.examples(look.session, look.record.dataset_id)]
+    _evidence(selector, look.record)
+    needed = _needed(look.record, len(names))
     counts, rows = [0] * len(names), []
-    for told in round_records.told_rounds(session, campaign.id):
+    for told in round_records.told_rounds(look.session, look.record.id):
         for arm, example, losses in zip(told.arms, told.examples, told.losses, strict=True):
             selector.tell(Batch(np.array([arm]), np.array([example])), as_losses([losses]))
-            logs = _evidence(selector, campaign)[0]
+            logs = _evidence(selector, look.record)[0]
             counts[arm] += 1
             rows.append(
                 {
@@ -64,11 +64,11 @@ def e_values(session: Session, campaign: CampaignRecord) -> list[Row]:
     return sorted(rows, key=lambda row: order[row["candidate"]])
 
 
-def weights(session: Session, campaign: CampaignRecord) -> list[Row]:
+def weights(look: Look) -> list[Row]:
     """The reliance of each candidate's test on the autoevaluator: one row per candidate and factor rho."""
-    selector, names = _told(session, campaign)
+    selector, names = _told(look)
     inner = _inner(selector)
-    _evidence(selector, campaign)
+    _evidence(selector, look.record)
     return [
         {"candidate": name, "rho": float(rho), "weight": float(weight)}
         for name, shares in zip(names, inner.weights, strict=True)
@@ -76,38 +76,40 @@ def weights(session: Session, campaign: CampaignRecord) -> list[Row]:
     ]
 
 
-def standings(session: Session, campaign: CampaignRecord) -> list[Row]:
+def standings(look: Look) -> list[Row]:
     """One row per candidate in testing order: cost, labels, evidence, and what a plain mean would say."""
-    selector, names = _told(session, campaign)
-    logs, peaks = _evidence(selector, campaign)
+    selector, names = _told(look)
+    logs, peaks = _evidence(selector, look.record)
     certified: BoolArray = selector.inner.certified  # type: ignore[attr-defined]
     counts = dict.fromkeys(names, 0)
-    for told in round_records.told_rounds(session, campaign.id):
+    for told in round_records.told_rounds(look.session, look.record.id):
         for arm in told.arms:
             counts[names[arm]] += 1
-    risk = risk_of(campaign)
+    risk = risk_of(look.record)
     return [
         {
             "candidate": name,
-            "cost": campaign.spec["candidate_costs"][name],
+            "cost": look.record.spec["candidate_costs"][name],
             "labels": counts[name],
             "e_value": _power(logs[arm]),
             "highest": _power(peaks[arm]),
-            "needed": _needed(campaign, len(names)),
+            "needed": _needed(look.record, len(names)),
             "certified": bool(certified[arm]),
             "mean_loss": mean,
             "plain_estimate": "" if mean is None else "passes" if is_at_most(mean, risk) else "fails",
         }
-        for arm, (name, mean) in enumerate(zip(names, labels.mean_losses(session, campaign.id), strict=True))
+        for arm, (name, mean) in enumerate(
+            zip(names, labels.mean_losses(look.session, look.record.id), strict=True)
+        )
     ]
 
 
-def paths(session: Session, campaign: CampaignRecord) -> list[Row]:
+def paths(look: Look) -> list[Row]:
     """E-values against labels for a terminal: one row per candidate, a column for each of some counts.
 
     A test may end between two of these counts: `last` is what it came to, and with how many labels.
     """
-    rows = e_values(session, campaign)
+    rows = e_values(look)
     most = max((row["labels"] for row in rows), default=0)
     looks = sorted({round(most * look / LOOKS) for look in range(1, LOOKS + 1)} - {0})
     found = {(row["candidate"], row["labels"]): row for row in rows}
@@ -122,17 +124,17 @@ def paths(session: Session, campaign: CampaignRecord) -> list[Row]:
     ]
 
 
-def weight_table(session: Session, campaign: CampaignRecord) -> list[Row]:
+def weight_table(look: Look) -> list[Row]:
     """The weights with a column for each factor rho; nothing where there is one alone, which has them all."""
     table: dict[str, Row] = {}
-    for row in weights(session, campaign):
+    for row in weights(look):
         table.setdefault(row["candidate"], {"candidate": row["candidate"]})[f"{row['rho']:.2f}"] = row[
             "weight"
         ]
     return [row for row in table.values() if len(row) > 2]  # beside its name
 
 
-def label_rows(session: Session, campaign: CampaignRecord) -> list[Row]:
+def label_rows(look: Look) -> list[Row]:
     """One row per example that may be labelled, those that the campaign waits for first.
 
     Where people rate outputs, it is one row per output; see `human.files.label_rows`.
@@ -141,15 +143,15 @@ def label_rows(session: Session, campaign: CampaignRecord) -> list[Row]:
     of this or another campaign), "given", "skipped" (no human can answer it, and its loss counts as 1), or
     "open".
     """
-    if is_human(campaign.spec):
-        return people_rows(session, campaign)
-    examples = dataset_records.examples(session, campaign.dataset_id)
-    given = labels.labels(session, campaign.dataset_id)
-    used = labels.used_positions(session, campaign.dataset_id)
-    round_ = round_records.unfinished_round(session, campaign.id)
+    if is_human(look.record.spec):
+        return people_rows(look)
+    examples = dataset_records.examples(look.session, look.record.dataset_id)
+    given = labels.labels(look.session, look.record.dataset_id)
+    used = labels.used_positions(look.session, look.record.dataset_id)
+    round_ = round_records.unfinished_round(look.session, look.record.id)
     planned = list(dict.fromkeys(round_.examples)) if round_ else []
     rows = []
-    for position in sorted(parts_of(campaign, examples).labellable.tolist()):
+    for position in sorted(parts_of(look.record, examples).labellable.tolist()):
         example, label = examples[position], given.get(position)
         targets = list(example.targets) or (list(label.targets) if label else [])
         rows.append(
@@ -175,17 +177,17 @@ def _state(targets: Sequence[str], label: LabelRecord | None, *, is_used: bool, 
     return "wanted" if is_planned else "open"
 
 
-def _told(session: Session, campaign: CampaignRecord) -> tuple[LabelSelector, list[str]]:
-    selector, names = _fresh(session, campaign)
-    for told in round_records.told_rounds(session, campaign.id):
+def _told(look: Look) -> tuple[LabelSelector, list[str]]:
+    selector, names = _fresh(look)
+    for told in round_records.told_rounds(look.session, look.record.id):
         selector.tell(Batch(np.array(told.arms), np.array(told.examples)), as_losses(told.losses))
     return selector, names
 
 
-def _fresh(session: Session, campaign: CampaignRecord) -> tuple[LabelSelector, list[str]]:
-    names = campaign_records.candidate_names(session, campaign.id)
-    parts = parts_of(campaign, dataset_records.examples(session, campaign.dataset_id))
-    return certifying_selector(stored_spec(campaign, ""), len(names), parts, intervals=False), names
+def _fresh(look: Look) -> tuple[LabelSelector, list[str]]:
+    names = campaign_records.candidate_names(look.session, look.record.id)
+    parts = parts_of(look.record, dataset_records.examples(look.session, look.record.dataset_id))
+    return certifying_selector(stored_spec(look.record, ""), len(names), parts, intervals=False), names
 
 
 def _inner(selector: LabelSelector) -> Any:  # noqa: ANN401 -- which kind it is, its attributes tell

@@ -5,8 +5,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from sqlalchemy.orm import Session
-
 from winnow.storage.engine.database import Database
 from winnow.storage.json_types import Row
 from winnow.storage.records import datasets as dataset_records
@@ -15,6 +13,7 @@ from winnow.storage.records.human import labels
 from winnow.storage.records.human.labels import LabelRecord
 from winnow.storage.records.values import CampaignRecord, RoundRecord
 from winnow.tasks.campaign.lease import is_gone, now, watch
+from winnow.tasks.campaign.look import Look
 from winnow.tasks.campaign.session import CampaignSession
 from winnow.tasks.data.dataset_files import rows_given
 from winnow.tasks.errors import DatasetError, WinnowError, did_you_mean
@@ -118,7 +117,7 @@ def store_labels(
                         f"{where} is {_said(before.targets)} already, from {before.source}; leave the row "
                         "out, or give --correct if the new one is right"
                     )
-                _require_changeable(session, campaign, where, is_used=position in used)
+                _require_changeable(Look(session, campaign), where, is_used=position in used)
             labels.set_label(session, campaign.dataset_id, position, answers, source, now())
             stored[position] = LabelRecord(targets=answers, source=source, labelled_at=now())
             result.changed += before is not None
@@ -148,14 +147,14 @@ def _require_known(place: str, key: str, positions: Mapping[str, int]) -> None:
         raise WinnowError(f"{place}: the dataset has no example {key!r}; {remedy}")
 
 
-def _require_changeable(session: Session, campaign: CampaignRecord, where: str, *, is_used: bool) -> None:
+def _require_changeable(look: Look, where: str, *, is_used: bool) -> None:
     """Refuse to replace a label that counts already, or that somebody may be counting just now."""
     if is_used:
         raise WinnowError(
             f"{where} was used in a stored comparison and cannot change any more; leave the row out, "
             "or begin anew with a corrected dataset"
         )
-    for name, lease in labels.leases_on(session, campaign.dataset_id):
+    for name, lease in labels.leases_on(look.session, look.record.dataset_id):
         if leases.is_live(lease, is_gone=is_gone):
             raise WinnowError(
                 f"{where} cannot change while campaign '{name}' is run by {lease.holder}, which may be using "

@@ -14,6 +14,7 @@ from winnow.storage.records.human import annotations
 from winnow.storage.records.human.annotations import GivenTask
 from winnow.storage.records.values import AnnotationRecord, AnnotationTaskRecord, CampaignRecord, ShownTask
 from winnow.tasks.campaign.lease import is_gone, now, watch
+from winnow.tasks.campaign.look import Look
 from winnow.tasks.errors import WinnowError
 from winnow.tasks.judges.human import UNCLEAR, in_order
 
@@ -91,7 +92,7 @@ def next_question(
         if task is None:
             return None
         annotations.hold(session, task.id, annotator, now())
-        return _question(session, campaign, task)
+        return _question(Look(session, campaign), task)
 
 
 def release(database: Database, campaign: CampaignRecord, annotator: str) -> None:
@@ -107,7 +108,7 @@ def question_of(database: Database, campaign: CampaignRecord, key: str) -> Quest
         WinnowError: If there is none of this key.
     """
     with database.reading() as session:
-        return _question(session, campaign, _required(session, campaign, key).task)
+        return _question(Look(session, campaign), _required(Look(session, campaign), key).task)
 
 
 def answer(
@@ -138,10 +139,12 @@ def answer(
     if may_change:
         watch(database, campaign.id, now=now())
     with database.writing() as session:
-        given = _required(session, campaign, key)
+        given = _required(Look(session, campaign), key)
         annotations.lock(session, given.task.id)
-        given = _required(session, campaign, key)
-        require_answerable(session, campaign, given, f"the judgment of {_place(session, given)}", may_change)
+        given = _required(Look(session, campaign), key)
+        require_answerable(
+            Look(session, campaign), given, f"the judgment of {_place(session, given)}", may_change
+        )
         before = given.task.annotation
         if before is not None and before.annotator != annotator:
             raise WinnowError(
@@ -154,8 +157,7 @@ def answer(
 
 
 def require_answerable(
-    session: Session,
-    campaign: CampaignRecord,
+    look: Look,
     given: GivenTask,
     what: str,
     may_change: bool,
@@ -164,8 +166,7 @@ def require_answerable(
     """Refuse to judge what counts already, or what somebody may be counting just now.
 
     Args:
-        session: Reads what is stored.
-        campaign: One that people judge.
+        look: One that people judge.
         given: The task, and what was said of it.
         what: Begins the sentence that refuses.
         may_change: Whether what was said before may be replaced.
@@ -185,11 +186,11 @@ def require_answerable(
         raise WinnowError(
             f"{what} is there already, from {before.annotator} ({before.source}), and stays; {remedy}"
         )
-    lease = leases.find(session, campaign.id)
+    lease = leases.find(look.session, look.record.id)
     if lease is not None and leases.is_live(lease, is_gone=is_gone):
         raise WinnowError(
-            f"{what} cannot change while {campaign.name!r} is run by {lease.holder}, which may be using it; "
-            "stop that first"
+            f"{what} cannot change while {look.record.name!r} is run by {lease.holder}, "
+            "which may be using it; stop that first"
         )
 
 
@@ -233,23 +234,23 @@ def require_name(annotator: str, place: str = "") -> None:
         raise WinnowError(f"{place}say who judges by a name of 1 to {LONGEST_NAME} printable characters")
 
 
-def _question(session: Session, campaign: CampaignRecord, task: AnnotationTaskRecord) -> Question:
-    choices, judge = choices_of(campaign), campaign.spec["judge"]
+def _question(look: Look, task: AnnotationTaskRecord) -> Question:
+    choices, judge = choices_of(look.record), look.record.spec["judge"]
     return Question(
         key=task.key,
         text=judge["question"],
-        shown=annotations.shown(session, task, with_targets=bool(judge.get("reference"))),
+        shown=annotations.shown(look.session, task, with_targets=bool(judge.get("reference"))),
         choices=choices,
         said=said_of(task, choices),
         said_by=None if task.annotation is None else task.annotation.annotator,
-        left=annotations.lacking(session, campaign.id),
+        left=annotations.lacking(look.session, look.record.id),
     )
 
 
-def _required(session: Session, campaign: CampaignRecord, key: str) -> GivenTask:
-    given = annotations.task(session, campaign.id, key)
+def _required(look: Look, key: str) -> GivenTask:
+    given = annotations.task(look.session, look.record.id, key)
     if given is None:
-        raise WinnowError(f"{campaign.name!r} asks nothing with the id {key!r}; correct the id")
+        raise WinnowError(f"{look.record.name!r} asks nothing with the id {key!r}; correct the id")
     return given
 
 

@@ -4,14 +4,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from sqlalchemy.orm import Session
-
 from winnow.storage.engine.database import Database, shown_url, storage_option
 from winnow.storage.json_types import Row
 from winnow.storage.records.human import annotations
 from winnow.storage.records.human.annotations import GivenTask
 from winnow.storage.records.values import CampaignRecord
 from winnow.tasks.campaign.lease import now, watch
+from winnow.tasks.campaign.look import Look
 from winnow.tasks.data.dataset_files import rows_given
 from winnow.tasks.errors import DatasetError, WinnowError
 from winnow.tasks.objectives.human.annotating import (
@@ -55,22 +54,22 @@ class Taken:
     """Rows without a judgment yet."""
 
 
-def label_rows(session: Session, campaign: CampaignRecord) -> list[Row]:
+def label_rows(look: Look) -> list[Row]:
     """One row per task of a campaign that people judge, those that it waits for first; none of other ones.
 
     No row tells whose texts it holds. `state` is "wanted" (the planned round waits for it), "given", or
     "used" (it counts for good).
     """
-    if not is_human(campaign.spec):
+    if not is_human(look.record.spec):
         return []
-    choices = choices_of(campaign)
-    rows = [_row(session, campaign, given, choices) for given in annotations.tasks(session, campaign.id)]
+    choices = choices_of(look.record)
+    rows = [_row(look, given, choices) for given in annotations.tasks(look.session, look.record.id)]
     return sorted(rows, key=lambda row: row["state"] != "wanted")
 
 
-def _row(session: Session, campaign: CampaignRecord, given: GivenTask, choices: Sequence[Choice]) -> Row:
-    task, judge = given.task, campaign.spec["judge"]
-    shown = annotations.shown(session, task, with_targets=bool(judge.get("reference")))
+def _row(look: Look, given: GivenTask, choices: Sequence[Choice]) -> Row:
+    task, judge = given.task, look.record.spec["judge"]
+    shown = annotations.shown(look.session, task, with_targets=bool(judge.get("reference")))
     said = task.annotation
     texts = dict(zip(("first", "second") if len(shown.texts) == 2 else ("output",), shown.texts, strict=True))
     return {
@@ -137,14 +136,14 @@ def store_annotations(
             if not row.verdict:
                 taken.empty += 1
                 continue
-            given = _named(session, campaign, row, shown_url(database.url))
+            given = _named(Look(session, campaign), row, shown_url(database.url))
             choice, who = _chosen(row, choices), row.annotator or annotator
             require_name(who, f"{row.place}: ")
             if said_of(given.task, choices) == choice.name:
                 taken.same += 1
                 continue
             what = f"{row.place}: the judgment of {row.id}"
-            require_answerable(session, campaign, given, what, correct, REPLACING)
+            require_answerable(Look(session, campaign), given, what, correct, REPLACING)
             annotations.set_annotation(
                 session, given.task.id, annotation_of(given.task, choice, annotator=who, source=source)
             )
@@ -153,14 +152,14 @@ def store_annotations(
     return taken
 
 
-def _named(session: Session, campaign: CampaignRecord, row: GivenRow, storage: str) -> GivenTask:
-    given = annotations.task(session, campaign.id, row.id)
+def _named(look: Look, row: GivenRow, storage: str) -> GivenTask:
+    given = annotations.task(look.session, look.record.id, row.id)
     if given is None:
         raise WinnowError(
-            f"{row.place}: {campaign.name!r} asks nothing with the id {row.id!r}; copy it from "
-            f"winnow query {campaign.name} labels {storage_option(storage)}"
+            f"{row.place}: {look.record.name!r} asks nothing with the id {row.id!r}; copy it from "
+            f"winnow query {look.record.name} labels {storage_option(storage)}"
         )
-    annotations.lock(session, given.task.id)
+    annotations.lock(look.session, given.task.id)
     return given
 
 

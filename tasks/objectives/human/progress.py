@@ -2,10 +2,8 @@
 
 from dataclasses import dataclass
 
-from sqlalchemy.orm import Session
-
 from winnow.storage.records.human import annotations
-from winnow.storage.records.values import CampaignRecord
+from winnow.tasks.campaign.look import Look
 from winnow.tasks.spec.judge_tree import is_human
 
 
@@ -19,11 +17,11 @@ class People:
     """Judgments that the planned round waits for."""
 
 
-def people_of(session: Session, campaign: CampaignRecord) -> People | None:
+def people_of(look: Look) -> People | None:
     """The progress of the people who judge; None where nobody does."""
-    if not is_human(campaign.spec):
+    if not is_human(look.record.spec):
         return None
     return People(
-        annotators=len(annotations.annotators(session, campaign.id)),
-        wanted=annotations.lacking(session, campaign.id),
+        annotators=len(annotations.annotators(look.session, look.record.id)),
+        wanted=annotations.lacking(look.session, look.record.id),
     )

@@ -16,6 +16,7 @@ from winnow.storage.json_types import JsonObject
 from winnow.storage.records import rounds as round_records
 from winnow.storage.records.outcomes import latest_decision
 from winnow.storage.records.values import CampaignRecord
+from winnow.tasks.campaign.look import Look
 from winnow.tasks.campaign.replay import restored
 from winnow.tasks.campaign.resolved import ResolvedCampaign
 from winnow.tasks.errors import WinnowError
@@ -51,7 +52,7 @@ def export_policy(
         checked.at_round(selector, round_records.next_round_number(session, record.id))
         told = round_records.told_rounds(session, record.id)
         prompts = sum(score is not None for round_ in told for score in round_.outcomes)
-        advantage, uncompared = advantage_of(session, record)
+        advantage, uncompared = advantage_of(Look(session, record))
         decision = latest_decision(session, record.id)
     policy = as_router(selector).policy()
     description: JsonObject = {

@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 
 import numpy as np
-from sqlalchemy.orm import Session
 
 from winnow.algorithms.route.advantage import Advantage, AdvantageRecord
 from winnow.algorithms.route.config import DEFAULT_DELTA
@@ -13,7 +12,7 @@ from winnow.storage.queries.objective import route as route_views
 from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records import rounds as round_records
 from winnow.storage.records import stream_batches
-from winnow.storage.records.values import CampaignRecord
+from winnow.tasks.campaign.look import Look
 from winnow.tasks.objectives.route.selector import in_unit_scores
 
 LATE = 0.25
@@ -51,55 +50,56 @@ class Standing:
     """Candidates that joined and may be chosen, with which routing was compared on no prompt yet."""
 
 
-def standing_of(session: Session, campaign: CampaignRecord, best: str | None) -> Standing:
+def standing_of(look: Look, best: str | None) -> Standing:
     """The results of a campaign that routes at this moment.
 
     Args:
-        session: Reads the results.
-        campaign: One with the objective route.
+        look: One with the objective route.
         best: The candidate whose own scores are best on average.
     """
-    n_rounds = round_records.next_round_number(session, campaign.id)
-    advantage, uncompared = advantage_of(session, campaign)
-    names = campaign_records.candidate_names(session, campaign.id)
-    overall = route_views.answered(session, campaign.id)
-    late = route_views.answered(session, campaign.id, from_round=int(n_rounds * (1.0 - LATE)))
-    scored = {row["candidate"]: row["scored"] for row in campaign_views.leaderboard(session, campaign.id)}
+    n_rounds = round_records.next_round_number(look.session, look.record.id)
+    advantage, uncompared = advantage_of(look)
+    names = campaign_records.candidate_names(look.session, look.record.id)
+    overall = route_views.answered(look.session, look.record.id)
+    late = route_views.answered(look.session, look.record.id, from_round=int(n_rounds * (1.0 - LATE)))
+    scored = {
+        row["candidate"]: row["scored"] for row in campaign_views.leaderboard(look.session, look.record.id)
+    }
     return Standing(
         mean=overall.mean,
         scored=overall.count,
         late_mean=late.mean,
         late_scored=late.count,
         single_scored=scored.get(best, 0),
-        prompts=stream_batches.count_examples(session, campaign.id),
-        unanswered=len(stream_batches.unanswered(session, campaign.id)),
-        unfinished=round_records.unfinished_round(session, campaign.id) is not None,
+        prompts=stream_batches.count_examples(look.session, look.record.id),
+        unanswered=len(stream_batches.unanswered(look.session, look.record.id)),
+        unfinished=round_records.unfinished_round(look.session, look.record.id) is not None,
         advantage=advantage,
         single=None if advantage is None else names[advantage.single],
-        has_late=any(campaign_records.first_rounds(session, campaign.id)),
+        has_late=any(campaign_records.first_rounds(look.session, look.record.id)),
         uncompared=tuple(names[arm] for arm in uncompared),
     )
 
 
-def advantage_of(session: Session, campaign: CampaignRecord) -> tuple[Advantage | None, list[int]]:
+def advantage_of(look: Look) -> tuple[Advantage | None, list[int]]:
     """The advantage that a campaign's selector would report, and the new arms that are left out of it.
 
     It comes from the stored rounds alone: neither the prompts' vectors nor the selector's beliefs are needed,
     so that it can be shown at any moment.
     """
-    explore = campaign.spec["selector"]["params"].get("explore", 0.0)
+    explore = look.record.spec["selector"]["params"].get("explore", 0.0)
     if not explore:
         return None, []
-    joined = campaign_records.first_rounds(session, campaign.id)
-    delta = campaign.spec["stopping"]["delta"]
+    joined = campaign_records.first_rounds(look.session, look.record.id)
+    delta = look.record.spec["stopping"]["delta"]
     record = AdvantageRecord(
         joined.count(0),
         explore=explore,
         delta=DEFAULT_DELTA if delta is None else delta,
-        max_unscored=campaign.spec["fail_on_error"],
+        max_unscored=look.record.spec["fail_on_error"],
     )
     n_arms = joined.count(0)
-    for told in round_records.told_rounds(session, campaign.id):
+    for told in round_records.told_rounds(look.session, look.record.id):
         while n_arms < sum(first <= told.number for first in joined):
             record.add_arm()
             n_arms += 1
@@ -111,16 +111,16 @@ def advantage_of(session: Session, campaign: CampaignRecord) -> tuple[Advantage 
     return (None, []) if found is None else (in_unit_scores(found), new)
 
 
-def picks(session: Session, campaign: CampaignRecord) -> list[Row]:
+def picks(look: Look) -> list[Row]:
     """Numbers of prompts that each candidate was given, over time and by type; see `route_views.picks`."""
-    return route_views.picks(session, campaign.id, campaign.spec["prompt_type"])
+    return route_views.picks(look.session, look.record.id, look.record.spec["prompt_type"])
 
 
-def shares(session: Session, campaign: CampaignRecord) -> list[Row]:
+def shares(look: Look) -> list[Row]:
     """For a terminal: one row per candidate, its share of the prompts of each type in the last rounds."""
-    rows = picks(session, campaign)
+    rows = picks(look)
     late = [row for row in rows if row["until"] > (1.0 - LATE) * max(row["until"] for row in rows)]
-    untyped = "all prompts" if campaign.spec["prompt_type"] is None else "no type"
+    untyped = "all prompts" if look.record.spec["prompt_type"] is None else "no type"
     totals: dict[str, int] = {}
     counts: dict[tuple[str, str], int] = {}
     for row in late:
@@ -129,6 +129,6 @@ def shares(session: Session, campaign: CampaignRecord) -> list[Row]:
         counts[row["candidate"], kind] = counts.get((row["candidate"], kind), 0) + row["picks"]
     return [
         {"candidate": name, **{kind: counts.get((name, kind), 0) / totals[kind] for kind in sorted(totals)}}
-        for name in campaign_records.candidate_names(session, campaign.id)
+        for name in campaign_records.candidate_names(look.session, look.record.id)
         if any(row["candidate"] == name for row in late)
     ]

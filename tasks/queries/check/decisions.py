@@ -21,8 +21,9 @@ from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records import outcomes as outcome_records
 from winnow.storage.records import rounds as round_records
 from winnow.storage.records import stream_batches
-from winnow.storage.records.values import CampaignRecord, DecisionRecord, NewDecision
+from winnow.storage.records.values import DecisionRecord, NewDecision
 from winnow.tasks.campaign.budget import Allowance
+from winnow.tasks.campaign.look import Look
 from winnow.tasks.campaign.replay import retold
 from winnow.tasks.campaign.resolved import ResolvedCampaign
 from winnow.tasks.campaign.stored_values import stored_dataset, stored_spec
@@ -60,7 +61,7 @@ def decision_findings(session: Session) -> Iterator[DecisionFinding]:
         begun_with: str | None = None
         try:
             begun_with = campaign.versions.get(SELECTOR_RULES)
-            wrong = _wrong(session, campaign, begun_with)
+            wrong = _wrong(Look(session, campaign), begun_with)
             if wrong is None:
                 continue
             sentence = f"does not follow from the stored outcomes: its {wrong}"
@@ -74,25 +75,25 @@ def decision_findings(session: Session) -> Iterator[DecisionFinding]:
         )
 
 
-def _wrong(session: Session, campaign: CampaignRecord, begun_with: str | None) -> str | None:
+def _wrong(look: Look, begun_with: str | None) -> str | None:
     """The way in which a campaign's last decision is not what its selector decides; None if it is.
 
     Raises:
         Unchecked: If the selector cannot be told what the campaign's own was told, by the same rules.
     """
-    stored = outcome_records.decision_as_stored(session, campaign.id)
+    stored = outcome_records.decision_as_stored(look.session, look.record.id)
     if stored is None:
         return None
-    name = campaign.spec["selector"]["name"]
-    if (rules := rules_version(name)) is None or campaign.spec.get("selector_code") is not None:
+    name = look.record.spec["selector"]["name"]
+    if (rules := rules_version(name)) is None or look.record.spec.get("selector_code") is not None:
         raise Unchecked(f"its selector {name} is of another package")
     if begun_with not in (None, rules):
         raise Unchecked(f"this Winnow decides by other rules (version {rules}, not {begun_with})")
-    dataset = stored_dataset(campaign, stream_batches.each_example(session, campaign.id))
-    checked = _resolved(session, campaign, dataset)
-    selector = _told_again(session, campaign, checked)
+    dataset = stored_dataset(look.record, stream_batches.each_example(look.session, look.record.id))
+    checked = _resolved(look, dataset)
+    selector = _told_again(look, checked)
     # Numbered by their places, as their names are looked up by.
-    decision = as_record(believed(selector, campaign), range(len(checked.candidates)))
+    decision = as_record(believed(selector, look.record), range(len(checked.candidates)))
     found, _ = stored
     wrong = _differing(found, decision, [each.name for each in checked.candidates])
     if wrong is not None and {found.reason, decision.reason} == {"budget", "running"}:
@@ -100,38 +101,36 @@ def _wrong(session: Session, campaign: CampaignRecord, begun_with: str | None) -
     return wrong
 
 
-def _told_again(session: Session, campaign: CampaignRecord, checked: ResolvedCampaign) -> Selector:
+def _told_again(look: Look, checked: ResolvedCampaign) -> Selector:
     """A selector that was told every finished round, with the limit that the campaign's own then had."""
     allowance = Allowance(checked.spec.own_budget if checked.counts_pairs else None)
-    for asked, answered in round_records.answered_by_round(session, campaign.id):
+    for asked, answered in round_records.answered_by_round(look.session, look.record.id):
         allowance.add(asked, answered)
     selector = checked.create_selector(allowance.limit)
-    for _ in retold(session, campaign, checked, selector):
+    for _ in retold(look.session, look.record, checked, selector):
         pass
     return selector
 
 
-def _resolved(session: Session, campaign: CampaignRecord, dataset: Dataset) -> ResolvedCampaign:
+def _resolved(look: Look, dataset: Dataset) -> ResolvedCampaign:
     """A campaign as far as its selector depends on it, by what is stored of it alone.
 
     It judges nothing, and has no judge.
     """
-    spec = stored_spec(campaign, storage="")
-    candidates = _candidates(session, campaign, spec, dataset)
+    spec = stored_spec(look.record, storage="")
+    candidates = _candidates(look, spec, dataset)
     found_by = class_of(spec.objective)
     fields: JsonObject = {"judge": None} | found_by.stored_fields(
-        session, campaign, spec, dataset, candidates
+        look.session, look.record, spec, dataset, candidates
     )
-    first_rounds = campaign_records.first_rounds(session, campaign.id)
+    first_rounds = campaign_records.first_rounds(look.session, look.record.id)
     return found_by(spec=spec, dataset=dataset, candidates=candidates, first_rounds=first_rounds, **fields)
 
 
-def _candidates(
-    session: Session, campaign: CampaignRecord, spec: CampaignSpec, dataset: Dataset
-) -> list[Candidate]:
+def _candidates(look: Look, spec: CampaignSpec, dataset: Dataset) -> list[Candidate]:
     choices = {each.joined: each for each in candidate_names(spec)}
     found = []
-    for record in campaign_records.candidates(session, campaign.id):
+    for record in campaign_records.candidates(look.session, look.record.id):
         if record.name not in choices:
             raise Unchecked(f"its definition has no candidate {record.name}")
         known = StoredCandidate.from_record(record, dataset.field_names)

@@ -14,6 +14,7 @@ from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records import outcomes as outcome_records
 from winnow.storage.records.values import CampaignRecord
 from winnow.tasks.answer.unit_costs import engines_by_model
+from winnow.tasks.campaign.look import Look
 from winnow.tasks.engines.known_providers import REMOTE
 from winnow.tasks.judges.asking.calls import FALLS_BACK, TOO_FEW_JUDGES, VERDICT_MISSING
 from winnow.tasks.queries.warnings.from_outputs import (
@@ -52,9 +53,7 @@ FEWEST_TOLD_EARLY = 50
 """Comparisons before anything is warned of while a campaign runs: the first few say little."""
 
 
-def campaign_warnings(
-    session: Session, campaign: CampaignRecord, *, has_ended: bool
-) -> list[CampaignWarning]:
+def campaign_warnings(look: Look, *, has_ended: bool) -> list[CampaignWarning]:
     """Return the warnings about a campaign as it is after its last finished round.
 
     All of it is read from the candidates' stats, but for what one example is worth: that is looked up in
@@ -62,30 +61,29 @@ def campaign_warnings(
     first are looked at until each side has won one, and of each model the first text and the last.
 
     Args:
-        session: Reads the results.
-        campaign: The campaign.
+        look: The campaign as it is now.
         has_ended: Whether nothing is asked any more.
     """
-    counts = warning_views.counts(session, campaign.id)
-    of_outputs = output_warnings(session, campaign, has_ended=has_ended)
+    counts = warning_views.counts(look.session, look.record.id)
+    of_outputs = output_warnings(look, has_ended=has_ended)
     found = [
-        _equal_scores(counts, campaign.objective, has_ended=has_ended),
+        _equal_scores(counts, look.record.objective, has_ended=has_ended),
         *of_outputs,
-        _no_answer(counts, campaign, told=sum(each.unread for each in of_outputs)),
-        _cut_replies(session, campaign),
-        _no_probabilities(session, campaign),
-        hidden_thoughts(campaign.spec),
-        begun_twice(campaign.spec),
-        own_judge(campaign.spec),
-        there_twice(campaign.spec),
-        _one_side(session, campaign),
-        _other_engine(session, campaign),
+        _no_answer(counts, look.record, told=sum(each.unread for each in of_outputs)),
+        _cut_replies(look),
+        _no_probabilities(look),
+        hidden_thoughts(look.record.spec),
+        begun_twice(look.record.spec),
+        own_judge(look.record.spec),
+        there_twice(look.record.spec),
+        _one_side(look),
+        _other_engine(look),
     ]
-    if has_ended and traits_of(campaign.objective).can_be_rescored:
-        found.append(judge_changed(campaign.name, campaign.spec))
-    if has_ended and traits_of(campaign.objective).scores_a_benchmark:
-        decision = outcome_records.latest_decision(session, campaign.id)
-        found.append(None if decision is None else one_example(session, campaign, decision))
+    if has_ended and traits_of(look.record.objective).can_be_rescored:
+        found.append(judge_changed(look.record.name, look.record.spec))
+    if has_ended and traits_of(look.record.objective).scores_a_benchmark:
+        decision = outcome_records.latest_decision(look.session, look.record.id)
+        found.append(None if decision is None else one_example(look, decision))
     return [warning for warning in found if warning is not None]
 
 
@@ -126,9 +124,9 @@ class EarlyWarnings:
             suspects = self._new_suspects(session, campaign, statuses)
             if comparisons >= self._next:
                 self._next = 2 * comparisons
-                found = campaign_warnings(session, campaign, has_ended=False)
+                found = campaign_warnings(Look(session, campaign), has_ended=False)
             elif suspects:
-                warnings = output_warnings(session, campaign, has_ended=False, only=suspects)
+                warnings = output_warnings(Look(session, campaign), has_ended=False, only=suspects)
                 found = [each for each in warnings if each.about]
             else:
                 return []
@@ -177,14 +175,14 @@ def _equal_scores(counts: Counts, objective: str, *, has_ended: bool) -> Campaig
     )
 
 
-def _one_side(session: Session, campaign: CampaignRecord) -> CampaignWarning | None:
+def _one_side(look: Look) -> CampaignWarning | None:
     """A warning if an answer's place alone decides: in duels, or in all that models were asked about them."""
-    if not traits_of(campaign.objective).compares_pairs:
+    if not traits_of(look.record.objective).compares_pairs:
         return None
-    look = warning_views.side_that_won
-    if any(True for _ in judging_models(campaign.spec)):  # which are shown the answers in either order
-        look = warning_views.place_that_won
-    found = look(session, campaign.id)
+    ask = warning_views.side_that_won
+    if any(True for _ in judging_models(look.record.spec)):  # which are shown the answers in either order
+        ask = warning_views.place_that_won
+    found = ask(look.session, look.record.id)
     if found is None or found.duels < FEWEST_OF_ONE_SIDE:
         return None
     place = "first" if found.is_first else "second"
@@ -210,8 +208,8 @@ def _no_answer(counts: Counts, campaign: CampaignRecord, *, told: int) -> Campai
     )
 
 
-def _cut_replies(session: Session, campaign: CampaignRecord) -> CampaignWarning | None:
-    cut, replies = warning_views.cut_replies(session, campaign.id, (VERDICT_MISSING, TOO_FEW_JUDGES))
+def _cut_replies(look: Look) -> CampaignWarning | None:
+    cut, replies = warning_views.cut_replies(look.session, look.record.id, (VERDICT_MISSING, TOO_FEW_JUDGES))
     if cut <= MOST_FLAGGED * replies:
         return None
     return CampaignWarning(
@@ -221,13 +219,13 @@ def _cut_replies(session: Session, campaign: CampaignRecord) -> CampaignWarning 
     )
 
 
-def _no_probabilities(session: Session, campaign: CampaignRecord) -> CampaignWarning | None:
+def _no_probabilities(look: Look) -> CampaignWarning | None:
     """A warning if a model that rates outputs is asked in vain for the probabilities of its verdicts."""
-    parts = filter(_weighs_verdicts, judge_tree(campaign.spec.get("judge")).parts)
+    parts = filter(_weighs_verdicts, judge_tree(look.record.spec.get("judge")).parts)
     weighing = {model.get("judge_id", model.get("name")) for part in parts for model in part.models}
-    if traits_of(campaign.objective).compares_pairs or not weighing:
+    if traits_of(look.record.objective).compares_pairs or not weighing:
         return None
-    found = warning_views.first_calls(session, campaign.id, rounds=FIRST_ROUNDS)
+    found = warning_views.first_calls(look.session, look.record.id, rounds=FIRST_ROUNDS)
     calls = [(judge, reason) for judge, reason in found if judge in weighing]
     asked = Counter(judge for judge, _ in calls)
     in_vain = Counter(judge for judge, reason in calls if reason in FALLS_BACK)
@@ -247,9 +245,9 @@ def _weighs_verdicts(judge: JudgeNode) -> bool:
     return judge.type == "llm" and judge.params.get("read", "probabilities") != "text"
 
 
-def _other_engine(session: Session, campaign: CampaignRecord) -> CampaignWarning | None:
+def _other_engine(look: Look) -> CampaignWarning | None:
     """A warning if a model's engine changed between runs; what a server runs is known by its answers."""
-    found = engines_by_model(session, campaign)
+    found = engines_by_model(look)
     changed = {
         model: engines
         for model, engines in found.items()

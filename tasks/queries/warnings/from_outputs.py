@@ -9,8 +9,6 @@ from dataclasses import dataclass, field
 from operator import attrgetter
 from typing import Literal
 
-from sqlalchemy.orm import Session
-
 from winnow.storage.json_types import JsonView, Row
 from winnow.storage.objectives import traits_of
 from winnow.storage.queries import campaign_views
@@ -24,6 +22,7 @@ from winnow.storage.queries.candidate_outputs import (
 )
 from winnow.storage.records import outcomes as outcome_records
 from winnow.storage.records.values import CampaignRecord
+from winnow.tasks.campaign.look import Look
 from winnow.tasks.campaign.outputs import (
     Fault,
     Output,
@@ -109,35 +108,32 @@ class Looked:
         return judged_text(output.text, self.settings) if self.is_cut else output.text
 
 
-def looked_at(
-    session: Session, campaign: CampaignRecord, only: Collection[int] | None = None
-) -> list[Looked]:
+def looked_at(look: Look, only: Collection[int] | None = None) -> list[Looked]:
     """The candidates of a campaign, with some of their outputs; none where models weigh given texts.
 
     Args:
-        session: Reads the results.
-        campaign: The campaign.
+        look: The campaign as it is now.
         only: Ids of the candidates; None for all.
     """
-    if campaign.spec.get("output_type", "generate") != "generate":
+    if look.record.spec.get("output_type", "generate") != "generate":
         return []
-    known = counts_by_candidate(session, campaign.id, most=MOST_CANDIDATES)
+    known = counts_by_candidate(look.session, look.record.id, most=MOST_CANDIDATES)
     counts = [each for each in known if only is None or each.id in only]
     if not counts:
         return []
-    made_of = settings_of(session, [each.id for each in counts])
-    decision = outcome_records.latest_decision(session, campaign.id)
+    made_of = settings_of(look.session, [each.id for each in counts])
+    decision = outcome_records.latest_decision(look.session, look.record.id)
     statuses = dict(enumerate(decision.status if decision else ()))
-    is_duel = traits_of(campaign.objective).compares_pairs
+    is_duel = traits_of(look.record.objective).compares_pairs
     found = []
     for each in counts:
         model, sampling = made_of[each.id]
         outputs = [] if sampling.get("choices") else some_outputs(
-            session,
+            look.session,
             each.id,
             most=max(1, MOST_LOOKED_AT // len(known)),
-            duels_of=campaign.id if is_duel else None,
-            several="samples" in campaign.spec,
+            duels_of=look.record.id if is_duel else None,
+            several="samples" in look.record.spec,
         )  # fmt: skip
         looked = Looked(
             counts=each,
@@ -145,13 +141,13 @@ def looked_at(
             status=statuses.get(each.position, "active"),
             settings=Settings.from_record(model, sampling),
             outputs=outputs,
-            is_cut=cuts_at_stop(campaign.spec),
+            is_cut=cuts_at_stop(look.record.spec),
         )
         for output in outputs:
             for fault in faults_of(
                 Output(output.text, output.reasoning, output.finish_reason), looked.settings
             ):
-                if fault != "thoughts" or not leaves_thoughts_out(campaign.spec, looked.judged(output)):
+                if fault != "thoughts" or not leaves_thoughts_out(look.record.spec, looked.judged(output)):
                     looked.faults.setdefault(fault, []).append(output)
         found.append(looked)
     return found
@@ -181,13 +177,13 @@ def _named(found: Sequence[Looked]) -> str:
     )
 
 
-def coverage(session: Session, campaign: CampaignRecord) -> list[Row]:
+def coverage(look: Look) -> list[Row]:
     """The rows of `campaign_views.coverage`, with the faults of each candidate's outputs in its first row."""
-    said = {each.counts.name: each.said for each in looked_at(session, campaign)}
+    said = {each.counts.name: each.said for each in looked_at(look)}
     return [
         {name: value for name, value in row.items() if name != "detail"}
         | {"flagged": said.pop(row["candidate"], None), "detail": row["detail"]}
-        for row in campaign_views.coverage(session, campaign.id)
+        for row in campaign_views.coverage(look.session, look.record.id)
     ]
 
 
@@ -250,24 +246,24 @@ def _is_worth_saying(shares: Sequence[_Share]) -> bool:
 
 
 def output_warnings(
-    session: Session, campaign: CampaignRecord, *, has_ended: bool, only: Collection[int] | None = None
+    look: Look, *, has_ended: bool, only: Collection[int] | None = None
 ) -> list[CampaignWarning]:
     """The warnings about what candidates wrote; `only` as for `looked_at`."""
-    found = looked_at(session, campaign, only)
+    found = looked_at(look, only)
     if not found:
         return []
     is_part = only is not None
-    labels = labels_of(targets_of(session, campaign.dataset_id, most=MOST_EXAMPLES))
+    labels = labels_of(targets_of(look.session, look.record.dataset_id, most=MOST_EXAMPLES))
     warnings = [
         _truncated(found, is_part=is_part),
         _refused(found),
         *(_of_fault(found, fault, is_part=is_part) for fault in SAID),
         None if is_part else _no_thoughts(found),
-        _several_labels(campaign, found, labels),
+        _several_labels(look.record, found, labels),
     ]
     said = [warning for warning in warnings if warning is not None and warning.kind != "stop-ignored"]
     known = {name for warning in said for name in warning.about}
-    warnings += _without_point(campaign, found, known, labels, has_ended=has_ended)
+    warnings += _without_point(look.record, found, known, labels, has_ended=has_ended)
     return [warning for warning in warnings if warning is not None]
 
 

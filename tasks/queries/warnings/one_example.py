@@ -5,11 +5,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from sqlalchemy.orm import Session
-
 from winnow.storage.queries import warnings as warning_views
 from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records.values import SET_ASIDE, CampaignRecord, DecisionRecord
+from winnow.tasks.campaign.look import Look
 from winnow.tasks.queries.warnings.from_spec import CampaignWarning
 from winnow.tasks.spec.stored_spec import baseline_name, grouping_of
 
@@ -17,23 +16,21 @@ MOST_OF_THE_GAP = 1 / 3
 """Share of the gap between the two best candidates beyond which one example is worth a warning."""
 
 
-def one_example(
-    session: Session, campaign: CampaignRecord, decision: DecisionRecord
-) -> CampaignWarning | None:
+def one_example(look: Look, decision: DecisionRecord) -> CampaignWarning | None:
     """A warning if one example is worth more than a third of the gap between the best and the second."""
-    names = campaign_records.candidate_names(session, campaign.id)
-    if decision.best is None or not _compares_two(campaign):
+    names = campaign_records.candidate_names(look.session, look.record.id)
+    if decision.best is None or not _compares_two(look.record):
         return None
     best = names.index(decision.best)
     second = _second(decision, best)
     if second is None:
         return None
-    ids = campaign_records.candidate_ids(session, campaign.id)
-    if campaign.spec.get("holdout") is None:  # its scores are in the stats too
-        told = Gap.of_sums(*warning_views.score_sums(session, ids[best], ids[second]))
+    ids = campaign_records.candidate_ids(look.session, look.record.id)
+    if look.record.spec.get("holdout") is None:  # its scores are in the stats too
+        told = Gap.of_sums(*warning_views.score_sums(look.session, ids[best], ids[second]))
         if told.size <= 0.0 or told.most_worth <= MOST_OF_THE_GAP * told.size:
             return None  # without a look at every score
-    pairs = partial(_pairs, session, campaign, ids[best], ids[second])
+    pairs = partial(_pairs, look, ids[best], ids[second])
     gap = Gap.of((a, b) for _, a, b in pairs())
     if gap.size < ROUNDING or min(gap.counts) < 2:
         return None
@@ -55,16 +52,14 @@ def _compares_two(campaign: CampaignRecord) -> bool:
     return is_plain and selector["params"].get("top_m", 1) == 1
 
 
-def _pairs(
-    session: Session, campaign: CampaignRecord, first: int, second: int
-) -> Iterator[tuple[str, float | None, float | None]]:
+def _pairs(look: Look, first: int, second: int) -> Iterator[tuple[str, float | None, float | None]]:
     """Key and both scores of each example that the two were compared by; held-out ones had no part in it."""
-    found = warning_views.score_pairs(session, first, second)
-    if campaign.spec.get("holdout") is None:
+    found = warning_views.score_pairs(look.session, first, second)
+    if look.record.spec.get("holdout") is None:
         return found
     from winnow.tasks.objectives.best_mean.holdout.split import selection_keys
 
-    seen = selection_keys(session, campaign)
+    seen = selection_keys(look)
     return (each for each in found if each[0] in seen)
 
 

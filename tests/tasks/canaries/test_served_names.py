@@ -9,6 +9,7 @@ from sqlalchemy import select
 from winnow.storage.models import Generation
 from winnow.tasks.answer.status_lines import status_lines
 from winnow.tasks.campaign.canaries.changed_models import SeveralNames, server_changes
+from winnow.tasks.campaign.look import Look
 from winnow.tasks.queries.status import campaign_status
 
 ON_BOTH = pytest.mark.parametrize("database", BOTH, indirect=True)
@@ -40,7 +41,7 @@ def found(database, record):
 def said(database, record):
     """The words and sentences of a campaign's answer."""
     with database.reading() as session:
-        status = campaign_status(session, record)
+        status = campaign_status(Look(session, record))
     return status_lines(status.answer, status.totals)
 
 

@@ -14,6 +14,7 @@ from winnow.storage.records.leases import unreleased
 from winnow.storage.records.outcomes import latest_decision_ids
 from winnow.storage.records.values import CampaignRecord
 from winnow.tasks.answer.sentences.answer_lines import headline
+from winnow.tasks.campaign.look import Look
 from winnow.tasks.queries.status import CampaignStatus, campaign_status
 from winnow.tasks.text.phrases import list_of
 
@@ -76,7 +77,7 @@ def campaign_rows(session: Session, known: Mapping[str, KnownRow]) -> dict[str, 
         made_of = (record, decisions.get(record.id))
         last = known.get(record.name)
         if last is None or last.made_of != made_of or record.id in held:
-            status = campaign_status(session, record)
+            status = campaign_status(Look(session, record))
             at_rest = status.holder is None and status.state != "waiting"
             last = KnownRow(row=_row(record, status), made_of=made_of if at_rest else None)
         rows[record.name] = last

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 
 import streamlit as st
-from sqlalchemy.orm import Session
 from streamlit.delta_generator import DeltaGenerator
 
 from winnow.flows.reports.dashboard.db import asking, problems_shown
@@ -23,6 +22,7 @@ from winnow.storage.objectives import traits_of
 from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records.values import CampaignRecord
 from winnow.tasks.answer.sentences.answer_lines import headline
+from winnow.tasks.campaign.look import Look
 from winnow.tasks.queries.comparing import (
     CUT,
     UNCERTIFIED,
@@ -81,7 +81,7 @@ def _choose(name: str, names: Sequence[str]) -> tuple[Side, Side] | None:
     assert other is not None, "a box with an index holds a name"
     with asking() as session:
         ours, theirs = (campaign_records.get_campaign(session, each) for each in (name, other))
-        mine, yours = (_ranked(session, each) for each in (ours, theirs))
+        mine, yours = (_ranked(Look(session, each)) for each in (ours, theirs))
     if other == name and len(mine) < 2:
         st.text("This campaign has one candidate: choose another campaign to compare it with.")
         return None
@@ -92,8 +92,8 @@ def _choose(name: str, names: Sequence[str]) -> tuple[Side, Side] | None:
     return Side(ours, first), Side(theirs, second)
 
 
-def _ranked(session: Session, campaign: CampaignRecord) -> list[str]:
-    return [row["candidate"] for row in ask(session, campaign, "leaderboard")]
+def _ranked(look: Look) -> list[str]:
+    return [row["candidate"] for row in ask(look, "leaderboard")]
 
 
 def _candidate(
@@ -209,9 +209,10 @@ def _show_examples(first: Side, second: Side, examples: Sequence[PairedExample])
 
 def _show_campaigns(ours: CampaignRecord, theirs: CampaignRecord) -> None:
     with asking(PATIENCE) as session:
-        statuses = [campaign_status(session, each) for each in (ours, theirs)]
+        statuses = [campaign_status(Look(session, each)) for each in (ours, theirs)]
         boards = [
-            {row["candidate"]: row for row in ask(session, each, "leaderboard")} for each in (ours, theirs)
+            {row["candidate"]: row for row in ask(Look(session, each), "leaderboard")}
+            for each in (ours, theirs)
         ]
     st.header("Campaigns")
     show_rows(

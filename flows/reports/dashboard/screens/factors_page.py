@@ -15,6 +15,7 @@ from winnow.storage.json_types import Row
 from winnow.storage.objectives import traits_of
 from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records.values import CampaignRecord
+from winnow.tasks.campaign.look import Look
 from winnow.tasks.queries.factors import (
     LEAST_EXAMPLES,
     MOST_LEVELS,
@@ -38,7 +39,9 @@ def show() -> None:
             with asking(PATIENCE) as session:
                 campaign = campaign_records.get_campaign(session, name)
                 found = (
-                    None if traits_of(campaign.objective).compares_pairs else factor_tables(session, campaign)
+                    None
+                    if traits_of(campaign.objective).compares_pairs
+                    else factor_tables(Look(session, campaign))
                 )
             if (reason := why_nothing(campaign, found)) is not None:
                 st.text(reason)

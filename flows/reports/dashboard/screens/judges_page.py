@@ -19,6 +19,7 @@ from winnow.storage.queries import browse
 from winnow.storage.queries.browse import Doubt, Filters
 from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records.values import CampaignRecord
+from winnow.tasks.campaign.look import Look
 from winnow.tasks.objectives.best_duel.judge_agreement import campaigns_agreement
 from winnow.tasks.queries.views import answered_by, ask
 from winnow.tasks.spec.judge_tree import is_human
@@ -95,7 +96,7 @@ def _show(campaign: CampaignRecord, records: Sequence[CampaignRecord]) -> None:
 
 def _rows(campaign: CampaignRecord, view: str) -> list[Row]:
     with asking(PATIENCE) as session:
-        return list(ask(session, campaign, view))
+        return list(ask(Look(session, campaign), view))
 
 
 def why_nothing(campaign: CampaignRecord) -> str:
@@ -126,7 +127,9 @@ def _show_other(campaign: CampaignRecord, records: Sequence[CampaignRecord]) -> 
     if name is None:
         return
     with asking(PATIENCE) as session:
-        found = campaigns_agreement(session, campaign, next(each for each in records if each.name == name))
+        found = campaigns_agreement(
+            Look(session, campaign), next(each for each in records if each.name == name)
+        )
     if found is None:
         st.text("No text has an outcome in both: choose a fork of this campaign, or one rescored from it.")
         return

@@ -16,6 +16,7 @@ from winnow.flows.reports.dashboard.widgets import (
 from winnow.storage.engine.database import storage_option
 from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records.values import CampaignRecord
+from winnow.tasks.campaign.look import Look
 from winnow.tasks.errors import WinnowError
 from winnow.tasks.objectives.human.annotating import (
     PAGE,
@@ -189,7 +190,7 @@ class _Labelling:
     def _nothing_left(self) -> None:
         st.title("Label")
         with asking() as session:
-            has_ended = campaign_status(session, self._campaign).state == "ended"
+            has_ended = campaign_status(Look(session, self._campaign)).state == "ended"
         if has_ended:
             st.text(f"{self._campaign.name} has ended and waits for no judgments.")
             return

@@ -19,6 +19,7 @@ from winnow.storage.queries import matrix
 from winnow.storage.queries.matrix import Cell, MatrixRow
 from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records.values import CampaignRecord
+from winnow.tasks.campaign.look import Look
 from winnow.tasks.queries.views import ask
 from winnow.tasks.text.phrases import rounded
 
@@ -49,7 +50,7 @@ def show() -> None:
         if name := choose_campaign(names):
             with asking() as session:
                 campaign = campaign_records.get_campaign(session, name)
-                ranked = [row["candidate"] for row in ask(session, campaign, "leaderboard")]
+                ranked = [row["candidate"] for row in ask(Look(session, campaign), "leaderboard")]
             if traits_of(campaign.objective).compares_pairs:
                 st.text("Duels give a candidate no score of its own on an example: Comparisons shows them.")
             else:

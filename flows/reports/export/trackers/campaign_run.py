@@ -6,14 +6,13 @@ from hashlib import sha256
 from itertools import zip_longest
 from pathlib import Path
 
-from sqlalchemy.orm import Session
-
 from winnow.flows.reports.export.exporting import export
 from winnow.flows.reports.html.render import write_report
 from winnow.storage.records.values import CampaignRecord
 from winnow.tasks.answer.sentences.answer_lines import headline
 from winnow.tasks.answer.sentences.winner import estimated_lead
 from winnow.tasks.answer.status_lines import status_lines
+from winnow.tasks.campaign.look import Look
 from winnow.tasks.queries.status import CampaignStatus, campaign_status
 from winnow.tasks.queries.views import answered_by, ask
 from winnow.tasks.text.printable import printable
@@ -57,23 +56,25 @@ class CampaignRun:
     """The report, the tables and the definition."""
 
 
-def campaign_run(session: Session, campaign: CampaignRecord, folder: Path) -> CampaignRun:
+def campaign_run(look: Look, folder: Path) -> CampaignRun:
     """A campaign as it stands, its files written into an empty folder."""
-    status = campaign_status(session, campaign, in_full=True)
+    status = campaign_status(look, in_full=True)
     return CampaignRun(
-        key=sha256(f"{campaign.created_at.isoformat()} {campaign.name}".encode()).hexdigest()[:KEY_DIGITS],
-        name=printable(campaign.name),
-        group=campaign.series,
-        params=_params(campaign),
-        steps=_steps(session, campaign),
+        key=sha256(f"{look.record.created_at.isoformat()} {look.record.name}".encode()).hexdigest()[
+            :KEY_DIGITS
+        ],
+        name=printable(look.record.name),
+        group=look.record.series,
+        params=_params(look.record),
+        steps=_steps(look),
         summary=_summary(status),
         tags=_tags(status),
         has_ended=status.state == "ended",
         note="\n".join(
             printable(f"{word}: {said}") for word, said in status_lines(status.answer, status.totals)
         ),
-        leaderboard=list(ask(session, campaign, "leaderboard")),
-        files=_files(session, campaign, folder),
+        leaderboard=list(ask(look, "leaderboard")),
+        files=_files(look, folder),
     )
 
 
@@ -99,10 +100,10 @@ def _scalar(value: object) -> Scalar:
     return value if isinstance(value, int | float) else printable(str(value))[:LONGEST]
 
 
-def _steps(session: Session, campaign: CampaignRecord) -> list[dict[str, float]]:
+def _steps(look: Look) -> list[dict[str, float]]:
     """Metrics by finished round: the comparisons, and the leader's estimate and interval."""
-    led = ask(session, campaign, "curve")
-    planned = ask(session, campaign, "rounds")
+    led = ask(look, "curve")
+    planned = ask(look, "rounds")
     return [
         _numbers(
             {
@@ -161,9 +162,9 @@ def _tags(status: CampaignStatus) -> dict[str, str]:
     return {f"{TAG}{key}": printable(value)[:LONGEST] for key, value in found.items() if value}
 
 
-def _files(session: Session, campaign: CampaignRecord, folder: Path) -> list[Path]:
-    views = [view for view in TABLES if view in answered_by(campaign.objective)]
+def _files(look: Look, folder: Path) -> list[Path]:
+    views = [view for view in TABLES if view in answered_by(look.record.objective)]
     tables = folder / "tables"
-    export(session, campaign, tables, format_="csv", only=views)
-    write_report(session, campaign, html=folder / REPORT, png=None)
+    export(look, tables, format_="csv", only=views)
+    write_report(look, html=folder / REPORT, png=None)
     return [folder / REPORT, *sorted(tables.iterdir())]

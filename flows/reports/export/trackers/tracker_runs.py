@@ -6,6 +6,7 @@ from tempfile import TemporaryDirectory
 from winnow.flows.reports.open_readonly import reading
 from winnow.storage.engine.database import shown_url
 from winnow.storage.records import campaigns as campaign_records
+from winnow.tasks.campaign.look import Look
 from winnow.tasks.plugins.extras import require
 
 
@@ -33,7 +34,7 @@ def write_runs(name: str, storage: str, *, mlflow: str | None, experiment: str, 
     with TemporaryDirectory(prefix="winnow-") as beside:
         with reading(storage) as session:
             campaign = campaign_records.get_campaign(session, name)
-            run = campaign_run(session, campaign, Path(beside))
+            run = campaign_run(Look(session, campaign), Path(beside))
         if mlflow is not None:
             from winnow.flows.reports.export.trackers.mlflow_run import as_uri, export_to_mlflow
 

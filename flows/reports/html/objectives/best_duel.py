@@ -1,13 +1,12 @@
 """Sections of the page of a best-duel campaign."""
 
-from sqlalchemy.orm import Session
-
 from winnow.flows.reports.html.figures.duels import head_to_head as head_to_head_figure
 from winnow.flows.reports.html.figures.estimates import intervals
 from winnow.flows.reports.html.model import Section, first_of
 from winnow.flows.reports.html.sections import standard
 from winnow.flows.reports.html.sections.standard import Builder, ReadOnce
 from winnow.storage.records.values import CampaignRecord
+from winnow.tasks.campaign.look import Look
 from winnow.tasks.queries.views import ask
 
 SAMPLES = {"good": "Won", "bad": "Lost", "even": "Tied"}
@@ -26,12 +25,12 @@ def builders_of(campaign: CampaignRecord, read: ReadOnce) -> tuple[Builder, ...]
     )
 
 
-def head_to_head(session: Session, campaign: CampaignRecord) -> Section | None:
+def head_to_head(look: Look) -> Section | None:
     """Win rates of all pairs that met."""
-    met = [row for row in ask(session, campaign, "head-to-head") if row["win_rate"] is not None]
+    met = [row for row in ask(look, "head-to-head") if row["win_rate"] is not None]
     if not met:
         return None
-    board, cut = first_of(list(ask(session, campaign, "leaderboard")), campaign.name, "head-to-head")
+    board, cut = first_of(list(ask(look, "leaderboard")), look.record.name, "head-to-head")
     return Section(
         name="head-to-head",
         title="Head to head",
@@ -40,12 +39,12 @@ def head_to_head(session: Session, campaign: CampaignRecord) -> Section | None:
     )
 
 
-def strengths(session: Session, campaign: CampaignRecord) -> Section | None:
+def strengths(look: Look) -> Section | None:
     """Bradley-Terry strengths."""
-    known = [row for row in ask(session, campaign, "strengths") if row["strength"] is not None]
+    known = [row for row in ask(look, "strengths") if row["strength"] is not None]
     if not known:
         return None
-    rows, cut = first_of(known, campaign.name, "strengths")
+    rows, cut = first_of(known, look.record.name, "strengths")
     return Section(
         name="strengths",
         title="Strengths",
@@ -60,9 +59,9 @@ def strengths(session: Session, campaign: CampaignRecord) -> Section | None:
     )
 
 
-def judges(session: Session, campaign: CampaignRecord) -> Section | None:
+def judges(look: Look) -> Section | None:
     """The section on how the models that judge treat the two places of an answer."""
-    rows = list(ask(session, campaign, "judges"))
+    rows = list(ask(look, "judges"))
     if not rows:
         return None
     return Section(

@@ -2,8 +2,6 @@
 
 import math
 
-from sqlalchemy.orm import Session
-
 from winnow.flows.reports.html.figures.certificates import e_values as e_value_figure
 from winnow.flows.reports.html.figures.certificates import weights as weight_figure
 from winnow.flows.reports.html.figures.estimates import intervals
@@ -12,6 +10,7 @@ from winnow.flows.reports.html.sections import standard
 from winnow.flows.reports.html.sections.standard import Builder, ReadOnce
 from winnow.storage.json_types import JsonObject
 from winnow.storage.records.values import CampaignRecord
+from winnow.tasks.campaign.look import Look
 from winnow.tasks.objectives.certify import evidence
 from winnow.tasks.objectives.certify.certificate import losses_of
 from winnow.tasks.queries.views import ask
@@ -45,9 +44,9 @@ def _evidence_of(campaign: CampaignRecord) -> tuple[Builder, ...]:
     return () if _trusts_a_mean(campaign) else (certificates, e_values, weights)
 
 
-def certificates(session: Session, campaign: CampaignRecord) -> Section | None:
+def certificates(look: Look) -> Section | None:
     """The section on which candidates are certified, with plain estimates for comparison."""
-    rows = evidence.standings(session, campaign)
+    rows = evidence.standings(look)
     if not any(row["labels"] for row in rows):
         return None
     return Section(
@@ -59,35 +58,35 @@ def certificates(session: Session, campaign: CampaignRecord) -> Section | None:
     )
 
 
-def e_values(session: Session, campaign: CampaignRecord) -> Section | None:
+def e_values(look: Look) -> Section | None:
     """E-values against labels."""
-    rows = list(ask(session, campaign, "e-values"))
+    rows = list(ask(look, "e-values"))
     if not rows:
         return None
     peaks: dict[str, float] = {}
     for row in rows:
         peaks[row["candidate"]] = max(row["log_e_value"], peaks.get(row["candidate"], -math.inf))
-    names, cut = first_of(sorted(peaks, key=lambda name: -peaks[name]), campaign.name, "e-values")
+    names, cut = first_of(sorted(peaks, key=lambda name: -peaks[name]), look.record.name, "e-values")
     shown = [row for row in rows if row["candidate"] in names]
-    tests = round(rows[0]["needed"] * campaign.spec["stopping"]["delta"])
+    tests = round(rows[0]["needed"] * look.record.spec["stopping"]["delta"])
     line = f"{'1' if tests == 1 else tests}/δ = {rows[0]['needed']:g}"
     return Section(
         name="e-values",
         title="Evidence against labels",
         note="Each candidate's e-value grows while its losses are lower than what is allowed. Reaching the "
         f"line once, at a star, certifies it, however the e-value goes on.{cut}",
-        figure=e_value_figure(shown, certified=_certified(session, campaign), line_as=line),
+        figure=e_value_figure(shown, certified=_certified(look), line_as=line),
     )
 
 
-def weights(session: Session, campaign: CampaignRecord) -> Section | None:
+def weights(look: Look) -> Section | None:
     """The section on how far each candidate's bets rely on the autoevaluator."""
-    rows = list(ask(session, campaign, "weights"))
-    tested = {row["candidate"] for row in evidence.standings(session, campaign) if row["labels"]}
+    rows = list(ask(look, "weights"))
+    tested = {row["candidate"] for row in evidence.standings(look) if row["labels"]}
     own = [row for row in rows if row["candidate"] in tested]
     if len({row["rho"] for row in own}) < 2:
         return None
-    names, cut = first_of(list(dict.fromkeys(row["candidate"] for row in own)), campaign.name, "weights")
+    names, cut = first_of(list(dict.fromkeys(row["candidate"] for row in own)), look.record.name, "weights")
     return Section(
         name="weights",
         title="Trust in the autoevaluator",
@@ -96,19 +95,19 @@ def weights(session: Session, campaign: CampaignRecord) -> Section | None:
     )
 
 
-def risks(session: Session, campaign: CampaignRecord) -> Section | None:
+def risks(look: Look) -> Section | None:
     """Risks with intervals, and the highest that is allowed."""
-    known = [row for row in ask(session, campaign, "leaderboard") if row["estimate"] is not None]
+    known = [row for row in ask(look, "leaderboard") if row["estimate"] is not None]
     if not known:
         return None
-    rows, cut = first_of(known, campaign.name, "leaderboard")
-    allowed, symbol = _allowed(campaign.spec["certify"])
-    baseline = campaign.spec["certify"]["baseline"]
-    certified = () if _trusts_a_mean(campaign) else _certified(session, campaign)
+    rows, cut = first_of(known, look.record.name, "leaderboard")
+    allowed, symbol = _allowed(look.record.spec["certify"])
+    baseline = look.record.spec["certify"]["baseline"]
+    certified = () if _trusts_a_mean(look.record) else _certified(look)
     return Section(
         name="risks",
         title="Risks",
-        note=f"The {losses_of(campaign.spec['selector']['name'], baseline)}, least first, with intervals, "
+        note=f"The {losses_of(look.record.spec['selector']['name'], baseline)}, least first, with intervals, "
         f"and the highest that is allowed. {DIAMONDS if certified else 'Nothing is certified.'}{cut}",
         figure=intervals(
             rows,
@@ -121,8 +120,8 @@ def risks(session: Session, campaign: CampaignRecord) -> Section | None:
     )
 
 
-def _certified(session: Session, campaign: CampaignRecord) -> set[str]:
-    return {row["candidate"] for row in evidence.standings(session, campaign) if row["certified"]}
+def _certified(look: Look) -> set[str]:
+    return {row["candidate"] for row in evidence.standings(look) if row["certified"]}
 
 
 def _trusts_a_mean(campaign: CampaignRecord) -> bool:

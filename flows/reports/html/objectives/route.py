@@ -1,13 +1,12 @@
 """Sections of the page of a route campaign."""
 
-from sqlalchemy.orm import Session
-
 from winnow.flows.reports.html.figures.routes import by_type
 from winnow.flows.reports.html.figures.routes import shares as share_figure
 from winnow.flows.reports.html.model import Section, first_of
 from winnow.flows.reports.html.sections import standard
 from winnow.flows.reports.html.sections.standard import Builder, ReadOnce
 from winnow.storage.records.values import CampaignRecord
+from winnow.tasks.campaign.look import Look
 from winnow.tasks.objectives.route import status
 from winnow.tasks.queries.views import ask
 
@@ -34,9 +33,9 @@ def builders_of(campaign: CampaignRecord, read: ReadOnce) -> tuple[Builder, ...]
     )
 
 
-def shares(session: Session, campaign: CampaignRecord) -> Section | None:
+def shares(look: Look) -> Section | None:
     """Shares of all prompts, over time."""
-    rows = list(ask(session, campaign, "picks"))
+    rows = list(ask(look, "picks"))
     if not rows:
         return None
     return Section(
@@ -47,12 +46,12 @@ def shares(session: Session, campaign: CampaignRecord) -> Section | None:
     )
 
 
-def late_shares(session: Session, campaign: CampaignRecord) -> Section | None:
+def late_shares(look: Look) -> Section | None:
     """Shares of the last prompts, by type."""
-    found = status.shares(session, campaign)
+    found = status.shares(look)
     if not found:
         return None
-    rows, cut = first_of(found, campaign.name, "picks")
+    rows, cut = first_of(found, look.record.name, "picks")
     return Section(
         name="types",
         title="Who was chosen for what",

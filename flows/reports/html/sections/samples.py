@@ -3,14 +3,12 @@
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
-from sqlalchemy.orm import Session
-
 from winnow.flows.reports.html.figures.labels import readable
 from winnow.flows.reports.html.model import Passage, Sample, SampleGroup
 from winnow.storage.json_types import Row
 from winnow.storage.objectives import traits_of
 from winnow.storage.queries import samples as sample_views
-from winnow.storage.records.values import CampaignRecord
+from winnow.tasks.campaign.look import Look
 
 MOST_SAMPLES = 5
 """Of each kind."""
@@ -28,14 +26,11 @@ PASSAGES = {
 """Column -> what it is called on the page; those of a duel's second candidate carry its name."""
 
 
-def sample_groups(
-    session: Session, campaign: CampaignRecord, titles: Mapping[str, str], *, best: str | None
-) -> list[SampleGroup]:
+def sample_groups(look: Look, titles: Mapping[str, str], *, best: str | None) -> list[SampleGroup]:
     """A few comparisons of each kind that there are.
 
     Args:
-        session: Reads the results.
-        campaign: The campaign.
+        look: The campaign as it is now.
         titles: Kind, one of `samples`, -> its heading; of the best candidate where there is one,
             but for the unscored, which may be anyone's.
         best: Its name, if any.
@@ -44,13 +39,13 @@ def sample_groups(
     for kind, title in titles.items():
         of_best = best if kind != sample_views.UNSCORED else None
         rows = sample_views.samples(
-            session,
-            campaign.id,
+            look.session,
+            look.record.id,
             kind,
             candidate=of_best,
             most=MOST_SAMPLES,
             characters=MOST_CHARACTERS,
-            are_duels=traits_of(campaign.objective).compares_pairs,
+            are_duels=traits_of(look.record.objective).compares_pairs,
         )
         if rows:
             heading = f"{title}: {of_best}" if of_best else title

@@ -1,17 +1,14 @@
 """The sections of the page, by objective: rows are asked for, figures are made of them."""
 
-from sqlalchemy.orm import Session
-
 from winnow.flows.reports.html.model import Section
 from winnow.flows.reports.html.sections import standard
 from winnow.flows.reports.html.sections.standard import ReadOnce
 from winnow.storage.objectives import page_of
-from winnow.storage.records.values import CampaignRecord
+from winnow.tasks.campaign.look import Look
 
 
 def sections_of(
-    session: Session,
-    campaign: CampaignRecord,
+    look: Look,
     *,
     with_samples: bool = True,
     read: ReadOnce | None = None,
@@ -19,13 +16,12 @@ def sections_of(
     """All sections of a campaign's page that have something to show, in order.
 
     Args:
-        session: Reads the results.
-        campaign: The campaign.
+        look: The campaign as it is now.
         with_samples: Whether comparisons to read are among them.
         read: Data that an earlier look has read, if there was one.
     """
-    page = page_of(campaign.objective)
-    own = page.builders_of(campaign, read or ReadOnce())
+    page = page_of(look.record.objective)
+    own = page.builders_of(look.record, read or ReadOnce())
     samples = [standard.samples(page.SAMPLES)] if with_samples else []
     builders = (*own, *samples, *standard.CLOSING)
-    return [section for build in builders if (section := build(session, campaign)) is not None]
+    return [section for build in builders if (section := build(look)) is not None]

@@ -3,8 +3,6 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from sqlalchemy.orm import Session
-
 from winnow.flows.reports.html.figures.budget import allocation as allocation_figure
 from winnow.flows.reports.html.figures.budget import loads, seconds, tokens
 from winnow.flows.reports.html.figures.curve import curve as curve_figure
@@ -23,13 +21,14 @@ from winnow.storage.records import outcomes as outcome_records
 from winnow.storage.records.loads import loads_by_model
 from winnow.storage.records.values import CampaignRecord
 from winnow.tasks.answer.sentences.clauses import out_since
+from winnow.tasks.campaign.look import Look
 from winnow.tasks.data.tag_counts import TagCounts
 from winnow.tasks.queries import breakdowns
 from winnow.tasks.queries.views import ask
 from winnow.tasks.spec.stored_spec import constraints_of
 from winnow.tasks.text.phrases import span
 
-Builder = Callable[[Session, CampaignRecord], Section | None]
+Builder = Callable[[Look], Section | None]
 """Makes a section, or none where there is nothing to show yet."""
 
 MOST_ROUNDS = 600
@@ -48,11 +47,11 @@ def estimates(
 ) -> Builder:
     """Estimates with intervals, where there are any, best first."""
 
-    def build(session: Session, campaign: CampaignRecord) -> Section | None:
-        known = [row for row in ask(session, campaign, "leaderboard") if row["estimate"] is not None]
+    def build(look: Look) -> Section | None:
+        known = [row for row in ask(look, "leaderboard") if row["estimate"] is not None]
         if not known:
             return None
-        rows, cut = first_of(known, campaign.name, "leaderboard")
+        rows, cut = first_of(known, look.record.name, "leaderboard")
         best = {row["candidate"] for row in known if row["best"]}
         return Section(
             name="estimates",
@@ -64,12 +63,12 @@ def estimates(
     return build
 
 
-def eliminations(session: Session, campaign: CampaignRecord) -> Section | None:
+def eliminations(look: Look) -> Section | None:
     """The section on when each candidate was shown to be out, and by which evidence."""
-    found = campaign_views.eliminations(session, campaign.id)
+    found = campaign_views.eliminations(look.session, look.record.id)
     if not found:
         return None
-    rows, cut = first_of(found, campaign.name, "eliminations")
+    rows, cut = first_of(found, look.record.name, "eliminations")
     in_answer = any(row["status"] in ("tied", "chosen") for row in found)
     kept = " Who is tied or chosen is a part of the answer, and not out, all the same." if in_answer else ""
     if any(row["status"] == "active" and row["out_at"] is not None for row in found):
@@ -77,7 +76,9 @@ def eliminations(session: Session, campaign: CampaignRecord) -> Section | None:
             " Who is out but for epsilon may be the best by less than that, and is active until a best "
             "candidate is known."
         )
-    missed = ", or where it cannot meet a constraint (infeasible)" if "constraints" in campaign.spec else ""
+    missed = (
+        ", or where it cannot meet a constraint (infeasible)" if "constraints" in look.record.spec else ""
+    )
     return Section(
         name="eliminations",
         title="Who is out since when",
@@ -112,11 +113,11 @@ class ReadOnce:
 def curve(axis: str, unit: str, points: CurvePoints) -> Builder:
     """The leader and its interval against what was spent."""
 
-    def build(session: Session, campaign: CampaignRecord) -> Section | None:
-        rows = points.look(session, campaign.id)
+    def build(look: Look) -> Section | None:
+        rows = points.look(look.session, look.record.id)
         if not any(row["estimate"] is not None for row in rows):
             return None
-        race = campaign_views.eliminations(session, campaign.id)
+        race = campaign_views.eliminations(look.session, look.record.id)
         out = " The dotted line is how many candidates were not yet shown to be out." if race else ""
         return Section(
             name="curve",
@@ -140,12 +141,12 @@ def curve(axis: str, unit: str, points: CurvePoints) -> Builder:
     return build
 
 
-def pareto(session: Session, campaign: CampaignRecord) -> Section | None:
+def pareto(look: Look) -> Section | None:
     """Quality, cost and time of each candidate."""
-    found = list(ask(session, campaign, "pareto"))
+    found = list(ask(look, "pareto"))
     if len(found) < 2:
         return None
-    rows, cut = first_of(found, campaign.name, "pareto")
+    rows, cut = first_of(found, look.record.name, "pareto")
     has_cost = any(row["cost"] is not None for row in rows)
     has_latency = any(row["latency"] is not None for row in rows)
     decimals = {
@@ -187,18 +188,18 @@ def _spread(mean: float | None, deviation: float, decimals: int | None) -> str:
     return f"{mean:{shape}} ± {deviation:{shape}}"
 
 
-def metrics(session: Session, campaign: CampaignRecord) -> Section | None:
+def metrics(look: Look) -> Section | None:
     """The section on the scores that further judges gave each candidate."""
-    found = list(ask(session, campaign, "metrics"))
+    found = list(ask(look, "metrics"))
     if not found:
         return None
-    rows, cut = first_of(found, campaign.name, "metrics")
-    measured = page_of(campaign.objective).MEASURED
+    rows, cut = first_of(found, look.record.name, "metrics")
+    measured = page_of(look.record.objective).MEASURED
     return Section(
         name="metrics",
         title="Metrics",
         note=f"Means of what further judges said of {measured}, with Wilson's interval "
-        f"at 95%. Plain intervals of single means, not certified; {_what_metrics_decided(campaign)}.{cut}",
+        f"at 95%. Plain intervals of single means, not certified; {_what_metrics_decided(look.record)}.{cut}",
         table=[
             {
                 "metric": row["metric"],
@@ -228,15 +229,15 @@ def _what_metrics_decided(campaign: CampaignRecord) -> str:
 def tags(counts: TagCounts) -> Builder:
     """The best candidate's mean by tag."""
 
-    def build(session: Session, campaign: CampaignRecord) -> Section | None:
-        decision = outcome_records.latest_decision(session, campaign.id)
+    def build(look: Look) -> Section | None:
+        decision = outcome_records.latest_decision(look.session, look.record.id)
         if decision is None or decision.best is None:
             return None
-        rows = breakdowns.tags(session, campaign, candidate=decision.best, counts=counts)
+        rows = breakdowns.tags(look, candidate=decision.best, counts=counts)
         found = [row for row in rows if row["scored"]]
         if not found:
             return None
-        shown, cut = first_of(found, campaign.name, "tags")
+        shown, cut = first_of(found, look.record.name, "tags")
         return Section(
             name="tags",
             title="The leader by tag",
@@ -263,11 +264,11 @@ def _tag_row(row: Row) -> Row:
 def allocation(unit: str) -> Builder:
     """Comparisons per candidate."""
 
-    def build(session: Session, campaign: CampaignRecord) -> Section | None:
-        found = [row for row in ask(session, campaign, "leaderboard") if row["scored"] or row["unscored"]]
+    def build(look: Look) -> Section | None:
+        found = [row for row in ask(look, "leaderboard") if row["scored"] or row["unscored"]]
         if not found:
             return None
-        rows, cut = first_of(found, campaign.name, "leaderboard")
+        rows, cut = first_of(found, look.record.name, "leaderboard")
         return Section(
             name="allocation",
             title="Where the budget went",
@@ -281,27 +282,25 @@ def allocation(unit: str) -> Builder:
 def samples(titles: Mapping[str, str]) -> Builder:
     """Comparisons to read, by kind, and those without an outcome."""
 
-    def build(session: Session, campaign: CampaignRecord) -> Section | None:
-        decision = outcome_records.latest_decision(session, campaign.id)
+    def build(look: Look) -> Section | None:
+        decision = outcome_records.latest_decision(look.session, look.record.id)
         best = decision.best if decision else None
-        groups = sample_groups(
-            session, campaign, {**titles, sample_views.UNSCORED: "Without an outcome"}, best=best
-        )
+        groups = sample_groups(look, {**titles, sample_views.UNSCORED: "Without an outcome"}, best=best)
         if not groups:
             return None
         return Section(
             name="comparisons",
             title="Comparisons to read",
-            note=f"Up to {MOST_SAMPLES} of each kind. winnow query {campaign.name} comparisons gives all.",
+            note=f"Up to {MOST_SAMPLES} of each kind. winnow query {look.record.name} comparisons gives all.",
             groups=groups,
         )
 
     return build
 
 
-def cost_in_tokens(session: Session, campaign: CampaignRecord) -> Section | None:
+def cost_in_tokens(look: Look) -> Section | None:
     """Tokens by candidate, judges and the like included."""
-    rows, cut = _costs(session, campaign)
+    rows, cut = _costs(look)
     if not rows:
         return None
     return Section(
@@ -309,31 +308,31 @@ def cost_in_tokens(session: Session, campaign: CampaignRecord) -> Section | None
         title="Tokens",
         note="Of the texts that were made for this campaign; what an earlier one had made cost nothing. "
         "Models in brackets judged, or answered examples without a label."
-        f"{_caching(session, campaign)}{cut}",
+        f"{_caching(look)}{cut}",
         figure=tokens(rows),
     )
 
 
-def cost_in_seconds(session: Session, campaign: CampaignRecord) -> Section | None:
+def cost_in_seconds(look: Look) -> Section | None:
     """Engine seconds by candidate, judges and the like included."""
-    rows, cut = _costs(session, campaign)
+    rows, cut = _costs(look)
     if not any(row["seconds"] or row["load_seconds"] for row in rows):
         return None
     return Section(
         name="seconds",
         title="Engine time",
-        note=f"Of the same texts. Texts of one batch share its time.{_loading(session, campaign)}{cut}",
+        note=f"Of the same texts. Texts of one batch share its time.{_loading(look)}{cut}",
         figure=seconds(rows),
     )
 
 
-def loading(session: Session, campaign: CampaignRecord) -> Section | None:
+def loading(look: Look) -> Section | None:
     """The section on the loads of each model and the time that they took."""
-    by_model = loads_by_model(session, campaign.id)
+    by_model = loads_by_model(look.session, look.record.id)
     if not by_model:
         return None
     found = [{"candidate": model, **row} for model, row in by_model.items()]
-    rows, cut = first_of(sorted(found, key=lambda row: -row["load_seconds"]), campaign.name, "costs")
+    rows, cut = first_of(sorted(found, key=lambda row: -row["load_seconds"]), look.record.name, "costs")
     return Section(
         name="loads",
         title="Loads",
@@ -343,10 +342,10 @@ def loading(session: Session, campaign: CampaignRecord) -> Section | None:
     )
 
 
-def coverage(session: Session, campaign: CampaignRecord) -> Section | None:
+def coverage(look: Look) -> Section | None:
     """The section on how many comparisons have an outcome, and how many have none for which reason."""
     reasons: dict[str | None, Row] = {}
-    for row in ask(session, campaign, "coverage"):
+    for row in ask(look, "coverage"):
         start = {"reason": row["reason"] or "scored", **dict.fromkeys(COUNTED, 0), "candidates": 0}
         found = reasons.setdefault(row["reason"], start | {"detail": None})
         for name in COUNTED:
@@ -364,9 +363,9 @@ def coverage(session: Session, campaign: CampaignRecord) -> Section | None:
     )
 
 
-def _loading(session: Session, campaign: CampaignRecord) -> str:
+def _loading(look: Look) -> str:
     """A sentence on the time that loading models took; empty if there were no loads."""
-    totals = campaign_views.totals(session, campaign.id)
+    totals = campaign_views.totals(look.session, look.record.id)
     loads, seconds = totals["loads"], totals["load_seconds"]
     if not loads:
         return ""
@@ -377,9 +376,9 @@ def _loading(session: Session, campaign: CampaignRecord) -> str:
     )
 
 
-def _caching(session: Session, campaign: CampaignRecord) -> str:
+def _caching(look: Look) -> str:
     """A sentence on the share of tokens found in prefix caches; empty if no engine tells."""
-    rate = cache_hit_rate(session, campaign.id)
+    rate = cache_hit_rate(look.session, look.record.id)
     if rate is None:
         return ""
     return (
@@ -388,12 +387,12 @@ def _caching(session: Session, campaign: CampaignRecord) -> str:
     )
 
 
-def _costs(session: Session, campaign: CampaignRecord) -> tuple[list[Row], str]:
+def _costs(look: Look) -> tuple[list[Row], str]:
     """Rows of costs, most tokens first, models of no candidate in brackets; a sentence on rows left out."""
-    asked = ask(session, campaign, "costs")
+    asked = ask(look, "costs")
     found = [{**row, "candidate": row["candidate"] or f"[{row['model']}]"} for row in asked]
     found.sort(key=lambda row: row["input_tokens"] + row["output_tokens"], reverse=True)
-    rows, cut = first_of(found, campaign.name, "costs")
+    rows, cut = first_of(found, look.record.name, "costs")
     return list(rows), cut
 
 

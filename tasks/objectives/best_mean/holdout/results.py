@@ -25,15 +25,15 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from sqlalchemy.orm import Session
 
 from winnow.algorithms.bounds.mean_interval import mean_interval
 from winnow.algorithms.state.arrays import FloatArray
 from winnow.storage.queries.objective import paired as paired_views
 from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records import rounds as round_records
-from winnow.storage.records.values import CampaignRecord, DecisionRecord
+from winnow.storage.records.values import DecisionRecord
 from winnow.tasks.campaign.budget import BudgetUsage
+from winnow.tasks.campaign.look import Look
 from winnow.tasks.objectives.best_mean.holdout.selector import finalists
 from winnow.tasks.objectives.best_mean.holdout.split import selection_keys, stored_split
 from winnow.tasks.spec.stored_spec import constraints_of
@@ -97,27 +97,24 @@ class HeldOut:
     """Values under each constraint, once the winner is scored on all held-out examples."""
 
 
-def held_out_of(
-    session: Session, campaign: CampaignRecord, names: Sequence[str], decision: DecisionRecord | None
-) -> HeldOut | None:
+def held_out_of(look: Look, names: Sequence[str], decision: DecisionRecord | None) -> HeldOut | None:
     """The results of a campaign on its held-out examples so far; None where there are none.
 
     Args:
-        session: Reads the results.
-        campaign: The campaign.
+        look: The campaign as it is now.
         names: Names of its candidates, by position.
         decision: Its latest decision, None before the first round is finished.
     """
-    split = stored_split(session, campaign)
+    split = stored_split(look)
     if split is None:
         return None
     held_out = [split.keys[position] for position in split.held_out.tolist()]
     best = list(names).index(decision.best) if decision and decision.best is not None else None
     chosen = finalists(best, decision.estimates, decision.status, most=split.finalists) if decision else []
-    found = [paired_views.outcomes(session, campaign.id, names[arm]) for arm in chosen]
+    found = [paired_views.outcomes(look.session, look.record.id, names[arm]) for arm in chosen]
     told = [[scores[key] for key in held_out if key in scores] for scores in found]
     positions = frozenset(split.held_out.tolist())
-    seen = round_records.rounds_on(session, campaign.id, positions) if any(told) else []
+    seen = round_records.rounds_on(look.session, look.record.id, positions) if any(told) else []
     standing = HeldOut(
         n_examples=len(held_out),
         n_selection=len(split.selection),
@@ -126,23 +123,22 @@ def held_out_of(
         told=len(told[0]) if told else 0,
         scored=_scored(told[0]) if told else 0,
         is_complete=bool(told) and all(len(scores) == len(held_out) for scores in told),
-        joined=_joined(session, campaign, names, seen[0].number) if seen else None,
+        joined=_joined(look, names, seen[0].number) if seen else None,
         went_on=others_came_first([arm for each in seen for arm in each.arms], chosen),
     )
     if not standing.is_complete:
         return standing
-    constraints = constraints_of(campaign.spec)
+    constraints = constraints_of(look.record.spec)
     if not constraints:
         return completed(standing, *told)
     metrics = {each.metric for each in constraints}
-    values = paired_views.metric_values(session, campaign.id, names[chosen[0]], metrics)
+    values = paired_views.metric_values(look.session, look.record.id, names[chosen[0]], metrics)
     told_values = {str(each): [values[each.metric].get(key) for key in held_out] for each in constraints}
     return completed(standing, *told, values=told_values)
 
 
 def lets_ask(
-    session: Session,
-    campaign: CampaignRecord,
+    look: Look,
     names: Sequence[str],
     decision: DecisionRecord | None,
     usage: BudgetUsage,
@@ -151,39 +147,35 @@ def lets_ask(
 
     Selection may not have what is kept for the finalists, also where there are fewer of them than it is for.
     """
-    standing, split = held_out_of(session, campaign, names, decision), stored_split(session, campaign)
+    standing, split = held_out_of(look, names, decision), stored_split(look)
     if standing is None or split is None:
         return True
-    asked = round_records.rounds_on(session, campaign.id, frozenset(split.held_out.tolist()))
+    asked = round_records.rounds_on(look.session, look.record.id, frozenset(split.held_out.tolist()))
     of_selection = usage.spent - sum(len(each.arms) for each in asked)
     is_left = standing.winner is not None and not standing.is_complete
     return is_left or of_selection < usage.limit - split.comparisons
 
 
-def selection_values(
-    session: Session, campaign: CampaignRecord, name: str, metrics: Collection[str]
-) -> dict[str, list[float]]:
+def selection_values(look: Look, name: str, metrics: Collection[str]) -> dict[str, list[float]]:
     """By metric, a candidate's values on the examples of selection, as far as there are any."""
-    seen = selection_keys(session, campaign)
-    values = paired_views.metric_values(session, campaign.id, name, metrics)
+    seen = selection_keys(look)
+    values = paired_views.metric_values(look.session, look.record.id, name, metrics)
     return {
         metric: [value for key, value in of_it.items() if key in seen and value is not None]
         for metric, of_it in values.items()
     }
 
 
-def selection_outcomes(
-    session: Session, campaign: CampaignRecord, names: Collection[str]
-) -> list[list[float | None]]:
+def selection_outcomes(look: Look, names: Collection[str]) -> list[list[float | None]]:
     """By candidate, its outcomes on the examples that decide who is the best, None where there is none."""
-    seen = selection_keys(session, campaign)
-    found = [paired_views.outcomes(session, campaign.id, name) for name in names]
+    seen = selection_keys(look)
+    found = [paired_views.outcomes(look.session, look.record.id, name) for name in names]
     return [[outcome for key, outcome in each.items() if key in seen] for each in found]
 
 
-def _joined(session: Session, campaign: CampaignRecord, names: Sequence[str], seen: int) -> str | None:
+def _joined(look: Look, names: Sequence[str], seen: int) -> str | None:
     """The first candidate that joined after the round in which held-out examples were asked for first."""
-    first_rounds = campaign_records.first_rounds(session, campaign.id)
+    first_rounds = campaign_records.first_rounds(look.session, look.record.id)
     late = [(first, name) for first, name in zip(first_rounds, names, strict=True) if first]
     return min((name for first, name in late if first > seen), default=None)
 

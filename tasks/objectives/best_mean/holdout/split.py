@@ -9,11 +9,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from sqlalchemy.orm import Session
 
 from winnow.algorithms.state.arrays import IntArray
 from winnow.storage.records import datasets as dataset_records
-from winnow.storage.records.values import CampaignRecord
+from winnow.tasks.campaign.look import Look
 from winnow.tasks.errors import SpecError
 from winnow.tasks.spec.stored_spec import constraints_of
 from winnow.tasks.text.canonical_json import sha256
@@ -87,19 +86,19 @@ def count_held_out(n_examples: int, share: float) -> int:
     return round(share * n_examples)
 
 
-def stored_split(session: Session, campaign: CampaignRecord) -> Split | None:
+def stored_split(look: Look) -> Split | None:
     """The division of a stored campaign's dataset; None where it holds nothing out."""
-    share = campaign.spec.get("holdout")
+    share = look.record.spec.get("holdout")
     if share is None:
         return None
-    keys = dataset_records.example_keys(session, campaign.dataset_id)
-    has_constraints = bool(constraints_of(campaign.spec))
-    return split_examples(keys, share=share, seed=campaign.seed, has_constraints=has_constraints)
+    keys = dataset_records.example_keys(look.session, look.record.dataset_id)
+    has_constraints = bool(constraints_of(look.record.spec))
+    return split_examples(keys, share=share, seed=look.record.seed, has_constraints=has_constraints)
 
 
-def selection_keys(session: Session, campaign: CampaignRecord) -> set[str]:
+def selection_keys(look: Look) -> set[str]:
     """Keys of the examples that selection may see: all of them where none are held out."""
-    split = stored_split(session, campaign)
+    split = stored_split(look)
     if split is None:
-        return set(dataset_records.example_keys(session, campaign.dataset_id))
+        return set(dataset_records.example_keys(look.session, look.record.dataset_id))
     return {split.keys[position] for position in split.selection.tolist()}
