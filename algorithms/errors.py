@@ -119,7 +119,7 @@ class PairAlreadyTold(RefusedTell):
     """A pair with a known outcome."""
 
     def __init__(self, arm: int | tuple[int, int], example: int) -> None:
-        super().__init__(f"{_the_pair(arm, example)} was told before")
+        super().__init__(f"{_the_pair(arm, example)} was already observed")
         self.arm = arm
         self.example = example
 
@@ -132,8 +132,8 @@ class ToldOutOfOrder(RefusedTell):
 
     def __init__(self, pair: tuple[int, ...], first: tuple[int, ...]) -> None:
         super().__init__(
-            f"{_named(pair)} cannot be told in this batch: the batch to be told next is the one that starts"
-            f" with {_named(first)}; tell the batches in flight whole and in the order they were asked"
+            f"{_named(pair)} cannot be told in this batch: the next batch to tell starts"
+            f" with {_named(first)}; tell the batches in flight whole and in the order they were proposed"
         )
         self.pair = pair
         self.first = first
@@ -178,7 +178,7 @@ class PromptTaken(RefusedTell):
     """A prompt that was already proposed or observed; a repeated prompt needs an index of its own."""
 
     def __init__(self, example: int) -> None:
-        super().__init__(f"prompt {example} was asked or told before: give each prompt an index of its own")
+        super().__init__(f"prompt {example} was already proposed or observed: give each prompt its own index")
         self.example = example
 
 

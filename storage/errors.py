@@ -71,7 +71,7 @@ class TookTooLong(StorageUnavailable):
     def __init__(self, url: str, remedy: str = "") -> None:
         StorageError.__init__(
             self,
-            f"the results database {url} took too long to answer, and what was asked was broken off{remedy}",
+            f"the results database {url} took too long to answer, and the query was aborted{remedy}",
         )
         self.url = url
 
@@ -211,7 +211,7 @@ class TextsLost(StorageError):
 
     def __init__(self, count: int) -> None:
         super().__init__(
-            f"{count} of the texts that this round uses were deleted or exchanged in the database before the "
-            "round was recorded; nothing of it was stored; resume the campaign, and they are made again"
+            f"{count} of the outputs that this round uses were deleted or replaced in the database before "
+            "the round was recorded; nothing of it was stored; resume the campaign to generate them again"
         )
         self.count = count

@@ -41,7 +41,7 @@ def problems(session: Session) -> list[str]:
 
 def unreadable(error: Exception) -> str:
     """Sentence for stored values that made a check fail."""
-    return f"what is stored is not what Winnow stores, which ends a check ({type(error).__name__}: {error})"
+    return f"stored values have an unexpected format, which ends a check ({type(error).__name__}: {error})"
 
 
 def _broken_file(session: Session) -> list[str]:
@@ -50,7 +50,7 @@ def _broken_file(session: Session) -> list[str]:
     return [
         *(f"SQLite: {line}" for line in session.scalars(text("PRAGMA integrity_check")) if line != "ok"),
         *(
-            f"a row of {table} refers to a row of {parent} that is not there"
+            f"a row of {table} refers to a missing row of {parent}"
             for table, _, parent, _ in session.execute(text("PRAGMA foreign_key_check"))
         ),
     ]
@@ -85,8 +85,8 @@ def _told_early(session: Session) -> list[str]:
         .group_by(Round.campaign_id)
     )
     return [
-        f"round {last + 1} of campaign {campaign_id} was told before round {first + 1}, which was planned "
-        "before it"
+        f"round {last + 1} of campaign {campaign_id} was recorded before round {first + 1}, which was "
+        "planned before it"
         for campaign_id, first, last in session.execute(rounds)
         if first is not None and last is not None and first < last
     ]
@@ -104,8 +104,8 @@ def _wrong_changes(session: Session) -> list[str]:
         .order_by(Round.campaign_id, Round.number)
     )
     return [
-        f"round {number + 1} of campaign {campaign_id} changed {changes} rows of what is known of its "
-        f"candidates, and {found or 0} are stored: what was decided then and later cannot be read back"
+        f"round {number + 1} of campaign {campaign_id} changed {changes} rows of its "
+        f"candidates, and {found or 0} are stored: this decision and later ones cannot be read back"
         for number, campaign_id, changes, found in rows
     ]
 
@@ -135,7 +135,7 @@ def _unlike_their_best(session: Session) -> list[str]:
         .order_by(Round.campaign_id, Round.number)
     )
     return [
-        f"the decision of round {number + 1} of campaign {campaign_id} says of its best candidate what the "
-        "candidate's standing does not"
+        f"the decision of round {number + 1} of campaign {campaign_id} and the stored status of its best "
+        "candidate have different values"
         for number, campaign_id in rows
     ]

@@ -57,7 +57,7 @@ def vacuum(database: Database) -> tuple[int, int]:
         before = size_in_bytes(session)
         if database.is_postgresql:
             if not session.scalar(text(MAY_VACUUM), {"name": TABLES[0].name}):
-                raise NotPermitted(database.url, "no table would give back its room")
+                raise NotPermitted(database.url, "no table would release its space")
             tables = session.scalar(text(OF_ITS_SCHEMA))
     with database.outside_transactions() as run:
         run(f"VACUUM (FULL, ANALYZE) {tables}" if database.is_postgresql else "VACUUM")

@@ -55,25 +55,25 @@ def wrong_tallies(session: Session) -> list[str]:
     metrics = (*KEYS["metric_stats"], *METRIC_SUMS)
     taken_from = taken(_FIRST_USES, "paid.campaign_id IS NULL OR paid.campaign_id <> r.campaign_id")
     told = (
-        ("the stats of candidate {} are not what its comparisons add up to", _first(stats)),
+        ("the stats of candidate {} differ from the sums of its comparisons", _first(stats)),
         (
-            "the totals of campaign {} are not what its decisions add up to",
+            "the totals of campaign {} differ from the sums of its decisions",
             _differing(session, 1, _stored(totals, "campaign_stats"), TOTALS.format(where="1 = 1")),
         ),
         (
-            "the tally of the metrics of candidate {} is not what its comparisons add up to",
+            "the tally of the metrics of candidate {} differs from the sums of its comparisons",
             _first(_differing(session, 2, _stored(metrics, "metric_stats"), METRICS.format(where="1 = 1"))),
         ),
         (
-            "the tally of the duels of candidates {} and {} is not what they add up to",
+            "the tally of the duels of candidates {} and {} differs from their sums",
             _differing(session, 2, _stored(duels, "duel_stats"), DUELS.format(where="1 = 1")),
         ),
         (
-            "what campaign {} is said to have paid for is not what its rounds add up to",
+            "the paid outputs of campaign {} differ from the sums of its rounds",
             _first(_differing(session, 4, _stored(costs, "cost_stats"), paid(USED, where=IS_TOLD))),
         ),
         (
-            "what campaign {} is said to have taken from others is not what its rounds add up to",
+            "the reused outputs of campaign {} differ from the sums of its rounds",
             _first(
                 _differing(session, 4, _STORED_REUSE, taken_from)
                 | _differing(session, 1, _REMEMBERED, _REMEMBERED_IN_STATS)

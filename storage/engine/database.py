@@ -40,7 +40,7 @@ LONGEST = 1_000
 """Maximum number of characters of a driver's message."""
 
 NO_SCHEMA = (
-    "its search_path names no schema that is there and that its role may use: "
+    "its search_path names no existing schema that its role can use: "
     "create one, or correct the URL, then run the command again"
 )
 MAKE_ROOM = "make room on the disk that it is on, then run the command again"
@@ -203,13 +203,13 @@ def _require_readable(url: str, shown: str) -> None:
     if ":***@" in url:
         raise StorageUnavailable(
             shown,
-            "*** stands in it, as Winnow shows a password",
+            "it contains ***, which Winnow shows in place of a password",
             "write the password there, or set WINNOW_STORAGE to the whole URL and leave --storage out",
         )
     if STRAY_AT.match(url):
         raise StorageUnavailable(
             shown,
-            "an @ stands in it that separates nothing",
+            "it contains an @ that separates nothing",
             "write each @ of a name or a password as %40 (and % as %25), then run the command again",
         )
 

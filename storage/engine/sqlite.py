@@ -154,7 +154,7 @@ def _file_at(path: str) -> tuple[int, int] | None:
 
 KEEP_THEM_AWAY = (
     "keep programs that replace files (rsync, Dropbox, git, editors) away from a database in use, then run "
-    "the command again, which makes anew what is missing"
+    "the command again, which generates what is missing"
 )
 LOST_SINCE_THE_COPY = "rows stored since that copy was made are not in it, and nothing more was stored"
 LOST_AT_LAST = "the rows that were stored last are not in it"

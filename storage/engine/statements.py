@@ -42,7 +42,7 @@ def run_sql(session: Session, statement: str) -> tuple[list[str], Iterator[tuple
             raise
         raise _refusal(error) from error
     except UnicodeEncodeError:
-        raise QueryRefused("the statement has half a surrogate pair in it, which is no character") from None
+        raise QueryRefused("the statement contains half a surrogate pair, which is not a character") from None
     except ResourceClosedError:
         raise QueryRefused("the statement returns no rows; only SELECT statements answer questions") from None
 

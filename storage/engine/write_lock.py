@@ -81,9 +81,9 @@ def writer_of(path: str) -> int | None:
 
 def why_file_is_locked(path: str, waited_s: float) -> str:
     """Process that blocks writers of a SQLite file, with a remedy, as the rest of a sentence."""
-    pid, waited = writer_of(path), f"in {waited_s:g} s its write lock did not come free"
+    pid, waited = writer_of(path), f"in {waited_s:g} s its write lock was not released"
     if pid is None:
-        return f"{waited}, and nobody is seen to hold it now; run the command again"
+        return f"{waited}, and no visible process holds it now; run the command again"
     if pid == UNSEEN:
         return (
             f"{waited}; a process that cannot be seen from here holds it, such as one in another container: "
@@ -106,7 +106,7 @@ def why_file_is_locked(path: str, waited_s: float) -> str:
 
 def why_server_is_locked(engine: Engine, waited_s: float) -> str:
     """Session that blocks writers of PostgreSQL, with a remedy, as the rest of a sentence."""
-    waited = f"in {waited_s:g} s a lock did not come free"
+    waited = f"in {waited_s:g} s a lock was not released"
     try:
         with engine.connect() as connection:
             found = connection.exec_driver_sql(_HOLDER).first()

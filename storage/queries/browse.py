@@ -364,4 +364,4 @@ def _told_when_too_slow(filters: Filters = ANYTHING) -> Generator[None, None, No
     except OperationalError as error:
         if not is_broken_off(error.orig):
             raise
-        raise QueryRefused(f"the search was broken off ({error.orig}); {remedy}") from error
+        raise QueryRefused(f"the search was aborted ({error.orig}); {remedy}") from error

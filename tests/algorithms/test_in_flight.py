@@ -38,7 +38,7 @@ REFUSED = {
     "part": (Batch([0, 0], [3, 1]), r"pair \(arm 0, example 3\) cannot be told in this batch"),
     "other order": (Batch([0, 0, 1], [1, 3, 2]), r"pair \(arm 0, example 1\)"),
     "more than was asked": (Batch([0, 0, 1, 1], [3, 1, 2, 9]), "tell the batches in flight whole"),
-    "two at once": (Batch([0, 0, 1, 1, 1], [3, 1, 2, 5, 6]), "in the order they were asked"),
+    "two at once": (Batch([0, 0, 1, 1, 1], [3, 1, 2, 5, 6]), "in the order they were proposed"),
     "one pair of another": (Batch([2, 1], [0, 6]), r"pair \(arm 1, example 6\)"),
 }
 

@@ -390,7 +390,7 @@ def test_a_pair_told_before_is_refused_with_its_numbers(name):
     selector = world.selector(name)
     selector.tell(Batch([1, 2], [5, 6]), [0.5, np.nan])
     before = selector.decision()
-    with pytest.raises(PairAlreadyTold, match=r"\(arm 2, example 6\) was told before") as caught:
+    with pytest.raises(PairAlreadyTold, match=r"\(arm 2, example 6\) was already observed") as caught:
         selector.tell(Batch([0, 2], [0, 6]), [0.5, 0.5])
     assert (caught.value.arm, caught.value.example) == (2, 6)
     assert isinstance(caught.value, RefusedTell)
@@ -517,7 +517,7 @@ def test_a_duel_of_deterministic_arms_told_before_is_refused_and_changes_nothing
     selector = world.selector(name)
     selector.tell(Batch([[1, 2], [0, 1]], [5, 6]), [1.0, np.nan])
     before = selector.decision()
-    with pytest.raises(PairAlreadyTold, match=r"the duel \(arms 1 and 0, example 6\) was told before"):
+    with pytest.raises(PairAlreadyTold, match=r"the duel \(arms 1 and 0, example 6\) was already observed"):
         selector.tell(Batch([[0, 2], [1, 0]], [0, 6]), [0.5, 0.5])
     with pytest.raises(PairRepeated, match=r"the duel \(arms 3 and 2, example 0\) occurs twice"):
         selector.tell(Batch([[2, 3], [3, 2]], [0, 0]), [0.5, 0.5])
@@ -710,7 +710,7 @@ def test_losses_told_before_are_refused_with_their_numbers(name):
     selector = world.selector(name)
     selector.tell(Batch([0, 2], [5, 6]), [[0.5] * 3, [np.nan] * 3])
     before = selector.decision()
-    with pytest.raises(PairAlreadyTold, match=r"\(arm 2, example 6\) was told before"):
+    with pytest.raises(PairAlreadyTold, match=r"\(arm 2, example 6\) was already observed"):
         selector.tell(Batch([0, 2], [0, 6]), [[0.5] * 3, [0.5] * 3])
     assert selector.decision() == before
 
@@ -769,7 +769,7 @@ def test_a_prompt_that_comes_again_or_out_of_turn_has_an_index_of_its_own(name):
     batch = selector.ask(round_rng(0, 0), world.contexts[[5, 5]], examples=[5, 1])
     assert batch.examples.tolist() == [5, 1]
     assert selector.next_examples().tolist() == [0, 2, 3]
-    with pytest.raises(PromptTaken, match="prompt 5 was asked or told before"):
+    with pytest.raises(PromptTaken, match="prompt 5 was already proposed or observed"):
         selector.ask(round_rng(0, 1), world.contexts[[5]], examples=[5])
     assert selector.next_examples().tolist() == [0, 2, 3]
 

@@ -138,7 +138,7 @@ def test_a_database_that_takes_too_long_is_said_to(tmp_path, monkeypatch):
     monkeypatch.setattr(campaigns_page, "PATIENCE", -1.0)
     monkeypatch.setattr("winnow.storage.engine.statements.STEPS_BETWEEN_CLOCKS", 1)
     (said,) = [each for each in texts(campaigns()) if "winnow.db" in each]
-    assert said.endswith("took too long to answer, and what was asked was broken off")
+    assert said.endswith("took too long to answer, and the query was aborted")
 
 
 def test_a_look_is_computed_again_only_after_a_round(tmp_path):

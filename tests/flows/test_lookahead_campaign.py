@@ -99,7 +99,9 @@ def test_it_has_not_ended_before_all_that_is_in_flight_is_told_in_its_order(tmp_
     with closing(sqlite3.connect(tmp_path / "winnow.db")) as connection, connection:
         undecide(connection, last - 1)
     with closing(open_database(spec.storage)) as database, database.reading() as session:
-        early = f"round {last} of campaign 1 was told before round {last - 1}, which was planned before it"
+        early = (
+            f"round {last} of campaign 1 was recorded before round {last - 1}, which was planned before it"
+        )
         assert early in problems(session)
     with closing(sqlite3.connect(tmp_path / "winnow.db")) as connection, connection:
         undecide(connection, last)

@@ -37,8 +37,8 @@ def test_a_decided_round_that_lacks_a_comparison_is_named(campaign):
     break_it(campaign.database, "DELETE FROM comparisons WHERE position = 1")
     assert problems(campaign.database) == [
         f"round 1 of campaign {campaign.record.id} was planned with 2 comparisons and decided with 1",
-        f"the stats of candidate {campaign.candidate_ids[1]} are not what its comparisons add up to",
-        f"what campaign {campaign.record.id} is said to have paid for is not what its rounds add up to",
+        f"the stats of candidate {campaign.candidate_ids[1]} differ from the sums of its comparisons",
+        f"the paid outputs of campaign {campaign.record.id} differ from the sums of its rounds",
     ]
 
 
@@ -52,8 +52,8 @@ def test_a_round_that_lacks_what_it_changed_is_named(campaign, table):
     assert problems(campaign.database) == []
     break_it(campaign.database, f"DELETE FROM {table} WHERE candidate_id = {campaign.candidate_ids[1]}")
     assert problems(campaign.database) == [
-        f"round 1 of campaign {campaign.record.id} changed 12 rows of what is known of its candidates, and "
-        "11 are stored: what was decided then and later cannot be read back"
+        f"round 1 of campaign {campaign.record.id} changed 12 rows of its candidates, and "
+        "11 are stored: this decision and later ones cannot be read back"
     ]
 
 
@@ -80,8 +80,8 @@ def test_a_decision_whose_best_candidate_stands_otherwise_is_named(campaign, cha
         f"UPDATE standings SET {changed} WHERE candidate_id = {campaign.candidate_ids[0]}",
     )
     assert problems(campaign.database) == [
-        f"the decision of round {number} of campaign {campaign.record.id} says of its best candidate what "
-        "the candidate's standing does not"
+        f"the decision of round {number} of campaign {campaign.record.id} and the stored status of "
+        "its best candidate have different values"
         for number in (1, 2)
     ]
 
@@ -90,9 +90,7 @@ def test_a_decision_whose_best_candidate_stands_otherwise_is_named(campaign, cha
 def test_a_row_that_refers_to_nothing_is_named(campaign):
     campaign.finish(campaign.plan(0, [0], [0]), [1.0])
     break_it(campaign.database, "DELETE FROM generations")
-    assert problems(campaign.database)[:1] == [
-        "a row of comparisons refers to a row of generations that is not there"
-    ]
+    assert problems(campaign.database)[:1] == ["a row of comparisons refers to a missing row of generations"]
 
 
 def test_tables_are_counted_in_the_order_the_data_flows(campaign):

@@ -371,7 +371,7 @@ def test_a_role_that_may_only_select_can_ask_and_reach_no_file(postgresql, campa
     refused = pytest.raises(NotPermitted, match=f"permission denied for table .*: {remedy}")
     with refused, writer.writing() as session:
         campaign_records.set_execution(session, campaign.record.id, {"budget": 1})
-    with pytest.raises(NotPermitted, match=f"^no table would give back its room: {remedy}"):
+    with pytest.raises(NotPermitted, match=f"^no table would release its space: {remedy}"):
         vacuum(writer)
     writer.close()
     postgresql.execute("DROP ROLE reader")

@@ -290,7 +290,7 @@ def test_a_writer_that_waited_too_long_says_so(campaign, monkeypatch):
     impatient = open_database(campaign.database.url)
     with (
         holding_the_lock(campaign.database),
-        pytest.raises(StorageLocked, match=r"is locked: in 0\.05 s .* did not come free"),
+        pytest.raises(StorageLocked, match=r"is locked: in 0\.05 s .* was not released"),
         impatient.writing() as session,
     ):
         rename(session, "new")

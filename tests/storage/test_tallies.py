@@ -179,10 +179,10 @@ TALLIES = (
         ("DELETE FROM metric_stats", "the tally of the metrics of candidate"),
         ("UPDATE duel_stats SET wins = wins + 1", "the tally of the duels of candidates"),
         ("DELETE FROM duel_stats", "the tally of the duels of candidates"),
-        ("UPDATE cost_stats SET seconds = 0", "is said to have paid for"),
-        ("UPDATE reuse_stats SET generations = 2", "is said to have taken from others"),
-        ("DELETE FROM reuse_stats", "is said to have taken from others"),
-        ("DELETE FROM reused_texts", "is said to have taken from others"),
+        ("UPDATE cost_stats SET seconds = 0", "the paid outputs of campaign"),
+        ("UPDATE reuse_stats SET generations = 2", "the reused outputs of campaign"),
+        ("DELETE FROM reuse_stats", "the reused outputs of campaign"),
+        ("DELETE FROM reused_texts", "the reused outputs of campaign"),
     ],
 )
 def test_a_tally_that_is_not_what_the_rows_add_up_to_is_named(kept_duels, change, sentence):
@@ -253,7 +253,7 @@ def test_a_tally_of_cached_tokens_that_is_wrong_is_named(database, cached):
     with database.writing() as session:
         session.execute(text("UPDATE cost_stats SET cached_tokens = 1 WHERE name = 'b'"))
     assert wrong(database) == [
-        f"what campaign {cached.record.id} is said to have paid for is not what its rounds add up to"
+        f"the paid outputs of campaign {cached.record.id} differ from the sums of its rounds"
     ]
 
 

@@ -155,7 +155,7 @@ def test_a_search_that_is_broken_off_within_the_index_says_so(filled, monkeypatc
         return asked(session, words, **blocks)
 
     monkeypatch.setattr(browse, "candidate_blocks", too_slow)
-    with pytest.raises(QueryRefused, match=r"the search was broken off \(interrupted\)"):
+    with pytest.raises(QueryRefused, match=r"the search was aborted \(interrupted\)"):
         found(filled, "text of 1")
 
 

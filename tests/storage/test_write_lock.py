@@ -97,7 +97,7 @@ def test_a_writer_that_is_busy_is_named(path, impatient):
     with writer(path) as process:
         said = refusal(impatient)
         assert (
-            f"in 0.05 s its write lock did not come free, and process {process.pid} holds it; wait until"
+            f"in 0.05 s its write lock was not released, and process {process.pid} holds it; wait until"
             in said
         )
         assert "frozen" not in said
@@ -138,7 +138,7 @@ def test_a_file_in_an_older_mode_is_asked_about_too(path):
     ("found", "said"),
     [
         (UNSEEN, "cannot be seen from here holds it, such as one in another container: wake or end that one"),
-        (None, "nobody is seen to hold it now; run the command again"),
+        (None, "no visible process holds it now; run the command again"),
     ],
 )
 def test_what_cannot_be_seen_is_not_named(path, impatient, monkeypatch, found, said):
