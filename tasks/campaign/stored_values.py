@@ -12,6 +12,7 @@ from winnow.tasks.judges.target_forms import KEY as TARGET_FORMS
 from winnow.tasks.spec.campaign import CampaignSpec, stored_values
 from winnow.tasks.spec.sections.dataset import DatasetSpec
 from winnow.tasks.spec.stored_spec import CUT_AT_STOP
+from winnow.tasks.spec.types_alone import read_by_types
 
 FINGERPRINTS = (
     "dataset_fingerprint",
@@ -54,7 +55,7 @@ def _of_file(campaign: CampaignRecord) -> JsonObject:
 
 def stored_dataset(campaign: CampaignRecord, examples: Iterable[NewExample]) -> Dataset:
     """The examples of a stored campaign; its file is not needed any more."""
-    spec = DatasetSpec.model_validate(campaign.spec["dataset"])
+    spec = read_by_types(DatasetSpec, campaign.spec["dataset"])
     with not_collecting():
         found = [Example(key=row.key, fields=row.fields, targets=tuple(row.targets)) for row in examples]
     return Dataset(

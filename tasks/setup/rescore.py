@@ -33,6 +33,7 @@ from winnow.tasks.spec.campaign import CampaignSpec
 from winnow.tasks.spec.sections.dataset import DatasetSpec
 from winnow.tasks.spec.selector_traits import refuse_confidence
 from winnow.tasks.spec.stored_spec import ONLY
+from winnow.tasks.spec.types_alone import read_by_types
 from winnow.tasks.text.phrases import amount
 
 SUFFIX = "-rescored"
@@ -102,7 +103,7 @@ def rescoring_campaign(
         known = campaign_records.find_campaign(session, new_name)
         examples = list(stream_batches.each_example(session, first.id))
     _refuse_unfit(first, new_name)
-    dataset = DatasetSpec.model_validate(first.spec["dataset"])
+    dataset = read_by_types(DatasetSpec, first.spec["dataset"])
     values = _values(first, database.url, new_name)
     own = SpecFile(Path(f"'{name}'"), {**values, JUDGE: first.spec[JUDGE]})
     file = overriding(own if judge is None else _with_judge(values, judge), overrides)

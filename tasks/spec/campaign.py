@@ -30,6 +30,7 @@ from winnow.tasks.spec.sections.objectives import CertifySpec, ConstraintSpec, G
 from winnow.tasks.spec.sections.prompts import Name, PromptSpec
 from winnow.tasks.spec.spec_model import FilePath, SpecModel, StorageUrl
 from winnow.tasks.spec.stored_spec import DEFAULT_STORAGE, limits_of, own_kind
+from winnow.tasks.spec.types_alone import read_by_types
 
 if TYPE_CHECKING:
     Objective = str
@@ -343,8 +344,11 @@ class CampaignSpec(SpecModel):
 
     @classmethod
     def from_stored(cls, identity: JsonView, execution: JsonView, storage: str) -> Self:
-        """The spec of a stored campaign: `identity()` and `execution_fields()` put together again."""
-        return cls.model_validate(stored_values(identity, execution, storage))
+        """The spec of a stored campaign: `identity()` and `execution_fields()` put together again.
+
+        Only its types are checked; see `tasks.spec.types_alone`.
+        """
+        return read_by_types(cls, stored_values(identity, execution, storage))
 
 
 class CampaignFile(CampaignSpec):

@@ -1,0 +1,56 @@
+"""Reading a stored spec by its types alone: it met the limits of the day on which its campaign began.
+
+A file has to meet all limits. Limits that are made later, such as a lower maximum or a rule on two keys, do
+not refuse campaigns that began before. Patterns of names stay: folders are named after them.
+"""
+
+from functools import cache
+from typing import TypeVar
+
+from pydantic import BaseModel
+from pydantic_core import SchemaValidator
+
+_BOUNDS = ("ge", "gt", "le", "lt", "multiple_of")
+_LENGTHS = ("min_length", "max_length")
+LIMITS = {"int": _BOUNDS, "float": _BOUNDS, "str": _LENGTHS, "list": _LENGTHS, "dict": _LENGTHS}
+"""Keys of pydantic's core schema that are limits, by the type that they limit."""
+
+Model = TypeVar("Model", bound=BaseModel)
+
+
+def read_by_types(model: type[Model], values: object) -> Model:
+    """An instance of a model, checked by the types of its keys and by no limit.
+
+    Raises:
+        ValidationError: If a key is unknown or a value is of another type.
+    """
+    found: Model = _validator(model).validate_python(values)
+    return found
+
+
+@cache
+def _validator(model: type[BaseModel]) -> SchemaValidator:
+    schema = _without_limits(model.__pydantic_core_schema__)
+    # Else the models within it would be read by their own validators, with all limits.
+    return SchemaValidator(schema, _use_prebuilt=False)  # type: ignore[arg-type]
+
+
+def _without_limits(schema: object) -> object:
+    if isinstance(schema, list):
+        return [_without_limits(each) for each in schema]
+    if isinstance(schema, tuple):
+        return tuple(_without_limits(each) for each in schema)
+    if not isinstance(schema, dict):
+        return schema
+    kind = schema.get("type")
+    if kind == "function-after" and not _is_text(schema["schema"]):
+        inner = _without_limits(schema["schema"])
+        return {**inner, "ref": schema["ref"]} if "ref" in schema and isinstance(inner, dict) else inner
+    limits = LIMITS.get(kind, ()) if isinstance(kind, str) else ()
+    return {key: _without_limits(value) for key, value in schema.items() if key not in limits}
+
+
+def _is_text(schema: dict[str, object]) -> bool:
+    while isinstance(schema.get("schema"), dict):
+        schema = schema["schema"]  # type: ignore[assignment]
+    return schema.get("type") == "str"
