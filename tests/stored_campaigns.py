@@ -20,7 +20,7 @@ from winnow.storage.records import datasets as dataset_records
 from winnow.storage.records import generations as generation_records
 from winnow.storage.records import outcomes as outcome_records
 from winnow.storage.records import rounds as round_records
-from winnow.storage.records.values import (
+from winnow.storage.records.record_types import (
     CampaignRecord,
     NewCanary,
     NewCandidate,

@@ -21,7 +21,7 @@ from winnow.storage.engine.database import Database, open_database
 from winnow.storage.json_types import JsonObject
 from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records import rounds as round_records
-from winnow.storage.records.values import CampaignRecord
+from winnow.storage.records.record_types import CampaignRecord
 from winnow.storage.text import storable
 from winnow.tasks.campaign.look import Look
 from winnow.tasks.campaign.replay import restored

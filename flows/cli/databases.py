@@ -49,7 +49,7 @@ def check(storage: Storage = DEFAULT_STORAGE) -> None:
     """
     from winnow.flows.reports.open_readonly import reading
     from winnow.storage.admin.check import UNREADABLE, problems, unreadable
-    from winnow.storage.admin.stored_values import uncovered_rounds, unreadable_values
+    from winnow.storage.admin.integrity import uncovered_rounds, unreadable_values
     from winnow.storage.engine.database import shown_url
     from winnow.tasks.queries.check.decisions import decision_findings
     from winnow.tasks.queries.check.texts import findings

@@ -10,7 +10,7 @@ from winnow.tasks.campaign.look import Look
 
 if TYPE_CHECKING:
     from winnow.storage.engine.database import Database
-    from winnow.storage.records.values import CampaignRecord
+    from winnow.storage.records.record_types import CampaignRecord
     from winnow.tasks.objectives.certify.human_labels import Labelled
 
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from winnow.storage.engine.database import Database
-    from winnow.storage.records.values import CampaignRecord
+    from winnow.storage.records.record_types import CampaignRecord
     from winnow.tasks.campaign.resolved import ResolvedCampaign
     from winnow.tasks.data.datasets import Example
     from winnow.tasks.objectives.route.answering import RoutedAnswer

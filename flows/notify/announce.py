@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from winnow.flows.notify.messages import Message, as_body, events_of, message_of
 from winnow.flows.notify.outbox import Outbox, delivering
 from winnow.storage.errors import LeaseHeld, LeaseLost, StorageError
-from winnow.storage.records.values import CampaignRecord
+from winnow.storage.records.record_types import CampaignRecord
 from winnow.tasks.campaign.campaign import Campaign
 from winnow.tasks.campaign.look import Look
 from winnow.tasks.queries.schedule_history import edited_since, previous_winner

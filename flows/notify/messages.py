@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
-from winnow.storage.records.values import CampaignRecord
+from winnow.storage.records.record_types import CampaignRecord
 from winnow.tasks.answer.sentences.answer_lines import headline
 from winnow.tasks.answer.status_lines import status_lines
 from winnow.tasks.queries.schedule_history import is_another

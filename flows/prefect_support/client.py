@@ -33,7 +33,7 @@ from prefect.types import DateTime
 
 from winnow.storage.engine.database import Database
 from winnow.storage.records import leases
-from winnow.storage.records.values import Holder
+from winnow.storage.records.record_types import Holder
 from winnow.tasks.campaign.lease import is_dead, is_gone, this_process
 
 TAG = "winnow"

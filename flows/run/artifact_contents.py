@@ -12,7 +12,7 @@ from sqlalchemy.orm import Session
 from winnow.flows.reports.summary import resume_command
 from winnow.storage.engine.database import storage_option
 from winnow.storage.records import outcomes as outcome_records
-from winnow.storage.records.values import CampaignRecord
+from winnow.storage.records.record_types import CampaignRecord
 from winnow.tasks.answer.sentences.answer_lines import headline, subject
 from winnow.tasks.campaign.look import Look
 from winnow.tasks.queries.held_out import scored_words

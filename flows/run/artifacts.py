@@ -12,7 +12,7 @@ from uuid import UUID
 
 from winnow.algorithms.decision import Decision
 from winnow.flows.run import artifact_contents as contents
-from winnow.storage.records.values import RoundRecord
+from winnow.storage.records.record_types import RoundRecord
 from winnow.tasks.campaign.look import Look
 from winnow.tasks.campaign.session import CampaignSession
 from winnow.tasks.text.printable import escaped

@@ -6,7 +6,7 @@ from contextvars import ContextVar
 from typing import Protocol
 
 from winnow.algorithms.decision import Decision
-from winnow.storage.records.values import RoundRecord
+from winnow.storage.records.record_types import RoundRecord
 from winnow.tasks.campaign.session import CampaignSession
 
 

@@ -26,7 +26,7 @@ from winnow.storage.errors import StorageError, StorageUnavailable
 from winnow.storage.json_types import JsonView
 from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records import leases
-from winnow.storage.records.values import CampaignRecord
+from winnow.storage.records.record_types import CampaignRecord
 from winnow.tasks.campaign.budget import lowered_limits
 from winnow.tasks.campaign.campaign import Campaign
 from winnow.tasks.campaign.lease import is_gone, now, this_process, watch

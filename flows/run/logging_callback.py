@@ -12,7 +12,7 @@ from winnow.storage.queries import campaign_views
 from winnow.storage.queries import unscored as unscored_views
 from winnow.storage.records import loads
 from winnow.storage.records import rounds as round_records
-from winnow.storage.records.values import RoundRecord
+from winnow.storage.records.record_types import RoundRecord
 from winnow.tasks.answer.sentences.answer_lines import headline, subject
 from winnow.tasks.queries.status import CampaignStatus
 from winnow.tasks.queries.warnings.campaign_warnings import EarlyWarnings

@@ -22,7 +22,7 @@ from winnow.flows.run.logging_callback import RoundLog
 from winnow.flows.run.progress_lines import IN_QUESTION, PlainProgress, Tally, interval
 from winnow.flows.run.signals import Interrupts
 from winnow.storage.objectives import traits_of
-from winnow.storage.records.values import RoundRecord
+from winnow.storage.records.record_types import RoundRecord
 from winnow.tasks.campaign.canaries.sizes import canary_words
 from winnow.tasks.campaign.session import CampaignSession
 from winnow.tasks.queries.columns import Cell

@@ -13,7 +13,7 @@ from functools import partial
 from winnow.flows.run.artifact_contents import ending
 from winnow.flows.run.callbacks import Callback, current_callback
 from winnow.flows.run.head_start import begin_loading, session_of
-from winnow.storage.records.values import RoundRecord
+from winnow.storage.records.record_types import RoundRecord
 from winnow.tasks.campaign.campaign import Campaign, opened_campaign
 from winnow.tasks.campaign.missing_texts import GenerationBatch
 from winnow.tasks.campaign.session import CampaignSession

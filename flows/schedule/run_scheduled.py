@@ -21,7 +21,7 @@ from winnow.storage.admin.schema import ensure_schema
 from winnow.storage.engine.database import Database, open_database
 from winnow.storage.errors import LeaseHeld
 from winnow.storage.records import campaigns as campaign_records
-from winnow.storage.records.values import CampaignRecord
+from winnow.storage.records.record_types import CampaignRecord
 from winnow.tasks.campaign.campaign import find_in
 from winnow.tasks.setup.load import Approve, check_campaign_file
 from winnow.tasks.setup.yaml_file import parse_spec, read_spec_file

@@ -3,10 +3,10 @@
 from sqlalchemy import and_, case, func, or_, select, text, union_all
 from sqlalchemy.orm import Session
 
+from winnow.storage.admin.integrity import changed_rows
 from winnow.storage.admin.recounting import wrong_tallies
-from winnow.storage.admin.stored_values import changed_rows
 from winnow.storage.models import Comparison, Decision, Round, Standing, table_of
-from winnow.storage.records.candidates.standings import PARTS
+from winnow.storage.records.candidates.states import PARTS
 
 UNREADABLE = (
     ArithmeticError,

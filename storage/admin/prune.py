@@ -45,7 +45,7 @@ from winnow.storage.models import (
 from winnow.storage.records.campaigns import get_campaign
 from winnow.storage.records.leases import find, is_live
 from winnow.storage.records.pruned import remember
-from winnow.storage.records.values import CampaignRecord, LeaseRecord
+from winnow.storage.records.record_types import CampaignRecord, LeaseRecord
 
 # Foreign keys that only deletions look up; no query of a campaign would use an index on them.
 _LOOKED_UP = {

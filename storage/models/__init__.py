@@ -17,9 +17,9 @@ from winnow.storage.models.campaigns import (
     PrunedCampaign,
     Round,
 )
+from winnow.storage.models.candidate_states import Bet, Difference, Ranking, Standing
 from winnow.storage.models.datasets import Dataset, Embedding, Example, FileDigest, Label, StreamBatch
 from winnow.storage.models.outcomes import CandidateStats, Comparison, Decision, Judgment, Metric, Output
-from winnow.storage.models.standings import Bet, Difference, Ranking, Standing
 from winnow.storage.models.tallies import (
     CampaignStats,
     CostStats,

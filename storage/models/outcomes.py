@@ -138,7 +138,7 @@ class Judgment(Base):
 class Decision(Base):
     """Decision after a round, written in the same transaction as the round's outcomes.
 
-    Its values for each candidate are in `storage.models.standings`.
+    Its values for each candidate are in `storage.models.candidate_states`.
     """
 
     __tablename__ = "decisions"

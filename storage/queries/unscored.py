@@ -9,7 +9,7 @@ from winnow.storage.columns import ByCodePoints
 from winnow.storage.json_types import Row
 from winnow.storage.models import Candidate, CandidateStats, Comparison, Round
 from winnow.storage.objectives import traits_of
-from winnow.storage.records.values import CampaignRecord
+from winnow.storage.records.record_types import CampaignRecord
 
 
 def of_round(session: Session, round_id: int) -> list[Row]:

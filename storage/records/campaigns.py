@@ -11,11 +11,11 @@ from sqlalchemy.orm import Session
 from winnow.storage.engine.raw_sql import insert_rows
 from winnow.storage.errors import CampaignNotFound
 from winnow.storage.models import Campaign, Candidate, table_of
-from winnow.storage.records.rounds import next_round_number
-from winnow.storage.records.values import (
+from winnow.storage.records.record_types import (
     CampaignRecord,
     NewCandidate,
 )
+from winnow.storage.records.rounds import next_round_number
 
 CANDIDATE_FIELDS = tuple(field.name for field in fields(NewCandidate))
 _candidate_fields = attrgetter(*CANDIDATE_FIELDS)

@@ -9,7 +9,7 @@ from sqlalchemy.orm import Session
 
 from winnow.storage.engine.raw_sql import insert_row
 from winnow.storage.models import Canary, table_of
-from winnow.storage.records.values import CanaryRecord, NewCanary
+from winnow.storage.records.record_types import CanaryRecord, NewCanary
 
 REFERENCES = ("first", "changed")
 """Verdicts of the canaries that later ones are compared with."""

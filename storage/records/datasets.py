@@ -12,7 +12,7 @@ from sqlalchemy.orm import Session
 from winnow.storage.engine.raw_sql import ROWS_AT_ONCE, insert_rows, run
 from winnow.storage.json_types import JsonView
 from winnow.storage.models import Dataset, Example, table_of
-from winnow.storage.records.values import ExampleContent, NewExample
+from winnow.storage.records.record_types import ExampleContent, NewExample
 
 
 def ensure_dataset(

@@ -31,7 +31,7 @@ from winnow.storage.models import (
     Round,
     table_of,
 )
-from winnow.storage.records.values import (
+from winnow.storage.records.record_types import (
     NewGeneration,
     StoredText,
 )

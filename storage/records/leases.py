@@ -19,7 +19,7 @@ from winnow.storage.engine.database import Database
 from winnow.storage.engine.raw_sql import run
 from winnow.storage.errors import CampaignDeleted, LeaseHeld, LeaseLost
 from winnow.storage.models import Campaign, Lease
-from winnow.storage.records.values import Holder, LeaseRecord
+from winnow.storage.records.record_types import Holder, LeaseRecord
 
 
 def acquire(

@@ -9,7 +9,7 @@ from sqlalchemy.orm import Session
 from winnow.storage.columns import ByCodePoints
 from winnow.storage.json_types import Row
 from winnow.storage.models import ModelLoad
-from winnow.storage.records.values import NewModelLoad
+from winnow.storage.records.record_types import NewModelLoad
 
 
 def add_loads(session: Session, campaign_id: int, loads: Sequence[NewModelLoad]) -> None:

@@ -22,18 +22,18 @@ from winnow.storage.models import (
     table_of,
 )
 from winnow.storage.objectives import traits_of
-from winnow.storage.records.candidates.standings import Known, said_of_candidates
+from winnow.storage.records.candidates.states import Known, said_of_candidates
 from winnow.storage.records.candidates.stats import add_to_stats, decide
 from winnow.storage.records.generations import unpin_recorded
-from winnow.storage.records.rounds import unfinished_rounds
-from winnow.storage.records.tallies import add_to_tallies, add_to_totals
-from winnow.storage.records.values import (
+from winnow.storage.records.record_types import (
     DecisionRecord,
     NewComparison,
     NewDecision,
     NewJudgment,
     NewOutput,
 )
+from winnow.storage.records.rounds import unfinished_rounds
+from winnow.storage.records.tallies import add_to_tallies, add_to_totals
 
 OF_ITS_OWN = ("judgments", "outputs", "metrics")
 """Fields of a comparison that are stored in other tables."""

@@ -9,7 +9,7 @@ from sqlalchemy.orm import Session
 from winnow.storage.models import Decision, PrunedCampaign, Round
 from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records import canaries as canary_records
-from winnow.storage.records.values import CampaignRecord, PrunedRecord
+from winnow.storage.records.record_types import CampaignRecord, PrunedRecord
 
 _KEPT = tuple(field.name for field in fields(CampaignRecord) if field.name != "id")
 

@@ -8,7 +8,7 @@ from sqlalchemy.orm import Session
 
 from winnow.storage.models import Campaign, Comparison, Example, Round, StreamBatch
 from winnow.storage.records import datasets as dataset_records
-from winnow.storage.records.values import NewExample
+from winnow.storage.records.record_types import NewExample
 
 
 def add_stream_batch(

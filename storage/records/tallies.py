@@ -10,7 +10,7 @@ from functools import cache
 from sqlalchemy import Connection
 
 from winnow.storage.engine.raw_sql import run
-from winnow.storage.records.values import NewComparison
+from winnow.storage.records.record_types import NewComparison
 
 FIRST, SECOND, BESIDE, REPLIES = "first", "second", "beside", "replies"
 

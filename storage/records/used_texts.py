@@ -8,7 +8,7 @@ from sqlalchemy.orm import Session
 from winnow.storage.models import Campaign, Canary, Comparison, Generation, Judgment, Output, Pin, Round
 from winnow.storage.objectives import traits_of
 from winnow.storage.records.canaries import canary_record
-from winnow.storage.records.values import CanaryRecord
+from winnow.storage.records.record_types import CanaryRecord
 
 
 def used_texts(session: Session, campaign_id: int) -> Subquery:

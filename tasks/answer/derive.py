@@ -13,7 +13,7 @@ from winnow.storage.queries.campaign_views import metrics as metric_means
 from winnow.storage.queries.objective import paired as paired_views
 from winnow.storage.queries.objective.agreement import without_opinion
 from winnow.storage.records import campaigns as campaign_records
-from winnow.storage.records.values import CampaignRecord, DecisionRecord
+from winnow.storage.records.record_types import CampaignRecord, DecisionRecord
 from winnow.tasks.answer.earlier_campaigns import Earlier, earlier_of, is_drawn_again
 from winnow.tasks.answer.model import (
     Addition,

@@ -20,7 +20,7 @@ from winnow.storage.queries.objective.earlier_campaigns import (
 )
 from winnow.storage.records import datasets as dataset_records
 from winnow.storage.records import pruned as pruned_records
-from winnow.storage.records.values import CampaignRecord, PrunedRecord
+from winnow.storage.records.record_types import CampaignRecord, PrunedRecord
 from winnow.tasks.campaign.example_seed import MADE_OF, made_of, seed_of_draws
 from winnow.tasks.campaign.look import Look
 from winnow.tasks.spec.selector_traits import GATE, HUMAN_ONLY

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from winnow.algorithms.claims import HEURISTIC, Assumption, Claim
 from winnow.storage.objectives import traits_of
-from winnow.storage.records.values import CampaignRecord, DecisionRecord
+from winnow.storage.records.record_types import CampaignRecord, DecisionRecord
 from winnow.tasks.answer.model import Outcome, claim_of
 from winnow.tasks.answer.new_examples import draws_examples
 from winnow.tasks.campaign.budget import BudgetUsage

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from winnow.storage.json_types import JsonView
 from winnow.storage.queries.costs import CandidateTexts, texts_by_candidate
 from winnow.storage.records.generations import engines_of
-from winnow.storage.records.values import CampaignRecord
+from winnow.storage.records.record_types import CampaignRecord
 from winnow.tasks.campaign.budget import price_weights
 from winnow.tasks.campaign.look import Look
 from winnow.tasks.candidates.text_rules import OWN_DRAWS, rules_of

@@ -15,7 +15,7 @@ from winnow.storage.queries import costs
 from winnow.storage.records import canaries, rounds
 from winnow.storage.records.human import labels
 from winnow.storage.records.loads import loads_by_model
-from winnow.storage.records.values import CampaignRecord, DecisionRecord
+from winnow.storage.records.record_types import CampaignRecord, DecisionRecord
 from winnow.tasks.engines.known_providers import REMOTE, WIDTH_ARGS
 from winnow.tasks.spec.judge_tree import judging_models, model_name
 from winnow.tasks.spec.stored_spec import limits_of, own_kind

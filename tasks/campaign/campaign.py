@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from winnow.storage.admin.schema import existing
 from winnow.storage.engine.database import Database, storage_option
 from winnow.storage.records import campaigns as campaign_records
-from winnow.storage.records.values import CampaignRecord
+from winnow.storage.records.record_types import CampaignRecord
 from winnow.tasks.campaign.look import Look
 
 if TYPE_CHECKING:

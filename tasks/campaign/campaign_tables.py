@@ -16,7 +16,7 @@ from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records import datasets as dataset_records
 from winnow.storage.records import outcomes as outcome_records
 from winnow.storage.records import rounds as round_records
-from winnow.storage.records.values import SET_ASIDE, CampaignRecord
+from winnow.storage.records.record_types import SET_ASIDE, CampaignRecord
 from winnow.tasks.campaign.budget import has_ended
 from winnow.tasks.data.score_tables import CAMPAIGN, ScoreTable, ScoreTableError, checked_table, read_table
 from winnow.tasks.spec.same_scores import exhaustive_name, has_the_same_scores

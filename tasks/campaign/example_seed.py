@@ -5,7 +5,7 @@ from itertools import chain
 
 from winnow.storage.json_types import JsonView
 from winnow.storage.objectives import traits_of
-from winnow.storage.records.values import CampaignRecord
+from winnow.storage.records.record_types import CampaignRecord
 from winnow.tasks.engines.known_providers import WIDTH_ARGS
 from winnow.tasks.spec.judge_tree import judge_tree
 from winnow.tasks.spec.stored_spec import ONLY

@@ -21,7 +21,7 @@ from winnow.storage.engine.database import Database
 from winnow.storage.engine.write_lock import DEAD, look_up
 from winnow.storage.errors import CampaignDeleted, LeaseLost, StorageUnavailable
 from winnow.storage.records import leases
-from winnow.storage.records.values import Holder, LeaseRecord
+from winnow.storage.records.record_types import Holder, LeaseRecord
 
 LIFETIME = dt.timedelta(seconds=60)
 """The time without a heartbeat after which a lease may be taken over."""

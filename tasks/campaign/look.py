@@ -7,7 +7,7 @@ from sqlalchemy.orm import Session
 
 from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records import outcomes as outcome_records
-from winnow.storage.records.values import CampaignRecord, DecisionRecord
+from winnow.storage.records.record_types import CampaignRecord, DecisionRecord
 
 
 @dataclass(frozen=True, eq=False)

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 
-from winnow.storage.records.values import StoredText
+from winnow.storage.records.record_types import StoredText
 from winnow.tasks.campaign.outputs import Settings, judged_text
 from winnow.tasks.engines.known_providers import REMOTE
 from winnow.tasks.engines.protocol import GenerationFailure, ModelRef, Request

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from winnow.algorithms.state.plugin_registry import Registered, plugins
 from winnow.storage.objectives import traits_of
-from winnow.storage.records.values import CampaignRecord
+from winnow.storage.records.record_types import CampaignRecord
 from winnow.tasks.engines.known_providers import FUNCTION
 from winnow.tasks.engines.providers import PROVIDERS
 from winnow.tasks.errors import SpecError, unknown_name

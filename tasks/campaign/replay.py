@@ -8,7 +8,7 @@ from sqlalchemy.orm import Session
 
 from winnow.algorithms.protocols import Batch, LookingAhead, Selector
 from winnow.storage.records import rounds as round_records
-from winnow.storage.records.values import CampaignRecord, RoundRecord, ToldRound
+from winnow.storage.records.record_types import CampaignRecord, RoundRecord, ToldRound
 from winnow.tasks.campaign.budget import Allowance
 from winnow.tasks.campaign.replicates import ReplicateCounter, arms_and_examples
 from winnow.tasks.campaign.resolved import ResolvedCampaign

@@ -14,7 +14,7 @@ from winnow.algorithms.state.arrays import FloatArray
 from winnow.storage.engine.database import Database
 from winnow.storage.json_types import JsonObject, JsonView
 from winnow.storage.objectives import traits_of
-from winnow.storage.records.values import CampaignRecord, Losses, Values
+from winnow.storage.records.record_types import CampaignRecord, Losses, Values
 from winnow.tasks.campaign.budget import WORDS
 from winnow.tasks.campaign.placement import auto_lookahead
 from winnow.tasks.candidates.cache_keys import fingerprint_model

@@ -9,8 +9,8 @@ from winnow.algorithms.state.arrays import FloatArray
 from winnow.storage.engine.database import Database
 from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records import stream_batches
-from winnow.storage.records.candidates.standings import Known
-from winnow.storage.records.values import CampaignRecord, LeaseRecord, RoundRecord, StoredText
+from winnow.storage.records.candidates.states import Known
+from winnow.storage.records.record_types import CampaignRecord, LeaseRecord, RoundRecord, StoredText
 from winnow.tasks.campaign.budget import Allowance, BudgetTracker, BudgetUsage
 from winnow.tasks.campaign.early_texts import EarlyTexts
 from winnow.tasks.campaign.example_seed import seed_of_draws

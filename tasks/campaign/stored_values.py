@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from winnow.storage.json_types import JsonObject
-from winnow.storage.records.values import CampaignRecord, NewExample
+from winnow.storage.records.record_types import CampaignRecord, NewExample
 from winnow.tasks.campaign.campaign_tables import LAST_ROUNDS
 from winnow.tasks.candidates.text_rules import KEY as TEXT_RULES
 from winnow.tasks.data.datasets import Dataset, Example

@@ -7,7 +7,7 @@ from opentelemetry import trace
 from opentelemetry.trace import Span
 
 from winnow.algorithms.decision import Decision
-from winnow.storage.records.values import CampaignRecord, RoundRecord
+from winnow.storage.records.record_types import CampaignRecord, RoundRecord
 from winnow.tasks.candidates.candidates import Candidate
 
 CAMPAIGNS = trace.get_tracer("winnow.campaign")

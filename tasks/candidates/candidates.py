@@ -8,7 +8,7 @@ from typing import NamedTuple, Self
 
 from winnow.storage.json_types import JsonView
 from winnow.storage.objectives import traits_of
-from winnow.storage.records.values import NewCandidate
+from winnow.storage.records.record_types import NewCandidate
 from winnow.tasks.candidates.cache_keys import fingerprint_model
 from winnow.tasks.candidates.few_shot import draw_few_shot
 from winnow.tasks.candidates.model_refs import model_ref, sampling_of

@@ -9,8 +9,8 @@ from sqlalchemy.orm import Session
 from winnow.storage.json_types import JsonView
 from winnow.storage.queries.objective.paired import outcomes_since
 from winnow.storage.records import datasets as dataset_records
+from winnow.storage.records.record_types import CampaignRecord
 from winnow.storage.records.rounds import told_at
-from winnow.storage.records.values import CampaignRecord
 from winnow.tasks.data.dotted_names import MISSING, value_of
 
 NO_TAG = "none"

@@ -8,7 +8,7 @@ from functools import partial
 from typing import ParamSpec, Protocol, Self, TypeVar
 
 from winnow.algorithms.decision import Decision
-from winnow.storage.records.values import NewComparison, RoundRecord
+from winnow.storage.records.record_types import NewComparison, RoundRecord
 from winnow.tasks.campaign.missing_texts import GenerationBatch
 from winnow.tasks.campaign.session import CampaignSession
 from winnow.tasks.campaign.tracing import round_span, tell_decision

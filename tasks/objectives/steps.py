@@ -13,7 +13,7 @@ from functools import partial
 from itertools import takewhile
 
 from winnow.storage.queries import unscored as unscored_views
-from winnow.storage.records.values import NewComparison, RoundRecord
+from winnow.storage.records.record_types import NewComparison, RoundRecord
 from winnow.tasks.campaign.canaries.contacts import OUT_OF_REACH
 from winnow.tasks.campaign.early_texts import EarlyTexts
 from winnow.tasks.campaign.missing_texts import GenerationBatch, TextOrFailure

@@ -10,7 +10,7 @@ from math import sqrt
 from winnow.storage.json_types import Row
 from winnow.storage.queries.campaign_views import metrics as metric_means
 from winnow.storage.records.campaigns import candidate_names
-from winnow.storage.records.values import CampaignRecord
+from winnow.storage.records.record_types import CampaignRecord
 from winnow.tasks.campaign.look import Look
 from winnow.tasks.data.tag_counts import TagCounts, Tallies, Tally
 from winnow.tasks.spec.stored_spec import grouping_of

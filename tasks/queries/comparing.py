@@ -11,7 +11,7 @@ from winnow.storage.json_types import JsonView
 from winnow.storage.objectives import traits_of
 from winnow.storage.queries.objective import paired as paired_views
 from winnow.storage.queries.objective.paired import Scored
-from winnow.storage.records.values import CampaignRecord
+from winnow.storage.records.record_types import CampaignRecord
 from winnow.tasks.answer.new_examples import by_chance
 
 ALPHA = 0.05

@@ -13,7 +13,7 @@ from winnow.algorithms.state.arrays import FloatArray, IntArray
 from winnow.storage.json_types import JsonObject, JsonView
 from winnow.storage.queries.objective import paired as paired_views
 from winnow.storage.records import campaigns as campaign_records
-from winnow.storage.records.values import NewCandidate
+from winnow.storage.records.record_types import NewCandidate
 from winnow.tasks.campaign.look import Look
 
 MOST_SCORES = 20_000

@@ -7,7 +7,7 @@ their standard deviations. Nothing of the latter two is certified, and no select
 from winnow.storage.json_types import Row
 from winnow.storage.queries.campaign_views import leaderboard
 from winnow.storage.queries.costs import CandidateTexts, texts_by_candidate
-from winnow.storage.records.values import CampaignRecord
+from winnow.storage.records.record_types import CampaignRecord
 from winnow.tasks.campaign.budget import price_weights
 from winnow.tasks.campaign.look import Look
 

@@ -10,7 +10,7 @@ from sqlalchemy.orm import Session
 from winnow.storage.json_types import Row
 from winnow.storage.queries import history as history_views
 from winnow.storage.records import campaigns as campaign_records
-from winnow.storage.records.values import CampaignRecord
+from winnow.storage.records.record_types import CampaignRecord
 from winnow.tasks.answer.earlier_campaigns import serves_another
 from winnow.tasks.answer.model import Answer
 from winnow.tasks.campaign.example_seed import CONSTRAINED, made_of

@@ -14,7 +14,7 @@ from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records import canaries as canary_records
 from winnow.storage.records import leases
 from winnow.storage.records import outcomes as outcome_records
-from winnow.storage.records.values import CampaignRecord, DecisionRecord
+from winnow.storage.records.record_types import CampaignRecord, DecisionRecord
 from winnow.tasks.answer.derive import answer_of
 from winnow.tasks.answer.model import Answer
 from winnow.tasks.answer.outcome import reason_of

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Generic
 
-from winnow.storage.records.values import NewJudgment, RoundRecord, StoredText
+from winnow.storage.records.record_types import NewJudgment, RoundRecord, StoredText
 from winnow.tasks.campaign.missing_texts import GenerationBatch, PlannedGeneration, TextOrFailure
 from winnow.tasks.campaign.session import CampaignSession
 from winnow.tasks.candidates.likelihood_scoring import Asked

@@ -9,7 +9,7 @@ from sqlalchemy.orm import Session
 from winnow.storage.records import generations as generation_records
 from winnow.storage.records import loads
 from winnow.storage.records.leases import writing_under
-from winnow.storage.records.values import NewGeneration, NewModelLoad, RoundRecord, StoredText
+from winnow.storage.records.record_types import NewGeneration, NewModelLoad, RoundRecord, StoredText
 from winnow.storage.text import storable
 from winnow.tasks.campaign.canaries.contacts import meet_servers
 from winnow.tasks.campaign.lease import now

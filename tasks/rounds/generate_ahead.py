@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from winnow.storage.records.values import RoundRecord
+from winnow.storage.records.record_types import RoundRecord
 from winnow.tasks.campaign.missing_texts import GenerationBatch
 from winnow.tasks.campaign.scored import ScoredCampaign
 from winnow.tasks.campaign.session import CampaignSession

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from winnow.storage.records.values import RoundRecord
+from winnow.storage.records.record_types import RoundRecord
 from winnow.tasks.campaign.missing_texts import GenerationBatch, TextOrFailure
 from winnow.tasks.campaign.session import CampaignSession
 from winnow.tasks.judges.asking.calls import JudgeCall

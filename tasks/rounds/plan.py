@@ -7,7 +7,7 @@ import numpy as np
 from winnow.algorithms.protocols import Batch, round_rng
 from winnow.storage.records import rounds as round_records
 from winnow.storage.records.leases import writing_under
-from winnow.storage.records.values import RoundRecord
+from winnow.storage.records.record_types import RoundRecord
 from winnow.tasks.campaign.lease import now
 from winnow.tasks.campaign.session import CampaignSession
 

@@ -16,7 +16,7 @@ from winnow.storage.objectives import traits_of
 from winnow.storage.records import generations as generation_records
 from winnow.storage.records import outcomes as outcome_records
 from winnow.storage.records.leases import writing_under
-from winnow.storage.records.values import CampaignRecord, NewComparison, NewDecision, RoundRecord
+from winnow.storage.records.record_types import CampaignRecord, NewComparison, NewDecision, RoundRecord
 from winnow.tasks.campaign.canaries.contacts import repeat_references
 from winnow.tasks.campaign.lease import now
 from winnow.tasks.campaign.replicates import arms_and_examples

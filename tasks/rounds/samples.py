@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from math import comb, fsum
 
 from winnow.storage.json_types import JsonObject
-from winnow.storage.records.values import NewComparison, NewOutput, RoundRecord, StoredText
+from winnow.storage.records.record_types import NewComparison, NewOutput, RoundRecord, StoredText
 from winnow.storage.text import storable
 from winnow.tasks.campaign.missing_texts import GenerationBatch
 from winnow.tasks.campaign.session import CampaignSession

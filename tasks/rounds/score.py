@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from winnow.storage.records.values import NewComparison, NewMetric, RoundRecord, StoredText
+from winnow.storage.records.record_types import NewComparison, NewMetric, RoundRecord, StoredText
 from winnow.storage.text import storable
 from winnow.tasks.campaign.missing_texts import GenerationBatch
 from winnow.tasks.campaign.session import CampaignSession

@@ -20,7 +20,7 @@ from winnow.storage.json_types import JsonView
 from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records import datasets as dataset_records
 from winnow.storage.records import leases, stream_batches
-from winnow.storage.records.values import CampaignRecord, NewCandidate
+from winnow.storage.records.record_types import CampaignRecord, NewCandidate
 from winnow.tasks.campaign.campaign import Campaign
 from winnow.tasks.campaign.lease import is_gone, now, this_process, watch
 from winnow.tasks.campaign.resolved import ResolvedCampaign

@@ -19,7 +19,7 @@ from winnow.storage.queries import unscored as unscored_views
 from winnow.storage.queries.campaign_views import totals
 from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records import stream_batches
-from winnow.storage.records.values import CampaignRecord
+from winnow.storage.records.record_types import CampaignRecord
 from winnow.tasks.campaign.budget import devices_by_model
 from winnow.tasks.campaign.resolved import ResolvedCampaign
 from winnow.tasks.campaign.stored_values import stored_dataset, values_of

@@ -8,7 +8,7 @@ from winnow.algorithms.decision import Decision
 from winnow.flows.prefect_support.server import prefect_server
 from winnow.flows.run.callbacks import using_callback
 from winnow.flows.run.launch import launching
-from winnow.storage.records.values import RoundRecord
+from winnow.storage.records.record_types import RoundRecord
 from winnow.tasks.campaign.session import CampaignSession
 from winnow.tasks.engines.protocol import Request, Sampling
 from winnow.tasks.setup.load import check_campaign_file

@@ -13,7 +13,13 @@ from winnow.storage.records import datasets as dataset_records
 from winnow.storage.records import generations as generation_records
 from winnow.storage.records import outcomes as outcome_records
 from winnow.storage.records import rounds as round_records
-from winnow.storage.records.values import NewCandidate, NewComparison, NewDecision, NewExample, NewGeneration
+from winnow.storage.records.record_types import (
+    NewCandidate,
+    NewComparison,
+    NewDecision,
+    NewExample,
+    NewGeneration,
+)
 from winnow.tasks.campaign.lease import now
 
 CANDIDATES, EXAMPLES = 20, 2048

@@ -30,7 +30,7 @@ from winnow.storage.records import datasets as dataset_records
 from winnow.storage.records import generations as generation_records
 from winnow.storage.records import outcomes as outcome_records
 from winnow.storage.records import rounds as round_records
-from winnow.storage.records.values import NewComparison, NewDecision, NewGeneration
+from winnow.storage.records.record_types import NewComparison, NewDecision, NewGeneration
 from winnow.tasks.campaign.lease import now
 
 TITLE = "Comparisons with their generations and prompts, 200 candidates"

@@ -13,8 +13,8 @@ from winnow.storage.models import CostStats, Decision, Round, Standing, table_of
 from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records import datasets as dataset_records
 from winnow.storage.records.candidates.stats import STATS
+from winnow.storage.records.record_types import NewCandidate, NewExample
 from winnow.storage.records.tallies import TOTALS
-from winnow.storage.records.values import NewCandidate, NewExample
 from winnow.tasks.campaign.lease import now
 
 CANDIDATES = 200

@@ -8,7 +8,7 @@ from stored_campaigns import NOW, StoredCampaign, new_database
 
 from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records import datasets as dataset_records
-from winnow.storage.records.values import NewCandidate, NewExample
+from winnow.storage.records.record_types import NewCandidate, NewExample
 
 N_EXAMPLES = 40
 MODELS, PROMPTS, WAYS = ("large", "small"), ("plain", "asked"), {"greedy": 0.0, "warm": 0.7}

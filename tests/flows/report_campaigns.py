@@ -21,7 +21,7 @@ from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records import datasets as dataset_records
 from winnow.storage.records import outcomes as outcome_records
 from winnow.storage.records import rounds as round_records
-from winnow.storage.records.values import NewComparison
+from winnow.storage.records.record_types import NewComparison
 from winnow.tasks.campaign.look import Look
 from winnow.tasks.setup.load import check_campaign_file
 

@@ -26,7 +26,7 @@ from winnow.flows.cli.options import overrides_of
 from winnow.flows.main import main
 from winnow.storage.engine.database import open_database
 from winnow.storage.records.leases import acquire
-from winnow.storage.records.values import Holder
+from winnow.storage.records.record_types import Holder
 from winnow.tasks.campaign.lease import LIFETIME, is_gone, now
 from winnow.tasks.setup.yaml_file import overriding, read_spec_file
 

@@ -18,7 +18,7 @@ from winnow.flows.reports.dashboard.screens import factors_page, over_time_page
 from winnow.flows.reports.html.figures.over_time import costs_over_time, estimates_over_time
 from winnow.flows.reports.html.figures.parallel import parallel
 from winnow.storage.records import campaigns as campaign_records
-from winnow.storage.records.values import NewCandidate
+from winnow.storage.records.record_types import NewCandidate
 from winnow.tasks.answer.new_examples import by_chance
 from winnow.tasks.campaign.look import Look
 from winnow.tasks.queries import comparing, factors, schedule_history

@@ -12,7 +12,7 @@ from winnow.flows.run import head_start as early
 from winnow.flows.run.head_start import begin_loading, head_start, session_of
 from winnow.storage.errors import LeaseHeld
 from winnow.storage.records import leases
-from winnow.storage.records.values import Holder
+from winnow.storage.records.record_types import Holder
 from winnow.tasks.campaign.campaign import find_in
 from winnow.tasks.campaign.lease import LIFETIME, now
 from winnow.tasks.objectives.steps import generate_round

@@ -11,7 +11,7 @@ from winnow.storage.models import ReuseStats
 from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records import canaries as canary_records
 from winnow.storage.records import loads
-from winnow.storage.records.values import NewModelLoad
+from winnow.storage.records.record_types import NewModelLoad
 from winnow.tasks.campaign.look import Look
 from winnow.tasks.queries.status import campaign_status
 from winnow.tasks.text.phrases import amount

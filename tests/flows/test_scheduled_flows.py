@@ -34,7 +34,7 @@ from winnow.flows.schedule.trigger import When
 from winnow.storage.admin.schema import existing
 from winnow.storage.engine.database import open_database
 from winnow.storage.records.leases import acquire
-from winnow.storage.records.values import Holder
+from winnow.storage.records.record_types import Holder
 from winnow.tasks.campaign.lease import LIFETIME, now
 from winnow.tasks.errors import SpecError
 from winnow.tasks.setup.load import check_campaign_file

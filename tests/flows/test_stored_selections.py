@@ -22,7 +22,7 @@ from winnow.flows.api.select import select
 from winnow.storage.engine.database import open_database
 from winnow.storage.errors import LeaseHeld, StorageError
 from winnow.storage.records.leases import acquire
-from winnow.storage.records.values import Holder
+from winnow.storage.records.record_types import Holder
 from winnow.tasks.answer import unit_costs
 from winnow.tasks.answer.model import Answer
 from winnow.tasks.campaign.lease import LIFETIME, is_gone, now

@@ -11,7 +11,7 @@ from winnow.flows.run import head_start, launch, resume
 from winnow.flows.run.launch import run_stored_campaign
 from winnow.storage.errors import LeaseLost, StorageUnavailable
 from winnow.storage.records import leases
-from winnow.storage.records.values import Holder
+from winnow.storage.records.record_types import Holder
 from winnow.tasks.campaign.campaign import Campaign, opened_campaign
 from winnow.tasks.campaign.lease import LIFETIME, now
 

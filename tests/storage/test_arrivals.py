@@ -7,7 +7,7 @@ from stored_campaigns import NOW, store_campaign
 from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records import outcomes as outcome_records
 from winnow.storage.records import stream_batches
-from winnow.storage.records.values import NewCandidate, NewExample
+from winnow.storage.records.record_types import NewCandidate, NewExample
 
 N_EXAMPLES = 5
 """Of a stored campaign, before any arrive."""

@@ -23,7 +23,7 @@ from winnow.storage.models import (
     Round,
 )
 from winnow.storage.records import outcomes
-from winnow.storage.records.values import NewMetric
+from winnow.storage.records.record_types import NewMetric
 
 
 @pytest.fixture

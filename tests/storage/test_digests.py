@@ -14,8 +14,8 @@ from stored_campaigns import NOW, all_parts, canary, empty_database, generation,
 
 from winnow.storage.admin.check import problems
 from winnow.storage.admin.copy import copy_database
+from winnow.storage.admin.integrity import uncovered_rounds, unreadable_values
 from winnow.storage.admin.schema import reading
-from winnow.storage.admin.stored_values import uncovered_rounds, unreadable_values
 from winnow.storage.engine.database import open_database
 from winnow.storage.engine.row_digests import COLUMN, digested_columns
 from winnow.storage.errors import StorageError
@@ -24,8 +24,8 @@ from winnow.storage.records import canaries as canary_records
 from winnow.storage.records import generations as generation_records
 from winnow.storage.records import outcomes as outcome_records
 from winnow.storage.records.campaigns import set_execution
+from winnow.storage.records.record_types import NewMetric, NewOutput
 from winnow.storage.records.round_digests import decision_columns, round_digest
-from winnow.storage.records.values import NewMetric, NewOutput
 
 SQLITE = pytest.mark.parametrize("backend", ["sqlite"], indirect=True)
 OF_ROUNDS = ("rounds", "comparisons", "outputs", "metrics", "judgments", "decisions")

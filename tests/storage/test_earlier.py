@@ -11,7 +11,7 @@ from stored_campaigns import NOW
 
 from winnow.storage.queries.objective.earlier_campaigns import positions_elsewhere
 from winnow.storage.records import datasets as dataset_records
-from winnow.storage.records.values import NewExample
+from winnow.storage.records.record_types import NewExample
 
 
 def stored(session, name, examples):

@@ -9,7 +9,7 @@ from winnow.storage.queries import campaign_views
 from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records import generations as generation_records
 from winnow.storage.records import outcomes as outcome_records
-from winnow.storage.records.values import NewComparison
+from winnow.storage.records.record_types import NewComparison
 
 
 def stored(campaign, texts):

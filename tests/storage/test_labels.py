@@ -8,7 +8,7 @@ from winnow.storage.models import Campaign
 from winnow.storage.records import outcomes as outcome_records
 from winnow.storage.records import rounds as round_records
 from winnow.storage.records.human import labels
-from winnow.storage.records.values import NewComparison
+from winnow.storage.records.record_types import NewComparison
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from winnow.storage.models import Lease, Round
 from winnow.storage.queries.objective.earlier_campaigns import scored_positions
 from winnow.storage.records import leases
 from winnow.storage.records import rounds as round_records
-from winnow.storage.records.values import Holder
+from winnow.storage.records.record_types import Holder
 
 LIFETIME = dt.timedelta(seconds=60)
 ONE = Holder(host="here", pid=11, boot_id="a", pid_namespace="1", started_ticks=15)

@@ -10,7 +10,7 @@ from winnow.storage.queries import costs as cost_views
 from winnow.storage.records import generations as generation_records
 from winnow.storage.records import loads
 from winnow.storage.records import rounds as round_records
-from winnow.storage.records.values import NewModelLoad
+from winnow.storage.records.record_types import NewModelLoad
 
 
 def load(model, **fields):

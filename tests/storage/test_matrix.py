@@ -6,7 +6,7 @@ from stored_campaigns import NOW, store_campaign
 
 from winnow.storage.queries.matrix import matrix_rows
 from winnow.storage.records import datasets as dataset_records
-from winnow.storage.records.values import NewExample
+from winnow.storage.records.record_types import NewExample
 
 HOSTILE = [each[:1_000] for each in HOSTILE_TEXTS if each.strip()]
 INPUTS = [

@@ -8,7 +8,7 @@ from stored_campaigns import NOW, new_database, store_campaign
 
 from winnow.storage.queries.objective import paired as paired_views
 from winnow.storage.records import outcomes as outcome_records
-from winnow.storage.records.values import NewMetric
+from winnow.storage.records.record_types import NewMetric
 
 
 def test_scores_are_subtracted_where_both_have_one(campaign):

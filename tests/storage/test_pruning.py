@@ -32,7 +32,7 @@ from winnow.storage.records import canaries as canary_records
 from winnow.storage.records import generations as generation_records
 from winnow.storage.records import leases
 from winnow.storage.records import outcomes as outcome_records
-from winnow.storage.records.values import Holder, NewComparison
+from winnow.storage.records.record_types import Holder, NewComparison
 
 LATER = NOW + dt.timedelta(days=40)
 HOLDER = Holder(host="here", pid=1, boot_id="a", pid_namespace="1", started_ticks=1)

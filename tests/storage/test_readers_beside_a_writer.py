@@ -13,7 +13,7 @@ from winnow.storage.engine.database import open_database
 from winnow.storage.queries import campaign_views
 from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records import datasets as dataset_records
-from winnow.storage.records.values import NewCandidate, NewExample
+from winnow.storage.records.record_types import NewCandidate, NewExample
 from winnow.tasks.campaign.look import Look
 from winnow.tasks.queries.status import campaign_status
 

@@ -16,7 +16,7 @@ from winnow.storage.records import datasets as dataset_records
 from winnow.storage.records import generations as generation_records
 from winnow.storage.records import outcomes as outcome_records
 from winnow.storage.records import rounds as round_records
-from winnow.storage.records.values import NewComparison, NewExample, ToldRound
+from winnow.storage.records.record_types import NewComparison, NewExample, ToldRound
 
 
 def count(database, model):

@@ -15,7 +15,7 @@ from winnow.storage.queries.objective import agreement as agreement_views
 from winnow.storage.queries.objective import duels as duel_views
 from winnow.storage.records import generations as generation_records
 from winnow.storage.records import outcomes as outcome_records
-from winnow.storage.records.values import NewComparison, NewOutput
+from winnow.storage.records.record_types import NewComparison, NewOutput
 from winnow.tasks.campaign.look import Look
 from winnow.tasks.errors import SpecError
 from winnow.tasks.objectives.best_duel.judge_agreement import agreement, campaigns_agreement, cohens_kappa

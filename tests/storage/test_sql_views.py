@@ -10,7 +10,7 @@ from winnow.storage.queries.view_columns import VIEWS
 from winnow.storage.records import generations as generation_records
 from winnow.storage.records import outcomes as outcome_records
 from winnow.storage.records import rounds as round_records
-from winnow.storage.records.values import NewComparison
+from winnow.storage.records.record_types import NewComparison
 
 
 @pytest.fixture

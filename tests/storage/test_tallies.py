@@ -18,7 +18,7 @@ from winnow.storage.queries.objective.duels import head_to_head
 from winnow.storage.queries.objective.earlier_campaigns import scored_positions
 from winnow.storage.records import generations as generation_records
 from winnow.storage.records import outcomes as outcome_records
-from winnow.storage.records.values import NewComparison, NewMetric
+from winnow.storage.records.record_types import NewComparison, NewMetric
 
 
 def take(campaign, round_, keys):

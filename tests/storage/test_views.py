@@ -17,7 +17,7 @@ from winnow.storage.queries import campaign_views, costs
 from winnow.storage.queries.objective import duels as duel_views
 from winnow.storage.records import generations as generation_records
 from winnow.storage.records import outcomes as outcome_records
-from winnow.storage.records.values import NewComparison
+from winnow.storage.records.record_types import NewComparison
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ import pytest
 from stored_campaigns import store_campaign
 
 from winnow.algorithms.route.advantage import Advantage
-from winnow.storage.records.values import DecisionRecord
+from winnow.storage.records.record_types import DecisionRecord
 from winnow.tasks.answer import derive
 from winnow.tasks.answer.earlier_campaigns import Earlier
 from winnow.tasks.answer.model import Addition, Unscored

@@ -8,7 +8,7 @@ import regex
 
 from winnow.algorithms.protocols import Batch
 from winnow.algorithms.registry import create_selector
-from winnow.storage.records.values import StoredText
+from winnow.storage.records.record_types import StoredText
 from winnow.tasks.engines.protocol import GenerationFailure
 from winnow.tasks.judges.protocol import Sample, Verdict
 from winnow.tasks.judges.rules.numeric import NumericJudge

@@ -11,7 +11,7 @@ import pytest
 from spec_files import load_spec
 from tiny_models import save_tiny_llama
 
-from winnow.storage.records.values import NewCandidate
+from winnow.storage.records.record_types import NewCandidate
 from winnow.tasks.candidates.candidates import StoredCandidate
 from winnow.tasks.candidates.few_shot import draw_few_shot
 from winnow.tasks.candidates.prompt_template import PromptTemplate

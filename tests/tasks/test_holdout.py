@@ -17,7 +17,7 @@ from winnow.algorithms.errors import MalformedBatch
 from winnow.algorithms.protocols import Batch, round_rng
 from winnow.algorithms.registry import create_selector
 from winnow.storage.records import datasets as dataset_records
-from winnow.storage.records.values import DecisionRecord, NewExample
+from winnow.storage.records.record_types import DecisionRecord, NewExample
 from winnow.tasks.answer.earlier_campaigns import Earlier, earlier_of, held_out_positions
 from winnow.tasks.answer.model import Answer, Claim
 from winnow.tasks.answer.sentences.answer_lines import answer_lines

@@ -10,7 +10,7 @@ from waiting import eventually
 from winnow.storage.errors import LeaseHeld, LeaseLost, StorageUnavailable
 from winnow.storage.records import leases
 from winnow.storage.records import rounds as round_records
-from winnow.storage.records.values import Holder
+from winnow.storage.records.record_types import Holder
 from winnow.tasks.campaign import lease as lease_module
 from winnow.tasks.campaign.lease import LIFETIME, holding, is_gone, now, this_process
 

@@ -18,7 +18,7 @@ from winnow.storage.engine.write_lock import look_up
 from winnow.storage.errors import LeaseHeld
 from winnow.storage.models import Lease
 from winnow.storage.records import leases
-from winnow.storage.records.values import Holder
+from winnow.storage.records.record_types import Holder
 from winnow.tasks.campaign import lease
 from winnow.tasks.campaign.lease import (
     LIFETIME,

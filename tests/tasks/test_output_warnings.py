@@ -12,7 +12,7 @@ from winnow.storage.models import Campaign, Candidate, Example
 from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records import generations as generation_records
 from winnow.storage.records import outcomes as outcome_records
-from winnow.storage.records.values import NewComparison
+from winnow.storage.records.record_types import NewComparison
 from winnow.tasks.campaign.look import Look
 from winnow.tasks.data.labels import as_options, labels_of
 from winnow.tasks.queries.check.texts import findings

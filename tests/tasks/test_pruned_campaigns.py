@@ -18,7 +18,7 @@ from winnow.storage.admin import prune as pruning
 from winnow.storage.models import Campaign
 from winnow.storage.records import canaries as canary_records
 from winnow.storage.records import pruned as pruned_records
-from winnow.storage.records.values import PrunedRecord
+from winnow.storage.records.record_types import PrunedRecord
 from winnow.tasks.answer.earlier_campaigns import Earlier, asked_before, changed_since, earlier_of, seen_by
 from winnow.tasks.campaign.look import Look
 

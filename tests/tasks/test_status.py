@@ -7,7 +7,7 @@ from stored_campaigns import store_campaign
 
 from winnow.storage.queries import costs
 from winnow.storage.records import leases
-from winnow.storage.records.values import Holder
+from winnow.storage.records.record_types import Holder
 from winnow.tasks.campaign.lease import LIFETIME, holding, now
 from winnow.tasks.campaign.look import Look
 from winnow.tasks.queries.status import campaign_status

@@ -12,7 +12,7 @@ from stored_campaigns import NOW, decision, judgment, store_campaign
 from winnow.storage.queries.unscored import by_reason
 from winnow.storage.records import outcomes as outcome_records
 from winnow.storage.records.campaigns import grow_campaign
-from winnow.storage.records.values import NewCandidate, NewComparison
+from winnow.storage.records.record_types import NewCandidate, NewComparison
 from winnow.tasks.campaign.budget import has_ended
 from winnow.tasks.campaign.look import Look
 from winnow.tasks.objectives.best_mean.holdout.split import split_examples

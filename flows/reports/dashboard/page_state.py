@@ -15,7 +15,7 @@ from winnow.storage.json_types import Row
 from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records import leases
 from winnow.storage.records import outcomes as outcome_records
-from winnow.storage.records.values import CampaignRecord
+from winnow.storage.records.record_types import CampaignRecord
 from winnow.tasks.campaign.lease import now, seems_gone
 from winnow.tasks.campaign.look import Look
 from winnow.tasks.data.garbage_collection import not_collecting

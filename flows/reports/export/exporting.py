@@ -21,7 +21,7 @@ from winnow.flows.reports.output import umask
 from winnow.flows.reports.rows.writer import FileFormat, KindsOf, write_file
 from winnow.storage.json_types import Row
 from winnow.storage.objectives import traits_of
-from winnow.storage.records.values import CampaignRecord
+from winnow.storage.records.record_types import CampaignRecord
 from winnow.tasks.campaign.look import Look
 from winnow.tasks.errors import SpecError, WinnowError, unknown_name
 from winnow.tasks.queries.columns import cells, kinds_of

@@ -12,7 +12,7 @@ from winnow.flows.reports.export.inspect_log import header, log_id, model_name, 
 from winnow.storage.json_types import JsonObject
 from winnow.storage.queries.exports import dataset_name, scored_examples, tallied
 from winnow.storage.records.outcomes import latest_decision
-from winnow.storage.records.values import CampaignRecord
+from winnow.storage.records.record_types import CampaignRecord
 from winnow.tasks.campaign.budget import has_ended
 from winnow.tasks.campaign.look import Look
 from winnow.tasks.queries.views import ask

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from hashlib import sha256
 
 from winnow.storage.json_types import JsonObject, Row
-from winnow.storage.records.values import CampaignRecord
+from winnow.storage.records.record_types import CampaignRecord
 from winnow.tasks.engines.chat import as_dicts, from_stored
 
 SCHEMA_VERSION = 2

@@ -6,7 +6,7 @@ from hashlib import sha256
 from pathlib import Path
 
 from winnow.flows.reports.output import in_place_of
-from winnow.storage.records.values import CampaignRecord
+from winnow.storage.records.record_types import CampaignRecord
 from winnow.tasks.answer.sentences.answer_lines import headline
 from winnow.tasks.answer.sentences.clauses import estimated
 from winnow.tasks.answer.status_lines import status_lines

@@ -15,7 +15,7 @@ from winnow.flows.reports.html.leaderboard import UNKNOWN
 from winnow.flows.reports.html.page import RESOURCES
 from winnow.flows.reports.html.render import write_files, write_report
 from winnow.storage.records import campaigns as campaign_records
-from winnow.storage.records.values import CampaignRecord
+from winnow.storage.records.record_types import CampaignRecord
 from winnow.tasks.answer.model import CandidateStanding
 from winnow.tasks.answer.sentences.answer_lines import badge, outcome_words, subject
 from winnow.tasks.campaign.look import Look

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from winnow.flows.reports.html.figures.labels import readable
 from winnow.storage.json_types import JsonView
 from winnow.storage.records import campaigns as campaign_records
-from winnow.storage.records.values import NewCandidate
+from winnow.storage.records.record_types import NewCandidate
 from winnow.tasks.campaign.look import Look
 from winnow.tasks.queries.factors import sampling_words
 from winnow.tasks.queries.held_out import scored_words

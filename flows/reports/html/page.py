@@ -22,7 +22,7 @@ from winnow.flows.reports.html.model import Section
 from winnow.flows.reports.rows.text_table import decimals_of
 from winnow.flows.reports.summary import further_lines, nothing_yet
 from winnow.storage.json_types import Row
-from winnow.storage.records.values import CampaignRecord
+from winnow.storage.records.record_types import CampaignRecord
 from winnow.tasks.answer.sentences.answer_lines import badge, headline, outcome_words
 from winnow.tasks.answer.status_lines import named_winner, status_lines
 from winnow.tasks.queries.status import CampaignStatus

@@ -4,7 +4,7 @@ from winnow.flows.reports.terminal.sections import LEADERBOARD, TerminalSection,
 from winnow.storage.json_types import Row
 from winnow.storage.queries import campaign_views
 from winnow.storage.queries.objective import duels as duel_views
-from winnow.storage.records.values import CampaignRecord
+from winnow.storage.records.record_types import CampaignRecord
 from winnow.tasks.campaign.look import Look
 from winnow.tasks.objectives.best_duel.strengths import strengths as strength_rows
 

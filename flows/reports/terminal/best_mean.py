@@ -1,7 +1,7 @@
 """Sections of the report of a best-mean campaign in a terminal."""
 
 from winnow.flows.reports.terminal.sections import ELIMINATIONS, LEADERBOARD, TerminalSection
-from winnow.storage.records.values import CampaignRecord
+from winnow.storage.records.record_types import CampaignRecord
 from winnow.tasks.queries.breakdowns import tags
 from winnow.tasks.spec.stored_spec import grouping_of
 

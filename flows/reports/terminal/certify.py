@@ -2,7 +2,7 @@
 
 from winnow.flows.reports.terminal.sections import TerminalSection, by_id
 from winnow.storage.queries.objective import certify as certify_views
-from winnow.storage.records.values import CampaignRecord
+from winnow.storage.records.record_types import CampaignRecord
 from winnow.tasks.objectives.certify import evidence
 from winnow.tasks.objectives.certify.certificate import losses_of
 from winnow.tasks.spec.selector_traits import TRUSTS_A_MEAN

@@ -2,7 +2,7 @@
 
 from winnow.flows.reports.terminal.sections import TerminalSection, by_id
 from winnow.storage.queries import campaign_views
-from winnow.storage.records.values import CampaignRecord
+from winnow.storage.records.record_types import CampaignRecord
 from winnow.tasks.objectives.route import status
 
 

@@ -13,7 +13,7 @@ from winnow.storage.models import Annotation, AnnotationTask, Candidate, Compari
 from winnow.storage.objectives import traits_of
 from winnow.storage.records.campaigns import campaigns, first_rounds
 from winnow.storage.records.pruned import pruned
-from winnow.storage.records.values import CampaignRecord, PrunedRecord
+from winnow.storage.records.record_types import CampaignRecord, PrunedRecord
 
 
 def campaigns_before(

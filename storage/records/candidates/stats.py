@@ -14,9 +14,9 @@ from sqlalchemy import Connection
 from winnow.storage.engine.raw_sql import insert_row, run
 from winnow.storage.errors import ConflictingRecord
 from winnow.storage.models import Comparison, Decision, table_of
-from winnow.storage.records.candidates.standings import Known, add_changes
+from winnow.storage.records.candidates.states import Known, add_changes
+from winnow.storage.records.record_types import NewComparison, NewDecision
 from winnow.storage.records.round_digests import OF_COMPARISONS, round_digest
-from winnow.storage.records.values import NewComparison, NewDecision
 
 SIDES = """
     SELECT round_id, candidate_a_id AS candidate_id, generation_a_id AS generation_id, outcome,

@@ -11,7 +11,7 @@ from winnow.storage.columns import ByCodePoints
 from winnow.storage.models import Campaign, Candidate, Comparison, Dataset, Example, Label, Lease
 from winnow.storage.objectives import OBJECTIVES, traits_of
 from winnow.storage.records.leases import find
-from winnow.storage.records.values import LeaseRecord
+from winnow.storage.records.record_types import LeaseRecord
 
 PEOPLE = "human"
 """The type of judge with which annotators rate outputs."""

@@ -20,7 +20,7 @@ from dataclasses import dataclass, replace
 from winnow.storage.records import canaries as canary_records
 from winnow.storage.records import generations as generation_records
 from winnow.storage.records.leases import writing_under
-from winnow.storage.records.values import CanaryRecord, NewCanary
+from winnow.storage.records.record_types import CanaryRecord, NewCanary
 from winnow.storage.text import storable
 from winnow.tasks.campaign.canaries.changed_models import N_PROMPTS, count_changed, has_changed, other_names
 from winnow.tasks.campaign.canaries.sizes import n_prompts

@@ -4,7 +4,7 @@ from collections import Counter
 
 from winnow.storage.json_types import Row
 from winnow.storage.queries.objective.agreement import Sides, judge_sides, shared_sides
-from winnow.storage.records.values import CampaignRecord
+from winnow.storage.records.record_types import CampaignRecord
 from winnow.tasks.campaign.look import Look
 
 

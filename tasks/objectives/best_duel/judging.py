@@ -1,6 +1,6 @@
 """Judging the duels of a round: each pair of answers by a judge of pairs."""
 
-from winnow.storage.records.values import NewComparison, RoundRecord, StoredText
+from winnow.storage.records.record_types import NewComparison, RoundRecord, StoredText
 from winnow.storage.text import storable
 from winnow.tasks.campaign.missing_texts import GenerationBatch
 from winnow.tasks.campaign.session import CampaignSession

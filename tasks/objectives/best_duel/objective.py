@@ -8,7 +8,7 @@ import numpy as np
 from sqlalchemy.orm import Session
 
 from winnow.storage.json_types import JsonObject
-from winnow.storage.records.values import CampaignRecord
+from winnow.storage.records.record_types import CampaignRecord
 from winnow.tasks.campaign.resolved import ResolvedCampaign
 from winnow.tasks.campaign.scored import fingerprints, refuse_shared_names
 from winnow.tasks.candidates.candidates import Candidate, build_candidates

@@ -1,6 +1,6 @@
 """The steps of a round of duels."""
 
-from winnow.storage.records.values import NewComparison, RoundRecord
+from winnow.storage.records.record_types import NewComparison, RoundRecord
 from winnow.tasks.campaign.missing_texts import GenerationBatch
 from winnow.tasks.campaign.resolved import ResolvedCampaign
 from winnow.tasks.campaign.session import CampaignSession

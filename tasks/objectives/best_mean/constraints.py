@@ -8,7 +8,7 @@ import numpy as np
 
 from winnow.algorithms.state.arrays import FloatArray
 from winnow.storage.json_types import JsonObject
-from winnow.storage.records.values import Values
+from winnow.storage.records.record_types import Values
 from winnow.tasks.errors import SpecError, unknown_name
 from winnow.tasks.spec.selector_traits import MEETS_CONSTRAINTS
 from winnow.tasks.spec.stored_spec import Constraint, constraints_of

@@ -11,7 +11,7 @@ from winnow.algorithms.protocols import Growing, Selector
 from winnow.algorithms.registry import takes_more_arms
 from winnow.algorithms.state.arrays import FloatArray
 from winnow.storage.json_types import JsonObject
-from winnow.storage.records.values import CampaignRecord, Losses, Values
+from winnow.storage.records.record_types import CampaignRecord, Losses, Values
 from winnow.tasks.campaign.campaign_tables import ended_table
 from winnow.tasks.campaign.earlier_scores import EarlierScores, aligned, load_history
 from winnow.tasks.campaign.look import Look

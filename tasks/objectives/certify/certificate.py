@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from winnow.storage.records import rounds as round_records
 from winnow.storage.records.human import labels
-from winnow.storage.records.values import CampaignRecord
+from winnow.storage.records.record_types import CampaignRecord
 from winnow.tasks.campaign.look import Look
 from winnow.tasks.spec.judge_tree import is_human
 from winnow.tasks.spec.selector_traits import BY_MODEL, HUMAN_ONLY, TRUSTS_A_MEAN

@@ -14,7 +14,7 @@ from winnow.storage.records import datasets as dataset_records
 from winnow.storage.records import rounds as round_records
 from winnow.storage.records.human import labels
 from winnow.storage.records.human.labels import LabelRecord
-from winnow.storage.records.values import CampaignRecord
+from winnow.storage.records.record_types import CampaignRecord
 from winnow.tasks.campaign.look import Look
 from winnow.tasks.campaign.stored_values import stored_spec
 from winnow.tasks.errors import WinnowError

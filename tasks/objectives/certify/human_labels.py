@@ -11,7 +11,7 @@ from winnow.storage.records import datasets as dataset_records
 from winnow.storage.records import leases
 from winnow.storage.records.human import labels
 from winnow.storage.records.human.labels import LabelRecord
-from winnow.storage.records.values import CampaignRecord, RoundRecord
+from winnow.storage.records.record_types import CampaignRecord, RoundRecord
 from winnow.tasks.campaign.lease import is_gone, now, watch
 from winnow.tasks.campaign.look import Look
 from winnow.tasks.campaign.session import CampaignSession

@@ -11,7 +11,7 @@ from winnow.algorithms.certify.config import rule_for
 from winnow.algorithms.protocols import Selector
 from winnow.algorithms.state.arrays import FloatArray
 from winnow.storage.json_types import JsonObject
-from winnow.storage.records.values import CampaignRecord, Losses, Values
+from winnow.storage.records.record_types import CampaignRecord, Losses, Values
 from winnow.tasks.campaign.scored import (
     ScoredCampaign,
     check_judges,

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 from winnow.algorithms.decision import Decision
 from winnow.algorithms.protocols import Batch, Selector
 from winnow.algorithms.state.arrays import FloatArray, IntArray
-from winnow.storage.records.values import Losses
+from winnow.storage.records.record_types import Losses
 from winnow.tasks.campaign.resolved import common_params
 from winnow.tasks.objectives.certify.split import Parts
 from winnow.tasks.plugins.selectors import campaign_selector

@@ -17,7 +17,7 @@ import numpy as np
 
 from winnow.algorithms.state.arrays import IntArray
 from winnow.storage.json_types import JsonView
-from winnow.storage.records.values import CampaignRecord, NewExample
+from winnow.storage.records.record_types import CampaignRecord, NewExample
 from winnow.tasks.errors import SpecError
 from winnow.tasks.spec.judge_tree import is_human
 from winnow.tasks.text.canonical_json import sha256

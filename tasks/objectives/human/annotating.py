@@ -12,7 +12,12 @@ from winnow.storage.objectives import traits_of
 from winnow.storage.records import leases
 from winnow.storage.records.human import annotations
 from winnow.storage.records.human.annotations import GivenTask
-from winnow.storage.records.values import AnnotationRecord, AnnotationTaskRecord, CampaignRecord, ShownTask
+from winnow.storage.records.record_types import (
+    AnnotationRecord,
+    AnnotationTaskRecord,
+    CampaignRecord,
+    ShownTask,
+)
 from winnow.tasks.campaign.lease import is_gone, now, watch
 from winnow.tasks.campaign.look import Look
 from winnow.tasks.errors import WinnowError

@@ -8,7 +8,7 @@ from winnow.storage.engine.database import Database, shown_url, storage_option
 from winnow.storage.json_types import Row
 from winnow.storage.records.human import annotations
 from winnow.storage.records.human.annotations import GivenTask
-from winnow.storage.records.values import CampaignRecord
+from winnow.storage.records.record_types import CampaignRecord
 from winnow.tasks.campaign.lease import now, watch
 from winnow.tasks.campaign.look import Look
 from winnow.tasks.data.dataset_files import rows_given

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from winnow.storage.engine.database import Database
 from winnow.storage.records import stream_batches
-from winnow.storage.records.values import CampaignRecord, NewComparison, RoundRecord, StoredText
+from winnow.storage.records.record_types import CampaignRecord, NewComparison, RoundRecord, StoredText
 from winnow.tasks.campaign.missing_texts import GenerationBatch
 from winnow.tasks.campaign.resolved import ResolvedCampaign
 from winnow.tasks.campaign.session import CampaignSession, running

@@ -7,7 +7,7 @@ from dataclasses import replace
 from winnow.storage.engine.database import Database
 from winnow.storage.json_types import JsonObject
 from winnow.storage.records import leases, stream_batches
-from winnow.storage.records.values import CampaignRecord, NewExample
+from winnow.storage.records.record_types import CampaignRecord, NewExample
 from winnow.tasks.campaign.lease import is_gone, now, this_process, watch
 from winnow.tasks.campaign.resolved import ResolvedCampaign
 from winnow.tasks.candidates.likelihood_scoring import asked_of

@@ -21,7 +21,7 @@ from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records import outcomes as outcome_records
 from winnow.storage.records import rounds as round_records
 from winnow.storage.records import stream_batches
-from winnow.storage.records.values import DecisionRecord, NewDecision
+from winnow.storage.records.record_types import DecisionRecord, NewDecision
 from winnow.tasks.campaign.budget import Allowance
 from winnow.tasks.campaign.look import Look
 from winnow.tasks.campaign.replay import retold

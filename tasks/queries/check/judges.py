@@ -5,7 +5,7 @@ from typing import Never, cast
 
 from winnow.storage.admin.recorded_comparisons import RecordedJudgment, RecordedText
 from winnow.storage.objectives import traits_of
-from winnow.storage.records.values import CampaignRecord
+from winnow.storage.records.record_types import CampaignRecord
 from winnow.storage.text import storable
 from winnow.tasks.campaign.missing_texts import PlannedGeneration
 from winnow.tasks.campaign.stored_values import stored_spec

@@ -12,7 +12,7 @@ from winnow.storage.queries.candidate_outputs import ids_without_point
 from winnow.storage.queries.warnings import Counts
 from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records import outcomes as outcome_records
-from winnow.storage.records.values import CampaignRecord
+from winnow.storage.records.record_types import CampaignRecord
 from winnow.tasks.answer.unit_costs import engines_by_model
 from winnow.tasks.campaign.look import Look
 from winnow.tasks.engines.known_providers import REMOTE

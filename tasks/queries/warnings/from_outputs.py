@@ -21,7 +21,7 @@ from winnow.storage.queries.candidate_outputs import (
     targets_of,
 )
 from winnow.storage.records import outcomes as outcome_records
-from winnow.storage.records.values import CampaignRecord
+from winnow.storage.records.record_types import CampaignRecord
 from winnow.tasks.campaign.look import Look
 from winnow.tasks.campaign.outputs import (
     Fault,

@@ -7,7 +7,7 @@ from functools import partial
 
 from winnow.storage.queries import warnings as warning_views
 from winnow.storage.records import campaigns as campaign_records
-from winnow.storage.records.values import SET_ASIDE, CampaignRecord, DecisionRecord
+from winnow.storage.records.record_types import SET_ASIDE, CampaignRecord, DecisionRecord
 from winnow.tasks.campaign.look import Look
 from winnow.tasks.queries.warnings.from_spec import CampaignWarning
 from winnow.tasks.spec.stored_spec import baseline_name, grouping_of

@@ -20,7 +20,7 @@ from winnow.flows.exit_codes import FORCED
 from winnow.storage.engine.database import open_database
 from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records.leases import acquire
-from winnow.storage.records.values import Holder
+from winnow.storage.records.record_types import Holder
 from winnow.tasks.campaign.lease import LIFETIME, is_gone, now
 from winnow.tasks.engines.pool.pool import EnginePool
 from winnow.tasks.engines.providers import PROVIDERS

@@ -20,7 +20,7 @@ from winnow.flows.reports.html.figures.labels import readable
 from winnow.storage.json_types import Row
 from winnow.storage.objectives import traits_of
 from winnow.storage.records import campaigns as campaign_records
-from winnow.storage.records.values import CampaignRecord
+from winnow.storage.records.record_types import CampaignRecord
 from winnow.tasks.answer.sentences.answer_lines import headline
 from winnow.tasks.campaign.look import Look
 from winnow.tasks.queries.comparing import (

@@ -11,7 +11,7 @@ from winnow.flows.reports.dashboard.widgets import show_heading, show_passage, s
 from winnow.flows.reports.html.sections.samples import place_of
 from winnow.storage.json_types import Row
 from winnow.storage.queries import browse as browse_views
-from winnow.storage.records.values import CampaignRecord
+from winnow.storage.records.record_types import CampaignRecord
 
 MOST_CHARACTERS = 20_000
 """Of each text, unless the whole is asked for."""

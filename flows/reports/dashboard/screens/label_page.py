@@ -15,7 +15,7 @@ from winnow.flows.reports.dashboard.widgets import (
 )
 from winnow.storage.engine.database import storage_option
 from winnow.storage.records import campaigns as campaign_records
-from winnow.storage.records.values import CampaignRecord
+from winnow.storage.records.record_types import CampaignRecord
 from winnow.tasks.campaign.look import Look
 from winnow.tasks.errors import WinnowError
 from winnow.tasks.objectives.human.annotating import (

@@ -14,7 +14,7 @@ from winnow.flows.reports.html.figures.labels import readable
 from winnow.storage.json_types import JsonView
 from winnow.storage.queries import browse
 from winnow.storage.queries.matrix import Pattern
-from winnow.storage.records.values import CampaignRecord
+from winnow.storage.records.record_types import CampaignRecord
 from winnow.tasks.data.tag_counts import TagCounts, TagValue, values_of
 from winnow.tasks.errors import WinnowError
 from winnow.tasks.queries.breakdowns import tags_of

@@ -18,7 +18,7 @@ from winnow.storage.objectives import traits_of
 from winnow.storage.queries import matrix
 from winnow.storage.queries.matrix import Cell, MatrixRow
 from winnow.storage.records import campaigns as campaign_records
-from winnow.storage.records.values import CampaignRecord
+from winnow.storage.records.record_types import CampaignRecord
 from winnow.tasks.campaign.look import Look
 from winnow.tasks.queries.views import ask
 from winnow.tasks.text.phrases import rounded

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from winnow.flows.reports.export.exporting import export
 from winnow.flows.reports.html.render import write_report
-from winnow.storage.records.values import CampaignRecord
+from winnow.storage.records.record_types import CampaignRecord
 from winnow.tasks.answer.sentences.answer_lines import headline
 from winnow.tasks.answer.sentences.winner import estimated_lead
 from winnow.tasks.answer.status_lines import status_lines

@@ -2,7 +2,7 @@
 
 from winnow.flows.reports.html.sections import standard
 from winnow.flows.reports.html.sections.standard import Builder, ReadOnce
-from winnow.storage.records.values import CampaignRecord
+from winnow.storage.records.record_types import CampaignRecord
 from winnow.tasks.spec.stored_spec import grouping_of
 
 SAMPLES = {"good": "Highest scores", "bad": "Lowest scores"}

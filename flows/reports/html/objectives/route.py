@@ -5,7 +5,7 @@ from winnow.flows.reports.html.figures.routes import shares as share_figure
 from winnow.flows.reports.html.model import Section, first_of
 from winnow.flows.reports.html.sections import standard
 from winnow.flows.reports.html.sections.standard import Builder, ReadOnce
-from winnow.storage.records.values import CampaignRecord
+from winnow.storage.records.record_types import CampaignRecord
 from winnow.tasks.campaign.look import Look
 from winnow.tasks.objectives.route import status
 from winnow.tasks.queries.views import ask

@@ -19,7 +19,7 @@ from winnow.storage.queries.costs import cache_hit_rate
 from winnow.storage.queries.curve_points import CurvePoints
 from winnow.storage.records import outcomes as outcome_records
 from winnow.storage.records.loads import loads_by_model
-from winnow.storage.records.values import CampaignRecord
+from winnow.storage.records.record_types import CampaignRecord
 from winnow.tasks.answer.sentences.clauses import out_since
 from winnow.tasks.campaign.look import Look
 from winnow.tasks.data.tag_counts import TagCounts

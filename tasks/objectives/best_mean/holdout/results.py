@@ -31,7 +31,7 @@ from winnow.algorithms.state.arrays import FloatArray
 from winnow.storage.queries.objective import paired as paired_views
 from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records import rounds as round_records
-from winnow.storage.records.values import DecisionRecord
+from winnow.storage.records.record_types import DecisionRecord
 from winnow.tasks.campaign.budget import BudgetUsage
 from winnow.tasks.campaign.look import Look
 from winnow.tasks.objectives.best_mean.holdout.selector import finalists

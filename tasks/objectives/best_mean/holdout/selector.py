@@ -12,7 +12,7 @@ from winnow.algorithms.decision import Decision
 from winnow.algorithms.errors import MalformedBatch
 from winnow.algorithms.protocols import EMPTY_BATCH, Batch, Growing, LookingAhead, Selector
 from winnow.algorithms.state.in_flight import InFlight
-from winnow.storage.records.values import SET_ASIDE
+from winnow.storage.records.record_types import SET_ASIDE
 from winnow.tasks.objectives.best_mean.holdout.split import FINALISTS, Split
 
 

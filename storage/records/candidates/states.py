@@ -18,7 +18,7 @@ from winnow.storage.engine.raw_sql import DriverRow, insert_rows, run
 from winnow.storage.errors import ConflictingRecord
 from winnow.storage.json_types import JsonObject
 from winnow.storage.models import Base, Bet, Decision, Difference, Ranking, Standing, table_of
-from winnow.storage.records.values import NewDecision
+from winnow.storage.records.record_types import NewDecision
 
 Column = Sequence[object]
 """Values of one column, by candidate position; None if a candidate has no row."""

@@ -2,7 +2,7 @@
 
 With ten thousand candidates, a round changes the values of a few. Rounds are observed in the order of their
 ids, so a decision's values for a candidate are the candidate's last row up to that decision's round; see
-`storage.records.candidates.standings`.
+`storage.records.candidates.states`.
 """
 
 from sqlalchemy import ForeignKey, String
