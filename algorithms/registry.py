@@ -243,7 +243,11 @@ def _load(name: str, wanted: str | None = None) -> tuple[Callable[..., Selector]
 
 
 def _config(objective: str) -> type:
-    return cast(type, object_at(SETTINGS[objective]))
+    """The class of an objective's settings: as its first selector takes it, if none is listed."""
+    if objective in SETTINGS:
+        return cast(type, object_at(SETTINGS[objective]))
+    first = object_at(next(iter(SELECTORS[objective].values())))
+    return cast(type, get_type_hints(first.__init__)["config"])
 
 
 @cache

@@ -36,6 +36,12 @@ class Traits:
     page: str
     """Module with the sections of its page: `builders_of` and `SAMPLES`; also `MEASURED` unless it compares
     pairs."""
+    outcome: str | None = None
+    """Address of the function of a decision, a reason and a claim that returns the outcome of a campaign that
+    has ended; None if the answer is the best candidate."""
+    lines: str | None = None
+    """Address of the function of an `Answer` that returns the lines on its result and how sure it is; None if
+    the answer is the best candidate."""
     estimated: str
     """Name of the value that is estimated for each candidate."""
     unused_keys: tuple[str, ...] = ()

@@ -173,6 +173,7 @@ SATELLITES = (
     "tasks.judges.rules.inspect", "tasks.judges.pointwise.inspect_graded",
     "tasks.judges.pointwise.inspect_prompts",
     "tasks.objectives.certify", "tasks.objectives.route",
+    "tasks.answer.sentences.certify", "tasks.answer.sentences.route",
     "tasks.simulation", "flows.simulate", "flows.reports.dashboard", "flows.reports.export.trackers",
     "flows.cli.plan", "flows.cli.simulate", "flows.cli.routes", "flows.cli.labels",
     "flows.cli.results.dashboards",
@@ -185,7 +186,6 @@ STILL_IMPORTED = {
     "tasks.answer.derive",
     "tasks.answer.earlier_campaigns",
     "tasks.answer.model",
-    "tasks.answer.sentences.objectives",
     "tasks.queries.status",
     "tasks.setup.load",
 }

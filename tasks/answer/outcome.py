@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from winnow.algorithms.claims import HEURISTIC, Assumption, Claim
+from winnow.algorithms.state.plugin_registry import object_at
 from winnow.storage.objectives import traits_of
 from winnow.storage.records.record_types import CampaignRecord, DecisionRecord
 from winnow.tasks.answer.model import Outcome, claim_of
@@ -44,12 +45,9 @@ def _outcome_of(
     """The outcome without a baseline; with `is_none_known`, a decision that names no candidate is "none"."""
     if decision is None or reason == "all-dropped":
         return "failed" if reason == "all-dropped" else "undecided"
-    if traits_of(objective).measures_risk:
-        if decision.best is not None and claim.kind != "none":
-            return "winner"
-        return "none" if reason == "none-certified" else "undecided"
-    if traits_of(objective).is_stream:
-        return "policy"
+    if (address := traits_of(objective).outcome) is not None:
+        own: Outcome = object_at(address)(decision, reason, claim)
+        return own
     if decision.best is None and is_none_known:
         return "none"
     if decision.best is None or claim.kind == "none":

@@ -2,6 +2,7 @@
 
 import re
 
+from winnow.algorithms.state.plugin_registry import object_at
 from winnow.storage.objectives import traits_of
 from winnow.tasks.answer.model import Answer
 from winnow.tasks.answer.new_examples import LEVEL
@@ -20,7 +21,6 @@ from winnow.tasks.answer.sentences.clauses import (
 from winnow.tasks.answer.sentences.constraints import constraint_lines
 from winnow.tasks.answer.sentences.gate import gate_headline, gate_lines
 from winnow.tasks.answer.sentences.new_examples import beyond_lines, held_out_lines
-from winnow.tasks.answer.sentences.objectives import certificate_lines, policy_lines
 from winnow.tasks.answer.sentences.winner import runner_up_lines, winner_lines
 from winnow.tasks.text.phrases import amount, count_of, list_of, rounded
 
@@ -104,10 +104,9 @@ def answer_lines(answer: Answer) -> list[Line]:
 
 
 def _lines(answer: Answer) -> list[Line]:
-    if answer.certificate is not None:
-        return certificate_lines(answer, answer.certificate)
-    if answer.standing is not None:
-        return policy_lines(answer, answer.standing)
+    if (address := traits_of(answer.objective).lines) is not None:
+        own: list[Line] = object_at(address)(answer)
+        return own
     if answer.baseline is not None:
         return [*gate_lines(answer), *beyond_lines(answer)]
     lines = [

@@ -3,10 +3,12 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
+from winnow.algorithms.claims import Claim
 from winnow.storage.records import rounds as round_records
 from winnow.storage.records.human import labels
-from winnow.storage.records.record_types import CampaignRecord
+from winnow.storage.records.record_types import CampaignRecord, DecisionRecord
 from winnow.tasks.campaign.look import Look
 from winnow.tasks.spec.judge_tree import is_human
 from winnow.tasks.spec.selector_traits import BY_MODEL, HUMAN_ONLY, TRUSTS_A_MEAN
@@ -161,3 +163,10 @@ def waits_for(look: Look) -> list[str]:
     return (
         [] if round_ is None else labels.keys_without(look.session, look.record.dataset_id, round_.examples)
     )
+
+
+def outcome_of(decision: DecisionRecord, reason: str, claim: Claim) -> Literal["winner", "none", "undecided"]:
+    """The outcome of a campaign that has ended: the cheapest certified candidate, or none."""
+    if decision.best is not None and claim.kind != "none":
+        return "winner"
+    return "none" if reason == "none-certified" else "undecided"

@@ -7,6 +7,8 @@ TRAITS = Traits(
     steps="winnow.tasks.objectives.certify.steps:LossSteps",
     terminal="winnow.flows.reports.terminal.certify",
     page="winnow.flows.reports.html.objectives.certify",
+    outcome="winnow.tasks.objectives.certify.certificate:outcome_of",
+    lines="winnow.tasks.answer.sentences.certify:lines_of",
     estimated="risk",
     unused_keys=(
         "lookahead",

@@ -1,9 +1,11 @@
 """Results of a campaign that routes, from its rows alone."""
 
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
+from winnow.algorithms.claims import Claim
 from winnow.algorithms.route.advantage import Advantage, AdvantageRecord
 from winnow.algorithms.route.config import DEFAULT_DELTA
 from winnow.storage.json_types import Row
@@ -12,6 +14,7 @@ from winnow.storage.queries.objective import route as route_views
 from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records import rounds as round_records
 from winnow.storage.records import stream_batches
+from winnow.storage.records.record_types import DecisionRecord
 from winnow.tasks.campaign.look import Look
 from winnow.tasks.objectives.route.selector import in_unit_scores
 
@@ -132,3 +135,8 @@ def shares(look: Look) -> list[Row]:
         for name in campaign_records.candidate_names(look.session, look.record.id)
         if any(row["candidate"] == name for row in late)
     ]
+
+
+def outcome_of(decision: DecisionRecord, reason: str, claim: Claim) -> Literal["policy"]:
+    """The outcome of a campaign that has ended: prompts are routed as they come."""
+    return "policy"

@@ -6,6 +6,8 @@ TRAITS = Traits(
     campaign="winnow.tasks.objectives.route.objective:Route",
     terminal="winnow.flows.reports.terminal.route",
     page="winnow.flows.reports.html.objectives.route",
+    outcome="winnow.tasks.objectives.route.status:outcome_of",
+    lines="winnow.tasks.answer.sentences.route:lines_of",
     estimated="mean",
     unused_keys=(
         "lookahead",

@@ -1,0 +1,73 @@
+"""The sentences that may be said of an answer that routes prompts."""
+
+from winnow.tasks.answer.model import Answer
+from winnow.tasks.answer.sentences.clauses import (
+    NOBODY,
+    Line,
+    dropped_lines,
+    spent,
+)
+from winnow.tasks.objectives.route.status import Standing
+from winnow.tasks.text.phrases import count_of, ends, list_of, percent, rounded
+
+
+def _pays(answer: Answer, standing: Standing) -> str:
+    """Whether routing was shown to score more than the best single candidate, whichever that is."""
+    found = standing.advantage
+    if found is None:
+        return "not known: whether routing scores more than one candidate needs selector.params.explore"
+    lower, upper = ends(found.lower, found.upper)
+    is_shown = found.lower > 0.0 or found.upper < 0.0
+    # Weights of few explored prompts move the estimate far from the truth while the interval is wide.
+    estimate = f"{rounded(found.estimate, '+')}, " if is_shown else ""
+    between = f"{estimate}between {lower} and {upper}"
+    of_left = " of those that were not dropped" if answer.dropped else ""
+    late = "; who joined later is compared on the prompts since then" if standing.has_late else ""
+    if standing.uncompared:
+        late += f", and {list_of(standing.uncompared)} on none yet, of which nothing is said"
+    said = (
+        f"on these prompts routing scores {between}, against the best single candidate{of_left}, whichever "
+        f"that is (by its estimate {standing.single}){late}"
+    )
+    sure = f"with probability {percent(found.delta)}, at every round at once"
+    if found.lower > 0.0:
+        return f"yes: {said}, {sure}"
+    return f"{'no' if found.upper < 0.0 else 'not shown'}: {said}, {sure}"
+
+
+def lines_of(answer: Answer) -> list[Line]:
+    """The lines on how well choosing a candidate for each prompt does, beside the best single candidate."""
+    standing = answer.standing
+    assert standing is not None
+    if answer.outcome == "failed":
+        return [("routes", "nothing"), ("sure", NOBODY), *dropped_lines(answer), *_arrived(answer, standing)]
+    if standing.mean is None:
+        return [("routes", "nothing known yet"), *_arrived(answer, standing)]
+    scored = f"{rounded(standing.mean)} mean score of the {count_of(standing.scored, 'prompt')} scored so far"
+    if standing.late_mean is not None and standing.late_scored:
+        last = "last" if standing.late_scored == 1 else f"last {standing.late_scored:,}"
+        scored += f"; {rounded(standing.late_mean)} of the {last} of them"
+    lines = [("routes", scored)]
+    best = answer.of_best
+    if best is not None and best.estimate is not None:
+        given = f"{rounded(best.estimate)} of the {count_of(standing.single_scored, 'prompt')} scored of it"
+        of_left = "of those that were not dropped, " if answer.dropped else ""
+        left = (each for each in answer.candidates if each != best and each.status != "dropped")
+        alike = [each.name for each in left if each.estimate == best.estimate]
+        too = f", and so {'has' if len(alike) == 1 else 'have'} {list_of(alike)}" if alike else ""
+        lines.append(("single", f"{of_left}{best.name} has the best mean of its own, {given}{too}"))
+    lines.append(("pays", _pays(answer, standing)))
+    why = "prompts are given to whoever is thought good at them, so that means say nothing of other prompts"
+    lines.append(("sure", f"heuristic: {why}"))
+    lines += dropped_lines(answer)
+    if answer.limit is not None and answer.outcome is not None:
+        lines.append(("ended", spent(answer)))
+    return lines + _arrived(answer, standing)
+
+
+def _arrived(answer: Answer, standing: Standing) -> list[Line]:
+    n = standing.unanswered
+    if not n:
+        return []
+    said = f"{count_of(n, 'prompt')} that came later {'has' if n == 1 else 'have'} no answer yet"
+    return [("arrived", f"{said}; go on with winnow route {answer.campaign} --unanswered")]
