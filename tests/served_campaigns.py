@@ -4,9 +4,9 @@ import json
 from pathlib import Path
 
 from winnow.tasks.campaign.session import running
-from winnow.tasks.objectives.steps import generate_round, judge_round
+from winnow.tasks.objectives.runner import Runner
+from winnow.tasks.objectives.steps import generate_round
 from winnow.tasks.rounds.plan import plan_round
-from winnow.tasks.rounds.record import decide_round, record_round
 from winnow.tasks.setup.check import check_campaign
 from winnow.tasks.setup.open_campaign import open_campaign, reopen_campaign
 from winnow.tasks.spec.campaign import CampaignSpec
@@ -52,16 +52,9 @@ def begun(database, spec):
 def run(database, spec, *, rounds=1000):
     """Run at most so many rounds, as a process of their own would."""
     record, checked = begun(database, spec)
-    with running(database, record, checked) as campaign:
+    with running(database, record, checked) as campaign, Runner(campaign) as runner:
         for _ in range(rounds):
-            round_ = plan_round(campaign)
-            if round_ is None:
-                break
-            texts = generate_round(campaign, round_)
-            comparisons = judge_round(campaign, round_, texts)
-            decision = decide_round(campaign, round_, comparisons)
-            record_round(campaign, round_, comparisons, decision)
-            if decision.stop:
+            if runner.run_round():
                 break
     return record
 

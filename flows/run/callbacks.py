@@ -8,22 +8,14 @@ from typing import Protocol
 from winnow.algorithms.decision import Decision
 from winnow.storage.records.record_types import RoundRecord
 from winnow.tasks.campaign.session import CampaignSession
+from winnow.tasks.objectives.runner import Observer
 
 
-class Callback(Protocol):
-    """Sees a campaign run. It changes nothing but when the campaign stops."""
-
-    @property
-    def wants_to_stop(self) -> bool:
-        """Whether to end before the next round."""
-        ...
+class Callback(Observer, Protocol):
+    """Sees a campaign run, its beginning and its end as well as its rounds."""
 
     def begun(self, campaign: CampaignSession) -> None:
         """The campaign begins: its lease is held, and its selector was told all that is stored."""
-        ...
-
-    def round_done(self, campaign: CampaignSession, round_: RoundRecord, decision: Decision) -> None:
-        """A round was recorded."""
         ...
 
     def ended(self) -> None:

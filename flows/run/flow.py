@@ -2,8 +2,7 @@
 
 import time
 from collections.abc import Callable
-from contextlib import closing
-from typing import Any, TypedDict, TypeVar, cast
+from typing import Any, cast
 from uuid import UUID
 
 from prefect import flow, task
@@ -20,18 +19,17 @@ from winnow.flows.prefect_support.masked_urls import unmask
 from winnow.flows.run import rounds as plain
 from winnow.flows.run.callbacks import Callback
 from winnow.tasks.campaign.session import CampaignSession
-from winnow.tasks.campaign.tracing import round_span, tell_decision
 from winnow.tasks.engines.errors import is_transient
-from winnow.tasks.objectives.human.annotation_tasks import ask_people
-from winnow.tasks.objectives.steps import awaits_humans, generate_round, judge_round
-from winnow.tasks.rounds.generate_ahead import RoundsInFlight
-from winnow.tasks.rounds.plan import plan_round
+from winnow.tasks.objectives.runner import ASKS_ENGINES, P, Runner, T
+from winnow.tasks.objectives.steps import generate_round, judge_round
+from winnow.tasks.rounds.plan import plan_rounds
 from winnow.tasks.rounds.record import decide_round, record_round
-
-Value = TypeVar("Value")
 
 LONG_ROUND = 1.5
 """Seconds of a round from which on its steps are tasks: Prefect takes 15 ms for all five, 1% of it."""
+
+CHUNK_SECONDS = 2.0
+"""Seconds of shorter rounds that are run as one task."""
 
 RETRY_DELAY = 1.0
 """Seconds before an engine that died is asked again."""
@@ -41,20 +39,25 @@ def _may_retry(task: Task[..., object], run: TaskRun, state: State[Any]) -> bool
     return is_transient(state.result(raise_on_failure=False))
 
 
-class _Retries(TypedDict):
-    retry_condition_fn: Callable[[Task[..., object], TaskRun, State[Any]], bool]
-    retry_delay_seconds: float
-
+NAMES: dict[Callable[..., object], str] = {
+    plan_rounds: "plan",
+    generate_round: "generate",
+    judge_round: "judge",
+    decide_round: "decide",
+    record_round: "record",
+    Runner.run_for: "rounds",
+}
+"""What is run as a task: each step of a long round, or several short rounds, with the name of the task."""
 
 # The database decides what is done and what is not: Prefect caches nothing and stores no result.
-RETRIED = _Retries(retry_condition_fn=_may_retry, retry_delay_seconds=RETRY_DELAY)
-plan = task(name="plan", cache_policy=NO_CACHE)(plan_round)
-generate = task(name="generate", cache_policy=NO_CACHE, **RETRIED)(generate_round)
-judge = task(name="judge", cache_policy=NO_CACHE, **RETRIED)(judge_round)
-decide = task(name="decide", cache_policy=NO_CACHE)(decide_round)
-record = task(name="record", cache_policy=NO_CACHE)(record_round)
-rounds = task(name="rounds", cache_policy=NO_CACHE, **RETRIED)(plain.rounds)
-rounds_ahead = task(name="rounds", cache_policy=NO_CACHE, **RETRIED)(plain.rounds_ahead)
+TASKS = {
+    function: task(
+        name=name, cache_policy=NO_CACHE, retry_condition_fn=_may_retry, retry_delay_seconds=RETRY_DELAY
+    )(function)
+    for function, name in NAMES.items()
+}
+
+RETRIED = ASKS_ENGINES | {Runner.run_for}
 
 
 @flow(name="run-campaign", flow_run_name="{name}", validate_parameters=False)
@@ -84,60 +87,25 @@ def run_campaign(storage: str, name: str) -> State[None]:
 
 
 def run_rounds(campaign: CampaignSession, callback: Callback) -> None:
-    """Run rounds until the campaign ends or is to stop: a long one as several tasks, short ones as one."""
-    if campaign.checked.runs_ahead:
-        run_ahead(campaign, callback)
-        return
-    ended, seconds = False, LONG_ROUND
-    while not (ended or callback.wants_to_stop):
-        if seconds >= LONG_ROUND:
-            started = time.monotonic()
-            ended = run_round(campaign, callback)
-            seconds = time.monotonic() - started
-        else:
-            ended, seconds = run_chunk(campaign, callback)
+    """Run rounds until the campaign ends or is to stop: a long one as several tasks, others as one.
 
-
-def run_round(campaign: CampaignSession, callback: Callback) -> bool:
-    """Run one round, each step a task; return whether the campaign has ended or waits for humans."""
-    live = _quoted(campaign)
-    round_ = plan(live)
-    if round_ is None or awaits_humans(campaign, round_):
-        return True
-    with round_span(campaign.record, round_) as span:
-        texts = generate.with_options(retries=campaign.most_restarts)(live, _quoted(round_))
-        if ask_people(campaign, round_, texts):
-            return True
-        judged = judge.with_options(retries=campaign.most_restarts)(live, _quoted(round_), _quoted(texts))
-        decision = decide(live, _quoted(round_), _quoted(judged))
-        record(live, _quoted(round_), _quoted(judged), _quoted(decision))
-        tell_decision(span, campaign.checked.candidates, decision)
-    callback.round_done(campaign, round_, decision)
-    return decision.stop or campaign.is_overspent
-
-
-def run_ahead(campaign: CampaignSession, callback: Callback) -> None:
-    """Run several rounds at a time, or a judge beside; those in flight are finished in any case.
-
-    Where somebody asks to stop, the texts that engines are at work on are committed, and the rounds wait for
-    `resume`.
+    Those with lookahead, or with a judge beside them, are always run as one. If somebody asks to stop, the
+    texts that engines are at work on are committed, and the rounds wait for `resume`.
     """
-    with closing(RoundsInFlight(campaign)) as in_flight:
-        given, ended = (_quoted(campaign), _quoted(in_flight), _quoted(callback)), False
+
+    def as_task(function: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
+        retries = campaign.most_restarts if function in RETRIED else 0
+        # Quoted, each is handed on as it is: Prefect would otherwise search all of it for futures.
+        named = {key: quote(value) for key, value in kwargs.items()}
+        return cast("T", TASKS[function].with_options(retries=retries)(*map(quote, args), **named))
+
+    with Runner(campaign, callback) as runner:
+        ended, seconds = False, LONG_ROUND
         while not (ended or callback.wants_to_stop):
-            ended = rounds_ahead.with_options(retries=campaign.most_restarts)(*given)
-        in_flight.finish_begun()
-
-
-def _quoted(value: Value) -> Value:
-    """The argument of a task, quoted: the task is given the value itself.
-
-    Prefect would otherwise search all of it for futures.
-    """
-    return cast("Value", quote(value))
-
-
-def run_chunk(campaign: CampaignSession, callback: Callback) -> tuple[bool, float]:
-    """Run short rounds for a while as one task; return whether the campaign ended, and seconds a round."""
-    ended, seconds = rounds.with_options(retries=campaign.most_restarts)(_quoted(campaign), _quoted(callback))
-    return ended, seconds
+            if campaign.checked.runs_ahead or seconds < LONG_ROUND:
+                ended, seconds = as_task(Runner.run_for, runner, CHUNK_SECONDS)
+            else:
+                started = time.monotonic()
+                ended = runner.run_round(as_task)
+                seconds = time.monotonic() - started
+        runner.finish_begun()

@@ -1,31 +1,20 @@
-"""The rounds of a campaign as plain calls, one after the other or several at a time.
+"""A campaign's run by plain calls: its session, its observers, its rounds, and how it ends.
 
 `flow` has Prefect record them; where nobody is asked for texts and no server of the user keeps records, they
 run without it.
 """
 
-import time
 from collections.abc import Callable, Generator
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from contextvars import ContextVar
-from functools import partial
 
 from winnow.flows.run.artifact_contents import ending
 from winnow.flows.run.callbacks import Callback, current_callback
 from winnow.flows.run.head_start import begin_loading, session_of
-from winnow.storage.records.record_types import RoundRecord
 from winnow.tasks.campaign.campaign import Campaign, opened_campaign
-from winnow.tasks.campaign.missing_texts import GenerationBatch
 from winnow.tasks.campaign.session import CampaignSession
-from winnow.tasks.campaign.tracing import campaign_span, round_span, tell_decision
-from winnow.tasks.objectives.human.annotation_tasks import ask_people
-from winnow.tasks.objectives.steps import awaits_humans, generate_round, judge_round
-from winnow.tasks.rounds.generate_ahead import RoundsInFlight
-from winnow.tasks.rounds.plan import plan_round, plan_rounds
-from winnow.tasks.rounds.record import decide_round, record_round
-
-CHUNK_SECONDS = 2.0
-"""Seconds of shorter rounds that are run as one task."""
+from winnow.tasks.campaign.tracing import campaign_span
+from winnow.tasks.objectives.runner import Runner
 
 _running: ContextVar[Campaign | None] = ContextVar("running", default=None)
 
@@ -82,58 +71,5 @@ def run_campaign(storage: str, name: str, run: Rounds | None = None) -> str:
 
 def run_rounds(campaign: CampaignSession, callback: Callback) -> None:
     """Run rounds by plain calls until the campaign ends or is to stop."""
-    if campaign.checked.runs_ahead:
-        with closing(RoundsInFlight(campaign)) as in_flight:
-            while not (callback.wants_to_stop or rounds_ahead(campaign, in_flight, callback)):
-                pass
-            in_flight.finish_begun()
-        return
-    while not (callback.wants_to_stop or rounds(campaign, callback)[0]):
-        pass
-
-
-def rounds_ahead(campaign: CampaignSession, in_flight: RoundsInFlight, callback: Callback) -> bool:
-    """Run rounds for a while, told in the order of planning; return whether the campaign ended.
-
-    Safe to call again after any error.
-    """
-    started = time.monotonic()
-    begins = not (campaign.selector.decision().stop or campaign.is_overspent)
-    while time.monotonic() - started < CHUNK_SECONDS and not callback.wants_to_stop:
-        planned = plan_rounds(campaign, begins=begins)
-        if not planned:
-            return True
-        begins = not _finish(campaign, callback, planned[0], partial(in_flight.texts_of_first, planned))
-    return False
-
-
-def rounds(campaign: CampaignSession, callback: Callback) -> tuple[bool, float]:
-    """Run rounds for a while; return whether the campaign ended, and seconds a round.
-
-    Safe to call again after any error.
-    """
-    started = time.monotonic()
-    done, elapsed, ended = 0, 0.0, False
-    while elapsed < CHUNK_SECONDS and not (ended or callback.wants_to_stop):
-        round_ = plan_round(campaign)
-        if round_ is None or awaits_humans(campaign, round_):
-            return True, elapsed
-        ended = _finish(campaign, callback, round_, partial(generate_round, campaign, round_))
-        done, elapsed = done + 1, time.monotonic() - started
-    return ended, elapsed / max(done, 1)
-
-
-def _finish(
-    campaign: CampaignSession, callback: Callback, round_: RoundRecord, texts: Callable[[], GenerationBatch]
-) -> bool:
-    """The steps of a planned round; return whether the campaign ends or waits for people."""
-    with round_span(campaign.record, round_) as span:
-        made = texts()
-        if ask_people(campaign, round_, made):
-            return True
-        comparisons = judge_round(campaign, round_, made)
-        decision = decide_round(campaign, round_, comparisons)
-        record_round(campaign, round_, comparisons, decision)
-        tell_decision(span, campaign.checked.candidates, decision)
-    callback.round_done(campaign, round_, decision)
-    return decision.stop or campaign.is_overspent
+    with Runner(campaign, callback) as runner:
+        runner.run()

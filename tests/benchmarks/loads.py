@@ -32,10 +32,8 @@ from winnow.tasks.engines.pool.loads_and_evictions import Allocation, ResidentMo
 from winnow.tasks.engines.protocol import Completion, ModelRef, Request, Sampling
 from winnow.tasks.engines.providers import EngineSettings
 from winnow.tasks.engines.vllm.engine import WORKER, WORKER_ENVIRONMENT, VllmEngine
-from winnow.tasks.objectives.steps import generate_round, judge_round
+from winnow.tasks.objectives.runner import Runner
 from winnow.tasks.processes.fork_server import forking
-from winnow.tasks.rounds.plan import plan_round
-from winnow.tasks.rounds.record import decide_round, record_round
 from winnow.tasks.setup.load import check_campaign_file
 from winnow.tasks.setup.open_campaign import open_campaign
 
@@ -200,11 +198,12 @@ def _run(folder: Path, order: str, imports: str, rounds: int, provider: str) -> 
         ensure_schema(opened)
         record = open_campaign(opened, checked)
         started = time.perf_counter()
-        with processor_time() as used, running(opened, record, checked) as campaign:
-            while (round_ := plan_round(campaign)) is not None:
-                comparisons = judge_round(campaign, round_, generate_round(campaign, round_))
-                decision = decide_round(campaign, round_, comparisons)
-                record_round(campaign, round_, comparisons, decision)
+        with (
+            processor_time() as used,
+            running(opened, record, checked) as campaign,
+            Runner(campaign) as runner,
+        ):
+            runner.run()
         wall = time.perf_counter() - started
         with opened.reading() as session:
             spent = totals(session, record.id)

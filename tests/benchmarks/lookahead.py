@@ -25,8 +25,6 @@ from tests.benchmarks.champion.worlds import Table, tables
 from tests.benchmarks.tables import Row, told, write
 from winnow.algorithms.protocols import Batch, round_rng
 from winnow.algorithms.registry import create_selector
-from winnow.flows.run import flow
-from winnow.flows.run.callbacks import NullCallback
 from winnow.flows.run.launch import launching
 from winnow.storage.engine.database import open_database
 from winnow.storage.models import Generation, Prompt
@@ -35,7 +33,7 @@ from winnow.tasks.campaign.placement import rounds_ahead
 from winnow.tasks.campaign.session import CampaignSession, running
 from winnow.tasks.engines import providers
 from winnow.tasks.engines.protocol import Completion, Request, Sampling
-from winnow.tasks.rounds.generate_ahead import RoundsInFlight
+from winnow.tasks.objectives.runner import Runner
 from winnow.tasks.setup.load import check_campaign_file
 from winnow.tasks.setup.open_campaign import reopen_campaign
 
@@ -202,13 +200,8 @@ def campaign(ahead: int | str, **changes: object) -> Measured:
 
 def _run(campaign: CampaignSession) -> None:
     """All rounds, by plain calls: Prefect takes the same for each kind."""
-    ended = False
-    with closing(RoundsInFlight(campaign)) as in_flight:
-        while not ended:
-            if campaign.checked.runs_ahead:
-                ended = flow.rounds_ahead.fn(campaign, in_flight, NullCallback())
-            else:
-                ended, _ = flow.rounds.fn(campaign, NullCallback())
+    with Runner(campaign) as runner:
+        runner.run()
 
 
 def _spec(folder: Path, **changes: object) -> Path:

@@ -10,9 +10,7 @@ from tests.benchmarks.campaigns import Stopwatch, run
 from tests.benchmarks.measurements import Measurement
 from winnow.storage.engine.database import open_database
 from winnow.tasks.campaign.session import running
-from winnow.tasks.objectives.steps import generate_round, judge_round
-from winnow.tasks.rounds.plan import plan_round
-from winnow.tasks.rounds.record import decide_round, record_round
+from winnow.tasks.objectives.runner import Runner
 from winnow.tasks.setup.open_campaign import reopen_campaign
 
 ROUNDS = 40
@@ -54,12 +52,7 @@ def _without_prefect(spec: Path, overrides: list[str]) -> Stopwatch:
     database = open_database(checked.spec.storage)
     record, checked = reopen_campaign(database, checked.spec.name, checked.spec.storage)
     watch = Stopwatch()
-    with running(database, record, checked) as campaign:
+    with running(database, record, checked) as campaign, Runner(campaign, watch) as runner:
         watch.begun(campaign)
-        while round_ := plan_round(campaign):
-            texts = generate_round(campaign, round_)
-            comparisons = judge_round(campaign, round_, texts)
-            decision = decide_round(campaign, round_, comparisons)
-            record_round(campaign, round_, comparisons, decision)
-            watch.round_done(campaign, round_, decision)
+        runner.run()
     return watch

@@ -10,7 +10,6 @@ import yaml
 from sqlalchemy import event
 from sqlalchemy.orm import Session
 from stored_campaigns import store_checked
-from without_prefect import PlainTask
 
 from winnow.algorithms.protocols import Batch
 from winnow.flows.run import flow
@@ -18,6 +17,7 @@ from winnow.storage.engine.database import open_database
 from winnow.storage.records import rounds as round_records
 from winnow.storage.records.candidates.states import STANDINGS, known_after
 from winnow.tasks.engines.errors import EngineDied
+from winnow.tasks.objectives.runner import Runner
 from winnow.tasks.setup.load import check_campaign_file
 from winnow.tasks.setup.open_campaign import reopen_campaign
 
@@ -161,14 +161,15 @@ def decided_again(path):
     return found
 
 
-class Persistent(PlainTask):
-    """A task that is called again where an engine died, as Prefect does."""
+def persistent(deaths):
+    """Run rounds as `flow.run_rounds` does, again each time that an engine died, which is noted down."""
 
-    deaths = 0
+    def run_rounds(campaign, callback):
+        with Runner(campaign, callback) as runner:
+            while True:
+                try:
+                    return runner.run()
+                except EngineDied as error:
+                    deaths.append(error)
 
-    def __call__(self, *arguments):
-        while True:
-            try:
-                return super().__call__(*arguments)
-            except EngineDied:
-                Persistent.deaths += 1
+    return run_rounds

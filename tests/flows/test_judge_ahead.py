@@ -5,7 +5,7 @@ import json
 import pytest
 import scripted_engines
 import yaml
-from ahead_campaigns import Persistent, finish_with_kills, history, most_in_flight, run, write
+from ahead_campaigns import finish_with_kills, history, most_in_flight, persistent, run, write
 from campaign_processes import rows
 from without_prefect import leave_prefect_out
 
@@ -100,11 +100,11 @@ def test_models_that_metrics_ask_are_asked_ahead_as_well(tmp_path, lookahead):
 
 def test_engines_and_judges_that_die_are_asked_again_for_what_is_not_stored(tmp_path, monkeypatch):
     run(write_judged(tmp_path / "whole"))
-    monkeypatch.setattr(flow, "rounds_ahead", Persistent(flow.rounds_ahead._function))
-    monkeypatch.setattr(Persistent, "deaths", 0)
+    deaths = []
+    monkeypatch.setattr(flow, "run_rounds", persistent(deaths))
     monkeypatch.setattr(scripted_engines.JoiningEngine, "lifespan", 3)
     path = write_judged(tmp_path / "mortal")
     path.write_text(path.read_text().replace("execution:\n", "execution:\n  max_restarts: 99\n"))
     run(path)
-    assert Persistent.deaths > 2
+    assert len(deaths) > 2
     assert found_in(tmp_path / "mortal") == found_in(tmp_path / "whole")

@@ -8,13 +8,13 @@ import campaign_processes as processes
 import pytest
 import scripted_engines
 from ahead_campaigns import (
-    Persistent,
     decided,
     decided_again,
     finish_with_kills,
     history,
     is_killed,
     most_in_flight,
+    persistent,
     run,
     write,
 )
@@ -27,6 +27,7 @@ from winnow.flows.run import flow
 from winnow.flows.run.callbacks import NullCallback, using_callback
 from winnow.storage.admin.check import problems
 from winnow.storage.engine.database import open_database
+from winnow.tasks.objectives import runner
 from winnow.tasks.rounds.plan import plan_rounds
 from winnow.tasks.setup.load import check_campaign_file
 
@@ -57,7 +58,7 @@ def test_a_resumed_selector_that_does_not_know_what_is_in_flight_would_be_notice
 
 
 def test_rounds_told_in_the_order_of_arrival_are_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr(flow, "plan_rounds", lambda *given, **named: plan_rounds(*given, **named)[::-1])
+    monkeypatch.setattr(runner, "plan_rounds", lambda *given, **named: plan_rounds(*given, **named)[::-1])
     with pytest.raises(ToldOutOfOrder):
         run(write(tmp_path))
 
@@ -188,8 +189,9 @@ def test_an_engine_that_dies_with_several_rounds_in_hand_is_asked_again_for_what
     tmp_path, monkeypatch
 ):
     run(write(tmp_path / "whole"))
-    monkeypatch.setattr(flow, "rounds_ahead", Persistent(flow.rounds_ahead._function))
+    deaths = []
+    monkeypatch.setattr(flow, "run_rounds", persistent(deaths))
     monkeypatch.setattr(scripted_engines.JoiningEngine, "lifespan", 5)
     run(write(tmp_path / "mortal", execution={"max_restarts": 99, "log_folder": str(tmp_path / "logs")}))
-    assert Persistent.deaths > 2
+    assert len(deaths) > 2
     assert history(tmp_path / "mortal") == history(tmp_path / "whole")

@@ -8,7 +8,8 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from scored_campaigns import write_scored
 
-from winnow.tasks.campaign import tracing
+from winnow.tasks.campaign import tracing as campaign_tracing
+from winnow.tasks.engines import tracing as engine_tracing
 from winnow.tasks.engines.pool.replicas import Replicas
 from winnow.tasks.engines.pool.request_scheduler import RequestGroup, RequestScheduler
 from winnow.tasks.engines.protocol import ModelRef
@@ -21,8 +22,8 @@ def recorded(monkeypatch):
     """What is recorded; the tracers alone are exchanged, since a process has but one provider for good."""
     exporter, provider = InMemorySpanExporter(), TracerProvider()
     provider.add_span_processor(SimpleSpanProcessor(exporter))
-    for name in ("CAMPAIGNS", "ENGINES"):
-        monkeypatch.setattr(tracing, name, provider.get_tracer("test"))
+    monkeypatch.setattr(campaign_tracing, "CAMPAIGNS", provider.get_tracer("test"))
+    monkeypatch.setattr(engine_tracing, "ENGINES", provider.get_tracer("test"))
     return exporter
 
 
@@ -63,10 +64,10 @@ def test_calls_that_are_made_in_threads_belong_to_the_round_too(recorded):
             pass
 
     def ask(group, engine, is_ready, came):
-        with tracing.ENGINES.start_as_current_span("call"):
+        with engine_tracing.ENGINES.start_as_current_span("call"):
             return []
 
-    with tracing.CAMPAIGNS.start_as_current_span("round"):
+    with campaign_tracing.CAMPAIGNS.start_as_current_span("round"):
         scheduler = RequestScheduler(
             ask=ask,
             slots=(slots := Slots()),
@@ -88,6 +89,6 @@ def test_calls_that_are_made_in_threads_belong_to_the_round_too(recorded):
 
 
 def test_without_an_sdk_nothing_is_recorded():
-    with tracing.ENGINES.start_as_current_span("call") as span:
-        tracing.tell_answers(span, ["what is no answer would be looked at"])
+    with engine_tracing.ENGINES.start_as_current_span("call") as span:
+        engine_tracing.tell_answers(span, ["what is no answer would be looked at"])
     assert not span.is_recording()

@@ -4,9 +4,7 @@ What Prefect is for is looked at with Prefect: that a run and its steps show the
 asked again, interrupts, schedules, work pools, lost servers, and kills.
 """
 
-from collections.abc import Callable
 from contextlib import nullcontext
-from typing import Any
 
 import pytest
 
@@ -21,31 +19,15 @@ main()
 """
 """The program `winnow`, in a process that finds this module, whose campaigns run without Prefect too."""
 
-STEPS = ("plan", "generate", "judge", "decide", "record", "rounds", "rounds_ahead")
-
-
-class PlainTask:
-    """A task of Prefect's as a function that is called once, whatever comes of it."""
-
-    def __init__(self, function: Callable[..., Any]) -> None:
-        self._function = function
-
-    def with_options(self, **options: object) -> "PlainTask":
-        return self
-
-    def __call__(self, *arguments: Any) -> Any:
-        return self._function(*(argument.unquote() for argument in arguments))
-
 
 def leave_prefect_out(patch: pytest.MonkeyPatch) -> None:
     """Have campaigns of this process run without Prefect and its server; safe to ask for again."""
     from winnow.flows.prefect_support import client
-    from winnow.flows.run import flow, head_start, launch, progress
+    from winnow.flows.run import flow, head_start, launch, progress, rounds
 
-    if isinstance(flow.rounds, PlainTask):
+    if flow.run_rounds is rounds.run_rounds:
         return
-    for name in STEPS:
-        patch.setattr(flow, name, PlainTask(getattr(flow, name).fn))
+    patch.setattr(flow, "run_rounds", rounds.run_rounds)
     patch.setattr(flow, "run_campaign", flow.run_campaign.fn)
     patch.setattr(launch, "early_server", nullcontext)
     patch.setattr(head_start, "early_server", nullcontext)

@@ -11,10 +11,8 @@ from winnow.storage.admin.check import problems
 from winnow.storage.admin.schema import ensure_schema
 from winnow.storage.engine.database import open_database
 from winnow.tasks.campaign.session import running
-from winnow.tasks.objectives.steps import generate_round, judge_round
+from winnow.tasks.objectives.runner import Runner
 from winnow.tasks.queries.check.texts import findings
-from winnow.tasks.rounds.plan import plan_round
-from winnow.tasks.rounds.record import decide_round, record_round
 from winnow.tasks.setup.load import check_campaign_file
 from winnow.tasks.setup.open_campaign import open_campaign
 
@@ -25,10 +23,8 @@ def run(file: str) -> None:
     with closing(open_database(checked.spec.storage)) as database:
         ensure_schema(database)
         record = open_campaign(database, checked)
-        with running(database, record, checked) as campaign:
-            while not campaign.selector.decision().stop and (round_ := plan_round(campaign)) is not None:
-                comparisons = judge_round(campaign, round_, generate_round(campaign, round_))
-                record_round(campaign, round_, comparisons, decide_round(campaign, round_, comparisons))
+        with running(database, record, checked) as campaign, Runner(campaign) as runner:
+            runner.run()
 
 
 def check(url: str) -> int:
