@@ -67,7 +67,7 @@ class Stopping:
 
     @property
     def _refuted(self) -> tuple[Assumption, ...]:
-        """The Bradley-Terry assumption, once its evidence was replaced; else empty."""
+        """Refuted assumptions: "bradley-terry" once evidence without it is used, else empty."""
         return () if self.evidence is self._asked_for else ("bradley-terry",)
 
     def _groups(self, reason: Reason) -> list[tuple[ArmStatus, BoolArray]]:

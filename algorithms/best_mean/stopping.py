@@ -31,7 +31,7 @@ def interval_alpha(config: BestMeanConfig) -> float:
 
 
 def single_levels(config: BestMeanConfig, variant: Variant) -> EndLevels | None:
-    """Levels of the ends used for stopping; None to stop by the ends of the intervals.
+    """Error levels of the one-sided bounds used for stopping; None to stop by the intervals' own ends.
 
     A wrong answer requires that the lower end of one of K - 1 wrong arms fails, or the upper end of the one
     best arm.

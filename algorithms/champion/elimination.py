@@ -151,7 +151,7 @@ class Evidence:
         return wealths if named is None else self._with_regard_to(named, arms, wealths)
 
     def _with_regard_to(self, named: int, arms: IntArray, wealths: FloatArray) -> FloatArray:
-        """Wealths of some arms if an arm is named, from those of the bets that they are not the best."""
+        """Wealths of some arms when one is named: those given, plus those of its races if any are run."""
         if self._within is None:
             return wealths
         return wealths + self.mode.within * self._within.wealths(arms, named)

@@ -275,7 +275,7 @@ class Champion:
         return int(self._matrix.told[arm] + self._matrix.pending[arm])
 
     def _ask_columns(self, room: int, rng: np.random.Generator) -> Batch:
-        """Propose the next common examples, all arms on one before the next; empty if none fit."""
+        """Propose the next common examples, with all arms on each in turn; empty if no example fits."""
         arms = np.flatnonzero(self.evidence.alive)
         asked, size = self._asked_columns(), self._config.batch_size
         columns = FIRST_COLUMNS

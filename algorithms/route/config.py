@@ -102,7 +102,7 @@ class RouteConfig:
 
     @property
     def fixed_alpha(self) -> float:
-        """Ridge until one is chosen."""
+        """Ridge penalty used until one is chosen from the data."""
         return FIXED_ALPHA if self.alpha is None else self.alpha
 
     def exploration(self, n_arms: int, n_events: int = 1) -> float:

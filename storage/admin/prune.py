@@ -284,7 +284,7 @@ def _count(session: Session, rows: Select[tuple[int]]) -> int:
 
 @contextmanager
 def _indexed(session: Session) -> Generator[None, None, None]:
-    """Indexes during the deletion: for each deleted row, the database looks up all possible references."""
+    """Create indexes while rows are deleted: the database looks up all possible references to each one."""
     made = []
     for table, columns in _LOOKED_UP.items():
         for column in columns:

@@ -1,4 +1,4 @@
-"""Curve of a campaign in the resolution of a figure, read incrementally."""
+"""Points of a campaign's curve, as many as a figure can show, read incrementally."""
 
 from collections import deque
 

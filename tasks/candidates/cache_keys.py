@@ -1,7 +1,7 @@
-"""Keys that say whether two generations, or two runs of a campaign, are the same: SHA-256 of canonical JSON.
+"""Cache keys of generations and identities of campaigns: SHA-256 of canonical JSON.
 
-One function makes the key of a generation, both for storing it and for looking it up; requests that have all
-but their prompts in common have that part spelled out once for all.
+One function computes the key of a generation, both for storing it and for looking it up. The part that
+requests share, all but their prompts, is serialised once.
 """
 
 import hashlib
@@ -58,12 +58,12 @@ def _fingerprint_folder(folder: Path) -> str:
 
 
 def request_seed(campaign_seed: int, content: Mapping[str, object]) -> int:
-    """The seed of one request, from the campaign's and all that makes the request; in [0, 2**31)."""
+    """Seed of a request, in [0, 2**31), from the campaign's seed and the request's content."""
     return seed_of(canonical_json([campaign_seed, content]))
 
 
 def seed_of(text: str) -> int:
-    """A number in [0, 2**31) that follows from a text."""
+    """Number in [0, 2**31) derived from a text."""
     return int(digest(text)[:8], 16) >> 1
 
 
@@ -76,7 +76,7 @@ def request_content(
     continuations: Sequence[str] = (),
     is_greedy: bool = False,
 ) -> JsonObject:
-    """All that determines a text, but for the seed: JSON values."""
+    """All that determines a text except the seed: JSON values."""
     content: JsonObject = {
         "model": fingerprint,
         "provider": model.provider,
@@ -100,7 +100,7 @@ RARE = ("choices", "continuations", "is_greedy")
 
 
 def generation_key(content: Mapping[str, object], seed: int) -> str:
-    """The key a generation is stored and found under."""
+    """Key under which a generation is stored and found."""
     return sha256({**content, "seed": seed})
 
 
@@ -134,7 +134,7 @@ class RequestKeys:
         self._is_greedy = sampling.temperature == 0.0
 
     def of(self, prompt: Prompt, replicate: int, campaign_seed: int) -> tuple[int, str]:
-        """The seed of a request and the key that its text is stored under."""
+        """Seed of a request, and the key under which its text is stored."""
         common = (
             f'{{{self._to_prompt}"prompt":{canonical_json(prompt)},'
             f'{self._to_replicate}"replicate":{replicate},{self._to_seed}'

@@ -1,4 +1,4 @@
-"""The costs of candidates, as a number for each in the file."""
+"""Costs of candidates: a number for each, as given in the file."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -18,7 +18,7 @@ PLACE = "selector.params.costs"
 
 
 def check_costs(spec: "CampaignSpec", candidates: "Sequence[Candidate]") -> FloatArray | None:
-    """The cost of each arm for a selector that prefers the cheaper, shape (K,); None for any other one.
+    """Cost of each arm, shape (K,), for a selector that prefers cheaper arms; None for any other.
 
     Raises:
         SpecError: If it is not a mapping from every candidate to a number of at least 0.
@@ -38,10 +38,10 @@ def check_costs(spec: "CampaignSpec", candidates: "Sequence[Candidate]") -> Floa
 
 
 def given_costs(costs: Mapping[str, float], names: Sequence[str], path: str) -> dict[str, float]:
-    """The costs that a file gives, in the order of the names.
+    """Costs that a file gives, in the order of the names.
 
     Raises:
-        SpecError: If it names somebody else, or not everybody.
+        SpecError: If it names an unknown candidate, or not all candidates.
     """
     for name in costs:
         if name not in names:

@@ -1,4 +1,4 @@
-"""From models x prompts x ways of sampling to the list of candidates; candidate k is arm k."""
+"""Candidates of a campaign, from models x prompts x sampling settings; candidate k is arm k."""
 
 import math
 from collections.abc import Collection, Sequence
@@ -25,11 +25,11 @@ from winnow.tasks.spec.sections.generate_config import GenerateConfig, NamedGene
 from winnow.tasks.spec.sections.models import ModelSpec
 
 MOST_CANDIDATES = 1_000_000
-"""Most candidates that there may be, before exclusions."""
+"""Maximum number of candidates, before exclusions."""
 
 
 class Names(NamedTuple):
-    """The name of each choice that makes a candidate; None where there is nothing to choose."""
+    """Names of the choices that make a candidate; None where there is nothing to choose."""
 
     model: str | None
     prompt: str | None
@@ -52,27 +52,27 @@ class Candidate:
     """Identity of the model's weights; see `fingerprint_model`."""
     template: PromptTemplate
     prompt_record: JsonView
-    """The prompt as the database keeps it."""
+    """The prompt as stored in the database."""
     guardrail: Template | None
     sampling: Sampling
 
     @property
     def name(self) -> str:
-        """The names of its choices, joined."""
+        """Names of its choices, joined."""
         return self.names.joined
 
     @property
     def choices(self) -> dict[str, str]:
-        """The names of its choices by what a spec calls each: model, prompt, guardrail, generate_config."""
+        """Names of its choices by their spec keys: model, prompt, guardrail, generate_config."""
         kinds = ("model", "prompt", "guardrail", "generate_config")
         return {kind: name for kind, name in zip(kinds, self.names, strict=True) if name is not None}
 
     def prompt(self, fields: JsonView, key: str) -> Prompt:
-        """The prompt for one example, its guardrail around it; raises `TemplateError`."""
+        """Prompt for one example, with the guardrail around it; raises `TemplateError`."""
         return self.template.render(fields, key, self.guardrail)
 
     def as_record(self) -> NewCandidate:
-        """The candidate as the database keeps it."""
+        """The candidate as stored in the database."""
         prompt = dict(self.prompt_record)
         if self.guardrail is not None:
             prompt["guardrail"] = {"name": self.names.guardrail, "template": self.guardrail.source}
@@ -90,7 +90,7 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredCandidate:
-    """A candidate as the database keeps it: enough for its requests, without its checkpoint."""
+    """A candidate read from the database: enough for its requests, without its checkpoint."""
 
     model: ModelRef
     fingerprint: str
@@ -135,7 +135,7 @@ before there were any."""
 
 
 def build_candidates(spec: CampaignSpec, dataset: Dataset, *, is_allowed: bool = True) -> list[Candidate]:
-    """All candidates of a campaign, models first, then prompts, then guardrails, then ways of sampling.
+    """All candidates of a campaign, ordered by model, then prompt, then guardrail, then sampling.
 
     Args:
         spec: The campaign.
@@ -143,9 +143,9 @@ def build_candidates(spec: CampaignSpec, dataset: Dataset, *, is_allowed: bool =
         is_allowed: See `tasks.data.sources.read_dataset`.
 
     Raises:
-        SpecError: If a model's folder is missing, a template is refused, an exclusion matches nothing,
-            a prompt is for models that chat and a model does not, or too few candidates are left: two to
-            compare, or one to certify.
+        SpecError: If a model's folder is missing, a template is refused, an exclusion matches nothing, a
+            prompt requires a chat model and a model is none, or too few candidates are left: two are needed
+            to compare, one to certify.
     """
     _refuse_too_many(spec)
     templates = [_prompt_template(spec, index, dataset, is_allowed) for index in range(len(spec.prompts))]
@@ -181,7 +181,7 @@ def build_candidates(spec: CampaignSpec, dataset: Dataset, *, is_allowed: bool =
 
 
 def candidate_names(spec: CampaignSpec) -> list[Names]:
-    """The choices of each candidate, in the order of `build_candidates`, without reading what they name."""
+    """Choices of each candidate, in the order of `build_candidates`, without reading files they refer to."""
     found = [
         Names(
             model.name,
@@ -217,7 +217,7 @@ def _prompt_template(spec: CampaignSpec, index: int, dataset: Dataset, is_allowe
 
 
 def _refuse_chats_without_chat(spec: CampaignSpec, candidates: Sequence[Candidate]) -> None:
-    """Messages have no place in a text that a model goes on from."""
+    """Refuse prompts of messages for models that do not chat and only continue a text."""
     places = {prompt.name: index for index, prompt in enumerate(spec.prompts)}
     for each in candidates:
         if each.template.is_chat and not each.model.chat:
@@ -234,7 +234,10 @@ def _refuse_chats_without_chat(spec: CampaignSpec, candidates: Sequence[Candidat
 
 
 def _refuse_open_chats(spec: CampaignSpec, candidates: Sequence[Candidate]) -> None:
-    """OpenAI's own server is known to begin an answer anew; others are asked before they are judged."""
+    """Refuse prompts that end with the assistant's words for APIs known not to continue them.
+
+    OpenAI's own server starts a new answer instead, as some APIs of litellm do. Other servers are tried.
+    """
     for each in candidates:
         is_litellm = each.model.provider == "litellm"
         is_openai = each.model.provider == "openai" and is_openais_own(each.model.model_base_url)
@@ -274,7 +277,7 @@ def _guardrail(guardrail: GuardrailSpec, index: int) -> Template:
 def _generate_configs(
     spec: CampaignSpec, model: ModelSpec
 ) -> list[tuple[NamedGenerateConfig | None, GenerateConfig]]:
-    """Each named way of sampling, on top of the model's own settings."""
+    """Sampling settings of a model: each named one merged over the model's own."""
     if not spec.generate_configs:
         return [(None, model.generate_config)]
     merged: list[tuple[NamedGenerateConfig | None, GenerateConfig]] = []
@@ -296,7 +299,7 @@ def _matches(rule: Exclusion, names: Names) -> bool:
 
 
 def _refuse_idle_exclusions(spec: CampaignSpec) -> None:
-    """An exclusion of a name that is not there is a typing mistake, and would silently keep the candidate."""
+    """Refuse an exclusion of an unknown name: a typing error would silently keep the candidate."""
     known = {
         "model": {model.name for model in spec.models},
         "prompt": {prompt.name for prompt in spec.prompts},

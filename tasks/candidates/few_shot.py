@@ -1,4 +1,4 @@
-"""Solved examples that a model is shown before the question, drawn once for all examples of a campaign."""
+"""Few-shot examples shown to a model before the question, drawn once for a whole campaign."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ class Shot(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FewShot:
-    """The solved examples of a prompt, and how they are shown."""
+    """Few-shot examples of a prompt, and how they are shown."""
 
     shots: tuple[Shot, ...]
     """The solved examples, one more than are shown where there is one: it replaces one that is asked
@@ -41,17 +41,17 @@ class FewShot:
 
     @property
     def variables(self) -> frozenset[str]:
-        """The fields of an example that it uses."""
+        """Fields of an example that it uses."""
         return frozenset() if self.question is None else self.question.variables
 
     def shown(self, fields: JsonView, key: str) -> list[Shot]:
-        """The solved examples beside an example that is asked about; never that example itself."""
+        """Solved examples to show with an example that is asked about, never that example itself."""
         asked = None if self.question is None else render(self.question, fields, key)
         others = [each for each in self.shots if each.question != asked]
         return others[: self.n]
 
     def before(self, messages: Sequence[Message], fields: JsonView, key: str) -> list[Message]:
-        """Messages with the solved examples: as turns after a system message, or as text before a question.
+        """Add the solved examples to messages: as turns after a system message, or as text before a question.
 
         Raises:
             TemplateError: If the question cannot be rendered for the example.
@@ -69,7 +69,7 @@ class FewShot:
         return [*messages[:last], asked, *messages[last + 1 :]]
 
     def as_record(self) -> JsonObject:
-        """The solved examples as the database keeps them: JSON values."""
+        """The solved examples as stored in the database: JSON values."""
         return {
             "shots": [list(shot) for shot in self.shots],
             "n": self.n,
@@ -93,7 +93,7 @@ class FewShot:
 
 
 def last_of_user(messages: Sequence[Message], key: str) -> int:
-    """The place of the user's last message; raises `TemplateError` where there is none."""
+    """Position of the user's last message; raises `TemplateError` if there is none."""
     places = [place for place, each in enumerate(messages) if each.role == "user"]
     if not places:
         raise TemplateError(f"example {key!r}: none of the messages is the user's; give it one")
@@ -139,7 +139,7 @@ def draw_few_shot(
 
 
 def _source(spec: CampaignSpec, asked: FewShotSpec, dataset: Dataset, path: str, is_allowed: bool) -> Dataset:
-    """The dataset that solved examples are drawn from."""
+    """Dataset from which solved examples are drawn."""
     if asked.source is None:
         if not traits_of(spec.objective).looks_for_best:
             raise SpecError(
@@ -155,7 +155,7 @@ def _source(spec: CampaignSpec, asked: FewShotSpec, dataset: Dataset, path: str,
 
 
 def _drawn(asked: FewShotSpec, source: Dataset, question: Template, path: str) -> list[Shot]:
-    """Different questions with their answers: n, and one more where there is one."""
+    """Draw n different questions with their answers, and one more if there is one."""
     is_own = asked.source is None
     answer = compile_template(
         asked.answer, source.field_names.with_more(TARGET), f"{path}.answer", shows_target=True

@@ -1,4 +1,4 @@
-"""The prompt that a model is asked about one example, and the texts that it may have to weigh after it."""
+"""Prompt for one example, and the texts whose likelihood after it is scored, if any."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,33 +16,33 @@ FIELD = "choices.field"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
-    """A prompt for a model about one example, with the texts that it weighs, if any."""
+    """A prompt for a model about one example, with the texts whose likelihood it scores, if any."""
 
     prompt: Prompt
     continuations: tuple[str, ...] = ()
-    """The texts it weighs after the prompt, one for each of `texts`; none where it is to write."""
+    """Texts scored after the prompt, one for each of `texts`; empty if the model is to write."""
     texts: tuple[str, ...] = ()
-    """The texts by which judges know the continuations."""
+    """The texts by which judges identify the continuations."""
     is_greedy: bool = False
-    """Whether it is asked as well if greedy decoding would give the one continuation."""
+    """Whether to report as well if greedy decoding would give the only continuation."""
 
 
 class Weighing(Protocol):
-    """A way to make the continuations of an example."""
+    """A way to make the continuations of an example, whose likelihoods are scored."""
 
     @property
     def variables(self) -> frozenset[str]:
-        """The fields that every example must have for it, beside those of the prompt."""
+        """Fields that every example must have for it, in addition to those of the prompt."""
         ...
 
     def asked(self, model: ModelRef, prompt: Prompt, fields: Mapping[str, object], key: str) -> Asked:
-        """The prompt and the continuations that a model is asked; raises `TemplateError`."""
+        """Prompt and continuations to send to a model; raises `TemplateError`."""
         ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WholePrompt:
-    """The prompt itself is weighed, after nothing."""
+    """The prompt itself is scored, after an empty prompt."""
 
     variables: frozenset[str] = frozenset()
 
@@ -57,7 +57,7 @@ class WholePrompt:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FirstTargets:
-    """The first target of an example is weighed, and compared with what greedy decoding gives."""
+    """The first target of an example is scored, and compared with the output of greedy decoding."""
 
     targets: Mapping[str, Sequence[str]]
     """Accepted answers, by the key of an example."""
@@ -65,7 +65,7 @@ class FirstTargets:
     variables: frozenset[str] = frozenset()
 
     def of(self, key: str) -> str:
-        """The target of one example; raises `TemplateError` where it has none that could be weighed."""
+        """Target of one example; raises `TemplateError` if it has none that can be scored."""
         target = next(iter(self.targets.get(key, ())), "")
         if not target or "\0" in target:
             raise TemplateError(
@@ -100,7 +100,7 @@ class Choices:
         return frozenset().union(*(each.variables for each in self.templates))
 
     def of(self, fields: Mapping[str, object], key: str) -> tuple[str, ...]:
-        """The choices of one example, two or more, none empty; raises `TemplateError`."""
+        """Choices of one example, at least two, none empty; raises `TemplateError`."""
         found = (
             tuple(render(each, fields, key) for each in self.templates)
             if self.field is None
@@ -122,7 +122,7 @@ class Choices:
 
 
 class Prompted(Protocol):
-    """A model with a prompt for every example, such as a candidate."""
+    """Interface of a model with a prompt for every example, such as a candidate."""
 
     @property
     def model(self) -> ModelRef:
@@ -130,12 +130,12 @@ class Prompted(Protocol):
         ...
 
     def prompt(self, fields: Mapping[str, object], key: str) -> Prompt:
-        """The prompt for one example; raises `TemplateError`."""
+        """Prompt for one example; raises `TemplateError`."""
         ...
 
 
 def asked_of(candidate: Prompted, weighing: Weighing | None, fields: Mapping[str, object], key: str) -> Asked:
-    """The prompt and the continuations that a candidate is asked about an example.
+    """Prompt and continuations that a candidate is asked about an example.
 
     Raises:
         TemplateError: If its prompt cannot be rendered, or there is nothing to weigh.
@@ -151,18 +151,7 @@ def weighing_of(
     fields: Collection[str],
     targets: Mapping[str, Sequence[str]],
 ) -> Weighing | None:
-    """The way to make continuations, as the keys of a spec have it; None where models write.
-
-    Args:
-        output_type: The kind of output that models are asked for.
-        choices: For multiple-choice, which needs it.
-        delimiter: Text between prompt and choice; None leaves it to each model.
-        fields: Names of the fields that every example has.
-        targets: Targets of each example, by its key.
-
-    Raises:
-        TemplateError: If a template is refused, or there is no such field.
-    """
+    """Method of making continuations, from the keys of a spec; None if models write."""
     if output_type == "perplexity":
         return WholePrompt()
     if output_type == "loglikelihood":
@@ -171,7 +160,7 @@ def weighing_of(
 
 
 def compile_choices(spec: ChoicesSpec, delimiter: str | None, fields: Collection[str]) -> Choices:
-    """Choices as the spec has them; see `weighing_of`."""
+    """Choices as given in the spec; see `weighing_of`."""
     column = None if spec.field is None else column_of(spec.field, fields)
     if spec.field is not None and column is None:
         raise TemplateError(unknown_name("field", spec.field.partition(".")[0], sorted(fields)), FIELD)
@@ -180,10 +169,10 @@ def compile_choices(spec: ChoicesSpec, delimiter: str | None, fields: Collection
 
 
 def _space(model: ModelRef, prompt: Prompt) -> str:
-    """The text between prompt and choice unless a spec says otherwise."""
+    """Text between prompt and choice unless the spec sets another."""
     if not model.chat:
         return " "
-    # A chat template ends its prompt in whatever comes before an answer, what the assistant says does not.
+    # A chat template ends its prompt with what comes before an answer; an assistant's open message does not.
     is_open = is_continued(prompt) and not words_of(prompt)[-1:].isspace()
     return " " if is_open else ""
 

@@ -1,4 +1,4 @@
-"""From a model and a way of sampling in a spec, a candidate's or a judge's, to what an engine is asked for.
+"""Model references and sampling settings for engines, from the spec of a candidate or a judge.
 
 Where a provider cannot do that, it is said why.
 """
@@ -21,10 +21,10 @@ from winnow.tasks.spec.sections.generate_config import GenerateConfig, Structure
 from winnow.tasks.spec.sections.models import ModelSpec
 
 COMPLETING = ("gpt-3.5-turbo-instruct", "babbage-002", "davinci-002")
-"""Models of OpenAI's own server that do not chat, and those that were trained further from them."""
+"""Models on OpenAI's own server that do not chat, and models fine-tuned from them."""
 
 SERVERS = frozenset({"llama.cpp", "llamacpp", "lmstudio", "ollama", "sglang", "tgi"})
-"""Servers of models that speak OpenAI's API, by names that are taken for providers."""
+"""Servers with OpenAI's API whose names are often mistaken for providers."""
 
 
 def model_ref(model: ModelSpec, place: str) -> ModelRef:
@@ -75,7 +75,7 @@ def model_ref(model: ModelSpec, place: str) -> ModelRef:
 
 
 def _no_provider(model: ModelSpec) -> str:
-    """The error message for an unknown provider, with what to write in its place."""
+    """Error message for an unknown provider, with what to write instead."""
     name = model.provider
     if name in APIS:
         return f"unknown provider {name!r}; its API is that of provider: litellm, model: {name}/{model.model}"
@@ -85,7 +85,7 @@ def _no_provider(model: ModelSpec) -> str:
 
 
 def _check_litellm(model: ModelSpec, place: str) -> None:
-    """Refuse what cannot be asked through litellm, and what would need more than what the spec names."""
+    """Refuse what litellm does not support, and what needs more than the spec gives."""
     if why := why_unaskable(model.model, chat=model.chat, model_args=model.model_args):
         raise SpecError(why[1], path=f"{place}.{why[0]}")
     api = api_of(model.model)
@@ -122,7 +122,7 @@ def _refuse_missing_key(variable: str, place: str) -> None:
 
 
 def refuse_missing_function(provider: str, place: str) -> None:
-    """Refuse a model that stands for a program's function, where there is none.
+    """Refuse a model that stands for a function of a program if there is no such function.
 
     Args:
         provider: The model's provider.
@@ -176,7 +176,7 @@ def _template(path: str, place: str) -> str:
 
 
 def _check_chat(model: ModelSpec, template: str | None, place: str) -> None:
-    """Refuse a model that is to chat and cannot, and one that can do nothing else and is not to."""
+    """Refuse `chat: true` for a model that cannot chat, and a chat-only model without it."""
     if model.provider == "litellm":
         return
     if model.provider in REMOTE:
@@ -198,17 +198,17 @@ def _check_chat(model: ModelSpec, template: str | None, place: str) -> None:
 
 
 HIGHEST_TEMPERATURE = {"openai": 2.0, "vllm": 2.0}
-"""Provider -> the temperature above which it refuses every request."""
+"""Temperature above which each provider refuses every request."""
 
 UNKNOWN_TO_OPENAI = ("top_k", "min_p", "repetition_penalty", "stop_token_ids")
-"""Keys that OpenAI's own server refuses; other servers may know them."""
+"""Keys that OpenAI's own server refuses; other servers may support them."""
 
 BESIDE_DRAFTS = ("min_p", "logit_bias")
-"""Keys that vLLM refuses where another model drafts the tokens."""
+"""Keys that vLLM refuses when another model drafts the tokens."""
 
 
 def sampling_of(config: GenerateConfig, model: ModelSpec, place_of: Callable[[str], str]) -> Sampling:
-    """The settings by which text is sampled, as an engine takes them.
+    """Sampling settings in the form that an engine takes.
 
     Args:
         config: As in the spec.
@@ -263,7 +263,7 @@ def _refuse_unknown_keys(config: GenerateConfig, model: ModelSpec, place_of: Cal
 
 
 def _why_unstructured(given: StructuredOutput, model: ModelSpec) -> str | None:
-    """The reason why texts cannot be held to a structure; None where they can, as far as is known."""
+    """Reason why output cannot be restricted to a structure; None if it can, as far as is known."""
     if model.provider == "transformers":
         return "provider transformers holds no text to a structure; choose provider vllm, or leave it out"
     if model.reasoning is not None and model.reasoning.parser == "think-tags":

@@ -1,4 +1,4 @@
-"""From a prompt of the spec and an example's fields to what a model is asked: a text, or messages."""
+"""Prompts: from a prompt of the spec and an example's fields to a text or messages for a model."""
 
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from winnow.tasks.errors import SpecError, TemplateError, unknown_name
 from winnow.tasks.spec.sections.prompts import MessageSpec, PromptSpec
 
 GUARDED = "prompt"
-"""The name of the prompt in a guardrail's template, which is put around it."""
+"""Name of the prompt in the template of a guardrail around it."""
 
 ROLES = get_args(Role)
 
@@ -28,7 +28,7 @@ class Turn:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OwnTurns:
-    """The place at which the messages that an example brings along stand."""
+    """Position at which an example's own messages are inserted."""
 
     field: str
     variables: frozenset[str]
@@ -38,13 +38,13 @@ class OwnTurns:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PromptTemplate:
-    """A prompt that has been checked."""
+    """A checked prompt."""
 
     turns: tuple[Turn | OwnTurns, ...]
     is_chat: bool
-    """Whether it is for models that chat alone; else it is the text of its only turn."""
+    """Whether it is for chat models only; otherwise it is the text of its only turn."""
     few_shot: FewShot | None = None
-    """The solved examples that are shown before it."""
+    """Solved examples shown before it."""
 
     @classmethod
     def compile(
@@ -95,7 +95,7 @@ class PromptTemplate:
 
     @property
     def variables(self) -> frozenset[str]:
-        """The fields it uses; all of them must be given."""
+        """Fields that it uses; all of them must be given."""
         shown = frozenset[str]() if self.few_shot is None else self.few_shot.variables
         used = [
             each.variables if isinstance(each, OwnTurns) else each.content.variables for each in self.turns
@@ -104,12 +104,12 @@ class PromptTemplate:
 
     @property
     def is_continued(self) -> bool:
-        """Whether the model goes on from what the assistant already says."""
+        """Whether the model continues a message that the assistant has begun."""
         last = self.turns[-1]
         return isinstance(last, Turn) and last.role == "assistant"
 
     def render(self, fields: JsonView, key: str, guardrail: Template | None = None) -> Prompt:
-        """The prompt that a model is asked about one example.
+        """Render the prompt for one example.
 
         Args:
             fields: The example's.
@@ -138,7 +138,7 @@ class PromptTemplate:
 
 
 def as_record(spec: PromptSpec, few_shot: FewShot | None) -> JsonObject:
-    """A prompt as the database keeps it: with the solved examples themselves, however they were drawn."""
+    """A prompt as stored in the database: with the solved examples themselves, however they were drawn."""
     record = spec.model_dump(mode="json", exclude_none=True, exclude={"few_shot"})
     return record if few_shot is None else {**record, "few_shot": few_shot.as_record()}
 

@@ -20,10 +20,10 @@ from winnow.tasks.engines.known_providers import OWN_TOKENS
 from winnow.tasks.engines.protocol import GREEDY_BELOW, ModelRef, Sampling
 
 NEWEST = 1
-"""The version that new campaigns begin with."""
+"""Version with which new campaigns start."""
 
 KEY = "text_rules"
-"""The key of an identity that holds the version."""
+"""Key of an identity that holds the version."""
 
 OWN_DRAWS = frozenset({"transformers"})
 """Providers whose tokens Winnow draws itself."""
@@ -34,17 +34,17 @@ prompt is given one, and is made before any tokenizer is loaded."""
 
 
 def rules_of(identity: JsonView) -> int:
-    """The version of the rules of a stored campaign."""
+    """Version of the text rules of a stored campaign."""
     return int(identity.get(KEY, 0))
 
 
 def as_stored(rules: int, models: Iterable[ModelRef]) -> dict[str, int]:
-    """The entry of an identity that says by which rules texts are made; none where they change no text."""
+    """Entry of an identity that gives the text rules; empty if they change no text."""
     return {KEY: rules} if rules and any(each.provider in OWN_TOKENS for each in models) else {}
 
 
 def settled(sampling: Sampling, model: ModelRef, prompt: Prompt, *, rules: int) -> Sampling:
-    """The settings for one text, with those of the rules that can change it.
+    """Sampling settings for one text, with the text rules that can change it.
 
     Args:
         sampling: The settings of the file.
@@ -63,7 +63,7 @@ def settled(sampling: Sampling, model: ModelRef, prompt: Prompt, *, rules: int) 
 
 
 class _Itself:
-    """Settings told apart by which object they are: 1 and 1.0 are equal, and stand in keys as they are."""
+    """Settings compared by object identity: 1 and 1.0 are equal, but differ in keys."""
 
     __slots__ = ("sampling",)
 

@@ -1,1 +1,1 @@
-"""Language models behind one narrow protocol: requests in, answers out, in order, each with its own seed."""
+"""Language models behind one narrow protocol: requests in, answers out in the same order, a seed for each."""

@@ -1,6 +1,6 @@
-"""Chats: what a model is asked, a text or messages; what it thinks before it answers; and chat templates.
+"""Chats: prompts as texts or messages, a model's reasoning before its answer, and chat templates.
 
-The template is the one in a checkpoint's folder. Whether one takes given messages is found out by rendering.
+The template is the one in a checkpoint's folder. Whether it accepts given messages is found by rendering.
 """
 
 import json
@@ -20,27 +20,27 @@ class Message(NamedTuple):
 
     role: Role
     content: str
-    """As rendered; untrusted, any characters."""
+    """As rendered; untrusted, may hold any characters."""
 
 
 Prompt = str | tuple[Message, ...]
-"""Messages are never none; where the assistant has the last word, the model goes on from there."""
+"""At least one message; if the last one is the assistant's, the model continues it."""
 
 
 def is_continued(prompt: Prompt) -> bool:
-    """Whether the model is to go on from what the assistant already says."""
+    """Whether the model is to continue the assistant's last message."""
     return not isinstance(prompt, str) and prompt[-1].role == "assistant"
 
 
 def as_stored(prompt: Prompt) -> str:
-    """A prompt as it is kept and shown: a text as it is, messages as JSON with one message a line."""
+    """Stored and displayed form of a prompt: a text as it is, messages as JSON with one message per line."""
     if isinstance(prompt, str):
         return prompt
     return "[" + ",\n ".join(json.dumps(each._asdict(), ensure_ascii=False) for each in prompt) + "]"
 
 
 def from_stored(text: str) -> tuple[Message, ...]:
-    """The messages of a prompt as `as_stored` wrote it; a text is the one message of a user."""
+    """Messages of a prompt that `as_stored` wrote; a text becomes a single user message."""
     if text.startswith('[{"role": '):
         with suppress(ValueError, TypeError, KeyError):
             messages = tuple(Message(each["role"], each["content"]) for each in json.loads(text))
@@ -50,12 +50,12 @@ def from_stored(text: str) -> tuple[Message, ...]:
 
 
 def words_of(prompt: Prompt) -> str:
-    """All that a prompt says, without its roles: what its length is counted by."""
+    """All text of a prompt without roles, by which its length is measured."""
     return prompt if isinstance(prompt, str) else "\n".join(each.content for each in prompt)
 
 
 def as_dicts(messages: Sequence[Message]) -> list[dict[str, str]]:
-    """Messages in the form that chat templates and servers take."""
+    """Messages in the format of chat templates and servers."""
     return [{"role": each.role, "content": each.content} for each in messages]
 
 
@@ -66,17 +66,17 @@ TAGS = (START, END)
 
 
 def special_tokens(tokenizer: object) -> dict[int, str]:
-    """The special tokens of a tokenizer of transformers by id; none of one that does not list them."""
+    """Special tokens of a transformers tokenizer, by id; empty if the tokenizer does not list them."""
     added: Mapping[int, object] = getattr(tokenizer, "added_tokens_decoder", {})
     return {id_: str(token) for id_, token in added.items() if getattr(token, "special", False)}
 
 
 MOST_READ = 1 << 20
-"""Characters of a tokenizer's file among which its added tokens are, before a vocabulary of many more."""
+"""Number of characters read of a tokenizer's file: its added tokens come before a much larger vocabulary."""
 
 
 def hides_thoughts(folder: Path) -> bool:
-    """Whether the tokenizer in a folder calls a think tag special, so that texts are without it."""
+    """Whether the tokenizer in a folder treats a think tag as special, so that decoded texts lack it."""
     try:
         with (folder / "tokenizer.json").open(encoding="utf-8", errors="replace") as file:
             text = file.read(MOST_READ)
@@ -88,26 +88,27 @@ def hides_thoughts(folder: Path) -> bool:
 
 
 class Reasoning(NamedTuple):
-    """The way in which a model's reasoning is told apart from its answers."""
+    """How a model's reasoning is separated from its answers."""
 
     parser: Literal["think-tags", "server"]
-    """"think-tags": it stands between `START` and `END`; "server": the server tells it beside the text."""
+    """"think-tags": it stands between `START` and `END`; "server": the server returns it beside the text."""
     strip: bool
-    """Whether an answer is without it."""
+    """Whether the reasoning is removed from answers."""
     begins_inside: bool
-    """Whether a text begins within it, because the chat template or the prompt has opened it already."""
+    """Whether texts begin inside the reasoning, because the chat template or the prompt has opened it
+    already."""
 
 
 def separated(text: str, told: str | None, how: Reasoning | None) -> tuple[str, str | None]:
-    """An answer, and the reasoning before it; None where there is none or nobody asked for it.
+    """Split a text into its answer and the reasoning before it; None if there is none or `how` is None.
 
-    The first `END` is where reasoning ends. Where it never does, as in a text that was cut off, all is
-    reasoning and the answer is empty.
+    Reasoning ends at the first `END`. If it never ends, as in a text that was cut off, all is reasoning and
+    the answer is empty.
 
     Args:
         text: As generated.
-        told: The reasoning that a server told beside it.
-        how: None takes texts as they are.
+        told: Reasoning that a server returned beside it.
+        how: If None, texts are taken as they are.
     """
     if how is None:
         return text, None
@@ -127,7 +128,7 @@ SPECIAL_TOKENS = ("bos_token", "eos_token", "unk_token", "pad_token", "sep_token
 
 
 def own_template(folder: Path) -> str | None:
-    """The chat template that the tokenizer in a folder has; None where it has none, or none by default."""
+    """Chat template of the tokenizer in a folder; None if it has none, or has no default one."""
     named = folder / TEMPLATE
     if named.is_file():
         return named.read_text("utf-8", errors="replace")
@@ -139,13 +140,13 @@ def own_template(folder: Path) -> str | None:
 
 
 def why_refused(template: str, folder: Path, messages: tuple[Message, ...], args: JsonView) -> str | None:
-    """The reason why a chat template does not take messages, as the end of a sentence; None where it does.
+    """Reason why a chat template refuses messages, as the end of a sentence; None if it accepts them.
 
     Args:
-        template: jinja2, as checkpoints have it.
+        template: In jinja2, as in checkpoints.
         folder: Folder of the checkpoint, whose special tokens a template may name.
         messages: At least one.
-        args: Variables of the template beside.
+        args: Further variables of the template.
     """
     from transformers.utils.chat_template_utils import render_jinja_template
 

@@ -1,4 +1,4 @@
-"""Checks of a folder before an expensive loader is started on it: a checkpoint, or a LoRA adapter."""
+"""Checks of the folder of a checkpoint or a LoRA adapter, before an expensive loader is started on it."""
 
 import json
 from collections.abc import Sequence
@@ -10,7 +10,7 @@ from winnow.tasks.engines.protocol import ModelRef
 
 
 def refuse_missing_checkpoint(model: ModelRef) -> None:
-    """Refuse a local path that holds no checkpoint; what may be an id on the hub is left to the loader.
+    """Refuse a local path that holds no checkpoint; a possible id on the hub is left to the loader.
 
     Raises:
         EngineLoadFailed: If `model.model` is a path without a readable checkpoint.
@@ -28,9 +28,9 @@ def refuse_missing_checkpoint(model: ModelRef) -> None:
 
 
 def both_readings(model: ModelRef) -> str:
-    """The words before a loader's complaint of a model that may be a mistyped path or an id on the hub.
+    """Prefix for a loader's error about a model that may be a mistyped path or an id on the hub.
 
-    Empty where there is a folder. Else a loader speaks of the hub alone, which nobody may have meant.
+    Empty if the folder exists. Otherwise a loader mentions the hub only, which may not have been meant.
     """
     folder = Path(model.model)
     if folder.is_dir():
@@ -48,13 +48,13 @@ def _may_be_hub_id(model: str) -> bool:
 CONFIG = "adapter_config.json"
 WEIGHTS = ("adapter_model.safetensors", "adapter_model.bin")
 RANKS = (1, 8, 16, 32, 64, 128, 256, 320, 512)
-"""Limits of the rank that vLLM can be given."""
+"""Values of the maximum rank that vLLM accepts."""
 MOST_ON_DEVICE = 8
-"""Adapters that an engine keeps on its device; others are in the machine's memory until they are asked."""
+"""Adapters that an engine keeps on its device; the others stay in the machine's memory until requested."""
 
 
 def adapter_rank(folder: Path) -> int:
-    """The rank of the adapter in a folder, the largest where its layers differ.
+    """Rank of the adapter in a folder, the largest if its layers differ.
 
     Raises:
         ValueError: If the folder does not hold a LoRA adapter that can be read, with what to do.
@@ -82,7 +82,7 @@ def adapter_rank(folder: Path) -> int:
 
 
 def adapter_args(adapters: Sequence[str]) -> JsonObject:
-    """Arguments of `vllm.LLM` for an engine that serves these adapters; none where there are no adapters."""
+    """Arguments of `vllm.LLM` for an engine that serves these adapters; empty without adapters."""
     if not adapters:
         return {}
     rank = max(adapter_rank(Path(folder)) for folder in adapters)

@@ -17,8 +17,8 @@ OUT_OF_MEMORY = (
     "free memory on device",
     "error in memory profiling",
 )
-"""Words by which libraries say, in lower case, that memory is short at the moment, or that others gave some
-back."""
+"""Phrases, in lower case, by which libraries report that memory is short for now, or that others freed
+some."""
 
 
 class EngineError(WinnowError):
@@ -40,7 +40,7 @@ class EngineError(WinnowError):
 
 
 class EngineLoadFailed(EngineError):
-    """The model cannot be loaded, and trying again would not help."""
+    """The model cannot be loaded, and a new attempt would not help."""
 
 
 class EngineDied(EngineError):
@@ -48,11 +48,11 @@ class EngineDied(EngineError):
 
 
 class EngineTimeout(EngineError):
-    """The engine did not answer within the time it was given."""
+    """The engine did not answer within its time limit."""
 
 
 class ClusterUnavailable(WinnowError):
-    """The machines on which engines were to run cannot be reached."""
+    """The machines on which engines should run cannot be reached."""
 
 
 def is_transient(error: BaseException | None) -> bool:
@@ -61,11 +61,11 @@ def is_transient(error: BaseException | None) -> bool:
 
 
 def lacks_memory(why: str) -> bool:
-    """Whether a model did not load because others hold the memory, so that it may load a moment later."""
+    """Whether a model failed to load because others hold the memory, so that it may load a moment later."""
     return any(words in why.lower() for words in OUT_OF_MEMORY)
 
 
 def one_sentence(error: BaseException, limit: int = 400) -> str:
-    """The kind and message of a foreign exception on one line of at most `limit` characters."""
+    """Kind and message of a foreign exception, on one line of at most `limit` characters."""
     text = " ".join(f"{type(error).__name__}: {error}".split())
     return text if len(text) <= limit else text[: limit - 1] + "…"

@@ -1,1 +1,1 @@
-"""Engines that are not Winnow's: of other packages, and functions of programs."""
+"""Engines from outside Winnow: of other packages, and functions of programs."""

@@ -1,4 +1,4 @@
-"""An engine of another package or of a program: what it raises becomes a sentence that names it."""
+"""Engines of other packages or programs; what they raise becomes a sentence that names the engine."""
 
 from collections.abc import Sequence
 from importlib.metadata import EntryPoint
@@ -18,7 +18,7 @@ NOT_GREEDY = (
 
 
 class PluginEngine:
-    """Starts a plug-in's engine and calls it, and holds what it returns against what it was asked.
+    """Start and call a plug-in's engine, and check what it returns against the requests.
 
     Args:
         entry: The entry point of a callable that takes a `ModelRef` and an `EngineSettings`.
@@ -44,7 +44,7 @@ class PluginEngine:
 
     @property
     def joins(self) -> bool:
-        """See `JoinsBatches`; False where it does not say."""
+        """As in `JoinsBatches`; False if the engine does not say."""
         with calling(self._plugin, EngineError):
             return bool(getattr(self._inner, "joins", False))
 

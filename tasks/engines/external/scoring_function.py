@@ -1,7 +1,7 @@
-"""A program's own function as an engine: its texts are scores, which the judge `score` reads.
+"""A program's own function as an engine, whose texts are scores for the judge `score`.
 
-No file can name it. It is there while `winnow.select` runs a campaign with a database, so that what the
-function gave is stored, found again and never asked for twice, as texts of models are.
+No file can name it. It exists while `winnow.select` runs a campaign with a database: like texts of models,
+values of the function are stored, found again, and never computed twice.
 """
 
 import math
@@ -15,29 +15,29 @@ from winnow.tasks.engines.errors import EngineLoadFailed
 from winnow.tasks.engines.protocol import Answer, Completion, GenerationFailure, ModelRef, Request
 
 NO_SCORE = "no score"
-"""The text where the function gave none."""
+"""Text if the function returned no score."""
 
 NOT_CALLED = GenerationFailure(reason="not_called", detail="the function has raised an error")
-"""The answer after the function has raised an error; no round is recorded with it."""
+"""Answer after the function has raised an error; no round is recorded with it."""
 
 PROMPT = "{{ place }}: {{ input }}"
-"""The "prompt" about an example: its place, which tells it apart from all others, and how it reads."""
+"""The "prompt" for an example: its position, which distinguishes it from all others, and its text."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scoring:
-    """The function of a program."""
+    """A program's function."""
 
     score: Callable[[int, int], float]
-    """Called with the places of a candidate and an example, NaN where it gives none."""
+    """Called with the positions of a candidate and an example; returns NaN for no score."""
     arms: Mapping[str, int]
-    """The place of each candidate, by the name of its model."""
+    """Position of each candidate, by the name of its model."""
     raised: list[BaseException] = field(default_factory=list)
-    """Errors that the function has raised, after which it is not called; what it gave before is to be
+    """Errors that the function has raised. It is not called after one; earlier scores are still to be
     stored."""
 
     def pass_on(self) -> None:
-        """Raise what the function has raised."""
+        """Raise the function's first error, if there is one."""
         if self.raised:
             raise self.raised[0]
 
@@ -47,7 +47,7 @@ _SCORING: ContextVar[Scoring | None] = ContextVar("scoring", default=None)
 
 @contextmanager
 def scoring_by(scoring: Scoring) -> Generator[None, None, None]:
-    """Have models of this provider score by a function, in this thread, until the block ends."""
+    """Let models of this provider score by a function, in this thread, until the block ends."""
     token = _SCORING.set(scoring)
     try:
         yield
@@ -56,12 +56,12 @@ def scoring_by(scoring: Scoring) -> Generator[None, None, None]:
 
 
 def is_scoring() -> bool:
-    """Whether there is a function to be called here."""
+    """Whether a function is set in this context."""
     return _SCORING.get() is not None
 
 
 class FunctionEngine:
-    """Calls a function where others ask a model."""
+    """Engine that calls a function instead of a model."""
 
     identity = "function"
 
@@ -69,7 +69,7 @@ class FunctionEngine:
         self._scoring, self._arm = scoring, scoring.arms[model.name]
 
     def generate(self, requests: Sequence[Request]) -> list[Answer]:
-        """A score for each request, as text."""
+        """Compute a score for each request, as text."""
         return [self._answer(int(request.prompt.partition(":")[0])) for request in requests]
 
     def _answer(self, example: int) -> Answer:
