@@ -1,16 +1,16 @@
-"""The APIs that are asked through litellm, and what a spec may say to them; this imports no litellm."""
+"""APIs reached through litellm, and the settings a spec may pass to them; imports no litellm."""
 
 from collections.abc import Mapping
 from typing import NamedTuple
 
 
 class Api(NamedTuple):
-    """One of the APIs that litellm knows."""
+    """One of the APIs that litellm supports."""
 
     origin: str | None
-    """The URL that it listens at; None where each customer has an address of their own."""
+    """Its base URL; None if each customer has a separate address."""
     variable: str
-    """The environment variable that its users usually keep the key in."""
+    """Environment variable in which its users usually keep the key."""
     top_k: bool = False
     """Whether litellm passes `top_k` on to it."""
 
@@ -29,36 +29,36 @@ APIS: Mapping[str, Api] = {
     "together_ai": Api("https://api.together.xyz", "$TOGETHERAI_API_KEY"),
     "xai": Api("https://api.x.ai", "$XAI_API_KEY"),
 }
-"""Known APIs, by the word before the first slash of a `model`, in litellm's spelling. Left out are those that
-take a failed text for a finished one (cohere), and those that want more than one key."""
+"""Known APIs, by the part of `model` before the first slash, in litellm's spelling. Excluded are APIs that
+report a failed text as finished (cohere), and those that need more than one key."""
 
 ARGS = frozenset(
     {"api_version", "max_completion_tokens", "reasoning_effort", "safety_settings", "service_tier",
      "thinking", "user", "verbosity"}
 )  # fmt: skip
-"""Keys that `model_args` may hold: none of them can name another address, key, file or piece of code."""
+"""Keys allowed in `model_args`: none of them can set another address, key, file or piece of code."""
 
 REMOVABLE = frozenset({"max_tokens", "seed", "temperature"})
-"""Keys that a null in `model_args` may leave out of a request."""
+"""Keys that a null in `model_args` removes from a request."""
 
 UNKNOWN = ("min_p", "repetition_penalty", "stop_token_ids")
-"""Keys of sampling that litellm has no word for."""
+"""Sampling keys that litellm does not support."""
 
 
 def api_of(model: str) -> Api | None:
-    """The API of a model such as "anthropic/claude-x"; None where it is none of ours."""
+    """API of a model such as "anthropic/claude-x"; None if it is not among `APIS`."""
     name, slash, rest = model.partition("/")
     return APIS.get(name) if slash and rest else None
 
 
 def api_origin(model: str) -> str | None:
-    """The URL that the API of a model listens at; None where it is not known."""
+    """Base URL of a model's API; None if it is not known."""
     api = api_of(model)
     return None if api is None else api.origin
 
 
 def why_unaskable(model: str, *, chat: bool, model_args: Mapping[str, object]) -> tuple[str, str] | None:
-    """The key of a spec by which a model cannot be asked through litellm, and why; None where it can be."""
+    """Key of a spec that prevents a model's use through litellm, and the reason; None if nothing does."""
     if api_of(model) is None:
         return "model", f"provider litellm wants API/MODEL, where API is one of {', '.join(APIS)}"
     if not chat:

@@ -1,10 +1,10 @@
-"""The next token: what is done to its logits, and how it is drawn. V is the size of the vocabulary.
+"""The next token: changes to its logits, and how it is drawn. V is the size of the vocabulary.
 
-A token is drawn as the largest sum of logit and Gumbel noise, one number for each token of the vocabulary,
-which has the distribution of the softmax. Rounding swaps two of these sums only where they are that close.
-Campaigns begun before draw along the cumulated probabilities. That has the same distribution, but a rounded
-logit moves the boundary of every token behind it, so that in a vocabulary of 262,144 tokens 279 of 36,000
-draws were others.
+The token drawn has the largest sum of logit and Gumbel noise, with one noise value for each token of the
+vocabulary, so that it has the distribution of the softmax. Rounding swaps two of these sums only if they are
+that close. Campaigns started before this rule draw along the cumulated probabilities. That has the same
+distribution, but a rounded logit moves the boundary of every later token, so that in a vocabulary of 262,144
+tokens 279 of 36,000 draws differed.
 """
 
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ Row = NDArray[np.floating]
 
 
 def shifted_logits(logits: Row, sampling: Sampling, prompt: NDArray[np.integer], text: Sequence[int]) -> Row:
-    """The logits with their bias and the penalties for what was said already.
+    """Add the bias, and the penalties for tokens that occurred already, to logits.
 
     Args:
         logits: Shape (V,); left as they are.
@@ -71,7 +71,7 @@ def choose_token(logits: NDArray[np.floating], sampling: Sampling, rng: np.rando
     if sampling.top_p < 1.0:
         tokens = np.argsort(-probabilities, kind="stable")  # (V,)
         ordered = probabilities[tokens]
-        # A token stays when those before it do not reach top_p yet: the most probable one always does.
+        # A token stays if those before it do not reach top_p yet: the most probable one always does.
         probabilities[tokens[ordered.cumsum() - ordered >= sampling.top_p]] = 0.0
         probabilities /= probabilities.sum()
     if sampling.gumbel:

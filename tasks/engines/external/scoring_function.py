@@ -90,14 +90,14 @@ class FunctionEngine:
         )
 
     def close(self) -> None:
-        """Nothing was opened."""
+        """Do nothing: nothing was opened."""
 
 
 def start(model: ModelRef, _settings: object) -> FunctionEngine:
-    """The function as the engine of a model.
+    """Create the engine of a model that stands for a function.
 
     Raises:
-        EngineLoadFailed: If there is none here.
+        EngineLoadFailed: If no function is set in this context.
     """
     scoring = _SCORING.get()
     if scoring is None:

@@ -1,1 +1,1 @@
-"""Models behind APIs that are not OpenAI's, asked through litellm in a process of its own."""
+"""Models behind APIs other than OpenAI's, reached through litellm in a separate process."""

@@ -1,4 +1,4 @@
-"""Our side of a model behind an API that litellm speaks; sent and read with the care of OpenAI's servers."""
+"""Engine of a model behind an API that litellm supports, with the same checks as for OpenAI's servers."""
 
 import json
 
@@ -15,9 +15,9 @@ from winnow.tasks.engines.providers import EngineSettings
 
 
 class LitellmEngine(OpenaiEngine):
-    """A model behind an API that litellm speaks, asked by a process of its own; chats alone.
+    """A model behind an API that litellm supports, called from a separate process; chats only.
 
-    Retries, the number of requests at once and what an answer has to look like are those of `OpenaiEngine`.
+    Retries, concurrency and the checks of answers are those of `OpenaiEngine`.
 
     Args:
         model: `model` is litellm's name of it, such as "anthropic/claude-x", and `model_base_url` is set.
@@ -34,13 +34,13 @@ class LitellmEngine(OpenaiEngine):
 
     @property
     def identity(self) -> str:
-        """Version of litellm and the id of the model; waits until litellm is loaded, and asks no server."""
+        """Version of litellm, and id of the model; waits until litellm is loaded, and asks no server."""
         self._probed()
         return " ".join(filter(None, ["litellm", self._version, self._model.model, self._seedless]))
 
     @property
     def pid(self) -> int:
-        """Process id of litellm's process."""
+        """Process id of the litellm process."""
         return self._connection.pid
 
     def _check_args(self, model: ModelRef) -> None:
@@ -64,7 +64,7 @@ class LitellmEngine(OpenaiEngine):
         return ServerInfo()
 
     def _right_url(self) -> str:
-        return ""  # litellm knows the addresses of the APIs that it speaks
+        return ""  # litellm knows the addresses of its APIs
 
     def _why_unsendable(self, request: Request, info: ServerInfo) -> GenerationFailure | None:
         why = None
@@ -93,7 +93,7 @@ class LitellmEngine(OpenaiEngine):
 
 
 def _asked_for(sampling: Sampling) -> JsonObject:
-    """The part of a call that is there only where a spec asks for it."""
+    """Optional part of a call: the settings that a spec sets."""
     asked: JsonObject = {
         "top_p": sampling.top_p if sampling.top_p < 1.0 else None,
         "top_k": sampling.top_k or None,
@@ -118,5 +118,5 @@ def _wanted(sampling: Sampling) -> set[str]:
 
 
 def start(model: ModelRef, settings: EngineSettings) -> Engine:
-    """A litellm process for the model, which goes on loading after this returns; nothing is sent yet."""
+    """Start a litellm process for the model; it continues to load after this returns, and sends nothing."""
     return LitellmEngine(model, settings)

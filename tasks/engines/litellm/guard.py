@@ -1,6 +1,6 @@
-"""Keeps the process of litellm to one server: every exchange over HTTP passes here, whoever begins it.
+"""Restriction of the litellm process to one server: every HTTP exchange passes here, whoever starts it.
 
-A body is read as it comes and given up once it is longer than what was asked for can need, it is asked for
+A body is read in chunks, and abandoned once it is longer than the request can need. It is requested
 uncompressed, and nothing is sent to another origin. Names of other machines are not even looked up.
 """
 
@@ -16,40 +16,40 @@ from winnow.tasks.engines.openai.errors import SHOWN
 from winnow.tasks.engines.openai.http_connection import MOST_REDIRECTS, origin_of
 
 SAID_BYTES = 4 * SHOWN + 1024
-"""Bytes kept of a refusal's body: as much as is shown, with room for its JSON."""
+"""Bytes kept of the body of a refusal: as much as is shown, with room for its JSON."""
 
 
 @dataclass(slots=True, kw_only=True)
 class Exchange:
-    """The outcome of one call; the library may raise whatever it likes about it."""
+    """Outcome of one call; the library may raise any exception about it."""
 
     most_bytes: int
-    """The longest body that is read."""
+    """Maximum length of a body that is read."""
     hops: int = 0
-    """Requests that were sent for it: one, and those to which it was redirected."""
+    """Requests sent for it: the first one, and those to which it was redirected."""
     status: int | None = None
-    """Status of the last answer; None where none has come."""
+    """Status of the last answer; None before any."""
     retry_after: str | None = None
     said: bytearray = field(default_factory=bytearray)
-    """The beginning of the last answer's body."""
+    """Beginning of the last answer's body."""
     unreadable: str | None = None
-    """The reason why a body was given up."""
+    """Reason why a body was abandoned."""
     elsewhere: str | None = None
-    """Another origin to which the request was to go."""
+    """Another origin to which the request was redirected."""
     silence: str | None = None
-    """The reason why no answer came."""
+    """Reason why no answer came."""
 
 
 EXCHANGE: ContextVar[Exchange] = ContextVar("EXCHANGE")
-"""The exchange of the call that the present task makes."""
+"""Exchange of the call that the current task makes."""
 
 
 class GivenUp(httpx.TransportError):
-    """An answer that is not read any further, or a request that is not sent."""
+    """An answer is not read further, or a request is not sent."""
 
 
 class _Bounded(httpx.AsyncByteStream):
-    """A body that is read as far as its exchange allows."""
+    """A body that is read up to the limit of its exchange."""
 
     def __init__(self, body: httpx.AsyncByteStream, exchange: Exchange) -> None:
         self._body, self._exchange = body, exchange
@@ -72,10 +72,10 @@ class _Bounded(httpx.AsyncByteStream):
 
 
 def guard_http(url: str, proxies: Collection[str]) -> None:
-    """Keep this process to one server from now on, for as long as it lives.
+    """Restrict this process to one server until it ends.
 
     Args:
-        url: URL of the server; all but its origin is passed over.
+        url: URL of the server; only its origin is used.
         proxies: URLs of the proxies that requests go through.
     """
     origin = origin_of(httpx.URL(url))
@@ -107,7 +107,7 @@ def _may_go(exchange: Exchange, request: httpx.Request, origin: tuple[str, str, 
     if origin_of(request.url) != origin:
         exchange.elsewhere = f"{request.url.scheme}://{request.url.netloc.decode('ascii', 'replace')}"
         return False
-    # The library asks once more after a lost connection; how often is for us to say.
+    # The library retries once after a lost connection; the number of retries is decided by the caller.
     is_first = exchange.hops == 0
     is_redirect = exchange.status is not None and 300 <= exchange.status < 400
     return is_first or (is_redirect and exchange.hops <= MOST_REDIRECTS)
@@ -131,7 +131,7 @@ def _host(url: str) -> str:
 
 
 def _guard_names(hosts: Collection[str]) -> None:
-    """Refuse to look up any name but those of these machines; no library can take an audit hook away."""
+    """Refuse to look up any host name but these; no library can remove an audit hook."""
 
     def watch(event: str, args: tuple[object, ...]) -> None:
         if event == "socket.getaddrinfo":

@@ -29,17 +29,17 @@ from winnow.tasks.engines.litellm.guard import EXCHANGE, Exchange, guard_http
 from winnow.tasks.processes.worker_side import ParentLink, run_worker
 
 ONCE = {"num_retries": 0, "max_retries": 0, "fallbacks": None, "caching": False, "stream": False}
-"""Settings that make a call one request: only the caller asks again, if at all."""
+"""Settings that make a call a single request: only the caller retries, if at all."""
 
 LISTS = (
     "callbacks", "failure_callback", "input_callback", "service_callback", "success_callback",
     "_async_failure_callback", "_async_input_callback", "_async_success_callback",
 )  # fmt: skip
-"""Names of the lists in which litellm keeps callbacks that are told of each call."""
+"""Names of the lists in which litellm keeps callbacks for each call."""
 
 
 class Caller:
-    """litellm, with everything off that sends, logs, stores, repeats or rewrites on its own account."""
+    """litellm with everything disabled that sends, logs, stores, retries or rewrites without being asked."""
 
     def __init__(self, load: JsonObject) -> None:
         # Imported here, so that the parent is watched during the seconds that this takes.
@@ -62,7 +62,7 @@ class Caller:
         self.takes = litellm.get_supported_openai_params(model=load["model"]) or []
 
     async def reply(self, message: JsonObject) -> JsonObject:
-        """The outcome of one call as a message."""
+        """Make one call; return its outcome as a message."""
         exchange = Exchange(most_bytes=message["most_bytes"])
         EXCHANGE.set(exchange)
         try:
@@ -80,7 +80,7 @@ class Caller:
 
 
 def _trouble(exchange: Exchange, error: Exception) -> JsonObject:
-    """The error of a call as a message, by what was seen of the exchange itself."""
+    """Error of a call as a message, according to what was observed of the exchange itself."""
     if exchange.elsewhere is not None:
         return {"elsewhere": exchange.elsewhere}
     if exchange.unreadable is not None:
@@ -96,14 +96,14 @@ def _trouble(exchange: Exchange, error: Exception) -> JsonObject:
 
 
 def _said(error: Exception) -> str:
-    """The message of litellm, without the traceback that it puts into some of its messages."""
+    """Message of litellm, without the traceback that some of its messages contain."""
     return one_sentence(error).partition(" Traceback (most recent call last)")[0]
 
 
 def _plain(response: Any) -> JsonObject:  # noqa: ANN401 -- of litellm, whose types are not looked at
-    """The first text and what is said of it; without counted tokens it has no usage."""
+    """First text with its metadata; without counted tokens it has no usage."""
     choice, usage = response.choices[0], getattr(response, "usage", None)
-    # litellm puts 0 for what is not told.
+    # litellm puts 0 for missing counts.
     counted = usage and usage.prompt_tokens and (usage.completion_tokens or not choice.message.content)
     return {
         "choices": [
@@ -123,7 +123,7 @@ def _plain(response: Any) -> JsonObject:  # noqa: ANN401 -- of litellm, whose ty
 
 
 def main(parent: ParentLink) -> None:
-    """Make the calls that are asked for until told to close."""
+    """Make the requested calls until told to close."""
     load = parent.receive()["load"]
     guard_http(load["url"], [each for key, each in getproxies().items() if key != "no"])
     try:

@@ -1,4 +1,4 @@
-"""Our side of a litellm process: what it is asked, and what its replies mean to whoever asks servers."""
+"""Connection to a litellm process: its calls, and its replies as the results or errors of a server."""
 
 import os
 import site
@@ -22,17 +22,17 @@ from winnow.tasks.processes.replies import Replies
 from winnow.tasks.processes.worker_process import WorkerEnded, WorkerProcess
 
 WORKER = "winnow.tasks.engines.litellm.worker"
-"""The module that runs in litellm's processes."""
+"""Module that litellm's processes run."""
 
 _PROXIES = ("ALL_PROXY", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY")
 INHERITED = frozenset(
     {"LANG", "LC_ALL", "LD_LIBRARY_PATH", "PATH", "SSL_CERT_DIR", "SSL_CERT_FILE", "TMPDIR", "TZ"}
     | {*_PROXIES, *(name.lower() for name in _PROXIES)}
 )
-"""The user's variables that litellm sees: keys and addresses are not among them."""
+"""The user's variables passed to litellm: keys and addresses are not among them."""
 
 PROXYLESS = {"NO_PROXY": "*", "no_proxy": "*"}
-"""Variables for a server of this machine, which is asked without the proxy of the environment."""
+"""Variables for a server on this machine, which is reached without the proxy of the environment."""
 
 FORCED = {
     "HOME": os.devnull,  # nor are files with keys, such as those of AWS
@@ -46,19 +46,19 @@ FORCED = {
 }
 
 NO_KEY = "none"
-"""Sent where a server of one's own wants no key: litellm asks nothing without one."""
+"""Key sent if a private server needs none: litellm sends no request without one."""
 
 Taken = TypeVar("Taken")
 
 
 class LitellmConnection:
-    """Calls that a litellm process makes. For one event loop, in which it must be made.
+    """Calls made by a litellm process. For one event loop, in which it must be created.
 
     Args:
         model: The model that is asked.
         server: The server as messages name it, and its key.
         log_folder: Folder in which the process writes what it would print.
-        max_connections: Calls at once, at the most.
+        max_connections: Maximum number of concurrent calls.
         request_timeout: Seconds an answer may take.
     """
 
@@ -96,10 +96,10 @@ class LitellmConnection:
         return self._worker.pid
 
     async def ready(self, timeout: float) -> JsonObject:
-        """The message of the process once it can be asked.
+        """Wait until the process is ready; return its message.
 
         Raises:
-            EngineError: If it does not come up within so many seconds.
+            EngineError: If it is not ready within `timeout` seconds.
         """
         self._send({"load": self._load})
         try:
@@ -114,13 +114,13 @@ class LitellmConnection:
         return said
 
     async def send(self, method: str, url: str, content: bytes | None, *, most_bytes: int) -> bytes:
-        """Have one call made and return what litellm makes of the answer, in OpenAI's form.
+        """Make one call; return the answer as litellm converts it to OpenAI's form.
 
         Args:
-            method: Passed over, as is `url`: litellm knows both.
+            method: Ignored, as is `url`: litellm knows both.
             url: See `method`.
             content: The arguments of a chat completion, as JSON.
-            most_bytes: The longest body that is read.
+            most_bytes: Maximum length of a body that is read.
 
         Raises:
             StatusError: If the server answers with a status that is no answer.
@@ -170,7 +170,7 @@ class LitellmConnection:
             raise self._died(error) from error
 
     async def _taken(self, take: Callable[[], Taken]) -> Taken:
-        """A message of the process, waited for in a thread that is left to itself once it is too late."""
+        """Wait for a message of the process in a thread, which is abandoned once it is too late."""
         try:
             return await anyio.to_thread.run_sync(take, abandon_on_cancel=True, limiter=self._waiters)
         except TimeoutError:

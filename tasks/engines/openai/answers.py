@@ -1,4 +1,4 @@
-"""The answers of an OpenAI-compatible server, read with care: all of them come from elsewhere."""
+"""Parsing of answers of an OpenAI-compatible server, which are untrusted."""
 
 import json
 from collections.abc import Collection
@@ -12,36 +12,36 @@ from winnow.tasks.engines.openai.errors import Server, StatusError, Uncounted, U
 from winnow.tasks.engines.protocol import TOKEN_LIMIT, Answer, Completion, GenerationFailure
 
 MOST_DIGITS = 100
-"""Most digits of a whole number. Python takes time that grows with their square."""
+"""Maximum number of digits of an integer. Python takes time that grows with their square."""
 
 MOST_NESTED = 64
-"""Brackets within brackets of an answer, at the most."""
+"""Maximum depth of nested brackets in an answer."""
 
 SHOWN_OF_BODY = 40
-"""Bytes that are shown of what is no JSON: a page, or a stream, shows itself by them."""
+"""Bytes shown of a body that is no JSON: enough to recognise a page or a stream."""
 
 LONGEST_NAME = 200
-"""Characters of a model's name that are kept."""
+"""Maximum number of characters kept of a model's name."""
 
 MOST_LISTED = 10_000
-"""Models that are read of a server's list."""
+"""Maximum number of models read of a server's list."""
 
 STOPPED = frozenset({"stop", "eos", "eos_token", "stop_sequence", "end_turn"})
-"""Finish reasons of servers for a text that is at its end, in lower case; OpenAI's own is the first."""
+"""Finish reasons of servers for a complete text, in lower case; OpenAI's own is the first."""
 
 CUT = frozenset({"length", "max_tokens", "model_length"})
-"""Finish reasons of servers for a text that is as long as it may be."""
+"""Finish reasons of servers for a text that was cut off at its maximum length."""
 
 BROKEN_OFF = frozenset({"error", "abort", "insufficient_system_resource"})
-"""Finish reasons of servers that failed in the middle of a text: the next time that may be over."""
+"""Finish reasons of servers that failed in the middle of a text; a new attempt may succeed."""
 
 
 NOTHING_COUNTED = {"usage": {"prompt_tokens": 0, "completion_tokens": 0}}
-"""Counts in the place of those a server does not give, to see whether all else can be read."""
+"""Counts used if a server gives none, to see whether everything else can be read."""
 
 
 class _Part(BaseModel):
-    """Part of an answer: what is not needed is passed over, what is needed has exactly its type."""
+    """Part of an answer: unneeded fields are ignored, and needed ones must have exactly their type."""
 
     model_config = ConfigDict(strict=True)
 
@@ -50,18 +50,18 @@ PartT = TypeVar("PartT", bound=_Part)
 
 
 class Usage(_Part):
-    """Tokens that were counted by the server."""
+    """Tokens counted by the server."""
 
     prompt_tokens: int = Field(ge=0, lt=TOKEN_LIMIT)
     completion_tokens: int = Field(ge=0, lt=TOKEN_LIMIT)
-    """Number of tokens written, those of thoughts among them."""
+    """Number of generated tokens, including those of reasoning."""
     prompt_tokens_details: object = None
-    """Some servers tell here what they had in their prefix caches."""
+    """Some servers report here the tokens found in their prefix caches."""
 
     @model_validator(mode="before")
     @classmethod
     def _with_thoughts(cls, told: object) -> object:
-        """Gemini and xAI count thoughts, which they charge, in the total alone; some tell null."""
+        """Gemini and xAI count reasoning, which they charge, only in the total; some servers return null."""
         if not isinstance(told, dict):
             return told
         read, total = told.get("prompt_tokens"), told.get("total_tokens")
@@ -74,44 +74,44 @@ class Usage(_Part):
 
     @property
     def cached_tokens(self) -> int | None:
-        """The number of the prompt's tokens that were not computed again; None where that is not told."""
+        """Number of the prompt's tokens that were not computed again; None if it is not reported."""
         told = self.prompt_tokens_details
         cached = told.get("cached_tokens") if isinstance(told, dict) else None
         return cached if type(cached) is int and 0 <= cached <= self.prompt_tokens else None
 
 
 class Message(_Part):
-    """The answer of a chat; without content where all tokens went into reasoning."""
+    """Answer of a chat; without content if all tokens went into reasoning."""
 
     content: str | list[object] | None = None
-    """Mistral has parts in the place of a text where a model thinks, some of them its thoughts."""
+    """Mistral returns parts instead of a text if a model reasons; some of them are its reasoning."""
     refusal: str | None = None
     reasoning: object = None
-    """The thoughts of the model, if they are a text; servers have both names for it, and other forms."""
+    """The model's reasoning, if it is a text; servers use both names for it, and other forms."""
     reasoning_content: object = None
     tool_calls: object = None
-    """What the model calls in the place of an answer; some servers end such a text by `stop` all the same."""
+    """Tools called instead of an answer; some servers end such a text with `stop` nevertheless."""
 
     @property
     def text(self) -> str:
-        """The answer, whatever its form."""
+        """The answer as a text, whatever its form."""
         parts = self.content if isinstance(self.content, list) else (self.content or "",)
         return "".join(map(_said, parts))
 
     @property
     def thought(self) -> str | None:
-        """The reasoning as a text; None where the server tells none."""
+        """The reasoning as a text; None if the server returns none."""
         parts = self.content if isinstance(self.content, list) else ()
         told = (self.reasoning, self.reasoning_content, "".join(map(_thought, parts)) or None)
         return next((each for each in told if isinstance(each, str)), None)
 
 
 THOUGHTS = frozenset({"thinking", "reasoning", "thought"})
-"""Types of the parts of an answer that are thoughts, by the servers that have such parts."""
+"""Types of the parts of an answer that are reasoning, on servers that return such parts."""
 
 
 def _said(part: object) -> str:
-    """What a part of an answer says; nothing if it is a thought."""
+    """Answer text of a part; empty if it is reasoning."""
     if isinstance(part, str):
         return part
     is_thought = isinstance(part, dict) and part.get("type") in THOUGHTS
@@ -119,14 +119,14 @@ def _said(part: object) -> str:
 
 
 def _thought(part: object) -> str:
-    """What a part of an answer thinks; nothing if it is none of its thoughts."""
+    """Reasoning of a part; empty if it is none."""
     is_thought = isinstance(part, dict) and part.get("type") in THOUGHTS
     keys = ("thinking", "reasoning", "text", "summary") if is_thought else ("thinking",)
     return next(filter(None, (_held(part, key) for key in keys)), "")
 
 
 def _held(part: object, key: str) -> str:
-    """The text under a key of a part, which may have parts of its own."""
+    """Text under a key of a part, which may have parts itself."""
     held = part.get(key) if isinstance(part, dict) else None
     if isinstance(held, list):
         return "".join(_held(each, "text") for each in held)
@@ -134,7 +134,7 @@ def _held(part: object, key: str) -> str:
 
 
 Logprob = Annotated[float, BeforeValidator(lambda told: -inf if told is None else told)]
-"""A natural logarithm; llama.cpp writes null for that of 0, which JSON cannot hold."""
+"""A natural logarithm; llama.cpp writes null for the logarithm of 0, which JSON cannot represent."""
 
 
 class TokenLogprob(_Part):
@@ -145,7 +145,7 @@ class TokenLogprob(_Part):
 
 
 class TokenPosition(_Part):
-    """The token at one place of a chat's answer, and the most probable ones there."""
+    """The token at one position of a chat's answer, and the most probable ones there."""
 
     logprob: float | None = None
     top_logprobs: list[TokenLogprob] | None = Field(default=None, fail_fast=True)
@@ -163,9 +163,9 @@ class Logprobs(_Part):
     """These tokens of a plain completion as texts."""
 
     def first(self) -> dict[str, float]:
-        """Log-probability of each known token at the first place, by the token as the server writes it.
+        """Log-probability of each known token at the first position, by the text that the server writes.
 
-        Of tokens that are written alike the most probable one counts.
+        Of tokens with the same text, the most probable one counts.
         """
         if self.content:
             told = self.content[0].top_logprobs or ()
@@ -174,13 +174,13 @@ class Logprobs(_Part):
 
 
 class Choice(_Part):
-    """One of the texts that were asked for; there is only one."""
+    """One of the requested texts; there is only one."""
 
     text: str | None = None
     message: Message | None = None
     finish_reason: str | None = None
     logprobs: Annotated[Logprobs | None, BeforeValidator(lambda told: told or None)] = None
-    """Servers that tell none write null, or nothing in brackets."""
+    """Servers without log-probabilities write null or an empty list or object."""
 
 
 class Generated(_Part):
@@ -189,23 +189,23 @@ class Generated(_Part):
     choices: list[Choice] = Field(min_length=1, fail_fast=True)
     usage: Usage
     model: object = None
-    """The server's name for the model that wrote the text, if the name is a text: a dated name, or that of
-    another model, which a gateway put in the place of the one that was asked for."""
+    """The server's name for the model that wrote the text, if the name is a text: a dated name, or the name
+    of another model that a gateway used instead of the requested one."""
 
     @property
     def served_as(self) -> str | None:
-        """The server's name for the model that wrote the text; None where it does not tell."""
+        """The server's name for the model that wrote the text; None if it gives none."""
         return self.model[:LONGEST_NAME] or None if isinstance(self.model, str) else None
 
     @property
     def first_logprobs(self) -> dict[str, float]:
-        """See `Logprobs.first`; empty where the server told none."""
+        """As `Logprobs.first`; empty if the server returned none."""
         logprobs = self.choices[0].logprobs
         return logprobs.first() if logprobs else {}
 
     @property
     def token_logprobs(self) -> list[float] | None:
-        """Log-probability of each token of a text; None where the server does not tell that of each."""
+        """Log-probability of each token of a text; None unless the server returns it for all of them."""
         if (logprobs := self.choices[0].logprobs) is None:
             return None
         told = logprobs.token_logprobs
@@ -216,20 +216,20 @@ class Generated(_Part):
 
     @property
     def prompt_highest(self) -> list[float | None]:
-        """The highest log-probability that is told in the place of each of `prompt_logprobs`."""
+        """Highest log-probability returned for the position of each of `prompt_logprobs`."""
         logprobs = self.choices[0].logprobs
         places = (logprobs.top_logprobs if logprobs else None) or []
         return [_highest(place.values()) if place else None for place in places]
 
     @property
     def prompt_logprobs(self) -> list[float | None]:
-        """Log-probability of each token of an echoed prompt and of what was written after it."""
+        """Log-probability of each token of an echoed prompt and of the text after it."""
         logprobs = self.choices[0].logprobs
         return (logprobs.token_logprobs if logprobs else None) or []
 
     @property
     def names_all_tokens(self) -> bool:
-        """Whether the tokens that log-probabilities are told of make up the whole text."""
+        """Whether the tokens with log-probabilities make up the whole text."""
         choice = self.choices[0]
         tokens = (choice.logprobs.tokens if choice.logprobs else None) or []
         return bool(tokens) and "".join(map(str, tokens)).lstrip() == (choice.text or "").lstrip()
@@ -248,33 +248,33 @@ class ServedModel(_Part):
 
 
 class Props(_Part):
-    """What llama.cpp's server tells of itself."""
+    """Properties of llama.cpp's server."""
 
     total_slots: int = Field(ge=1, lt=TOKEN_LIMIT)
 
 
 class Version(_Part):
-    """The version that vLLM tells of itself."""
+    """Version of a vLLM server."""
 
     version: str = Field(max_length=100)
 
 
 class Tokens(_Part):
-    """A text as the ids of its tokens; only vLLM tells."""
+    """A text as token ids; only vLLM returns it."""
 
     tokens: list[Annotated[int, Field(ge=0, lt=2**31)]] = Field(fail_fast=True)
     token_strs: list[str] | None = Field(default=None, fail_fast=True)
 
 
 class TokenizerInfo(_Part):
-    """A tokenizer as vLLM tells of it, if started to do so; tokens are texts, or objects that hold one."""
+    """A tokenizer as vLLM describes it, if started to do so; tokens are texts, or objects that hold one."""
 
     bos_token: object = None
     eos_token: object = None
 
     @property
     def first(self) -> str | None:
-        """The token that begins a text, or else the one that ends it."""
+        """Token that begins a text, or else the one that ends it."""
         for token in (self.bos_token, self.eos_token):
             spelled = token.get("content") if isinstance(token, dict) else token
             if isinstance(spelled, str) and spelled:
@@ -283,7 +283,7 @@ class TokenizerInfo(_Part):
 
 
 def json_value(body: bytes) -> object:
-    """The value in a body; raises `Unreadable` where it is no JSON, nested too deep, or a number too long."""
+    """Parse a body; raises `Unreadable` if it is no JSON, nested too deep, or has too long an integer."""
     try:
         value = json.loads(body, parse_int=_whole_number)
     except ValueError as error:
@@ -296,7 +296,7 @@ def json_value(body: bytes) -> object:
 
 
 def _refuse_depth(body: bytes, value: object) -> None:
-    """Refuse what is nested deeper than any answer: what walks through it later would have no stack left."""
+    """Refuse values nested deeper than any answer: code that walks through them would run out of stack."""
     if body.count(b"[") + body.count(b"{") <= MOST_NESTED:
         return
     within: list[object] = [value]
@@ -318,7 +318,7 @@ def _whole_number(digits: str) -> int:
 
 
 def read(kind: type[PartT], value: object) -> PartT:
-    """A JSON value as one of the classes above; raises `Unreadable`."""
+    """Read a JSON value as one of the classes above; raises `Unreadable`."""
     try:
         return kind.model_validate(value)
     except ValidationError as error:
@@ -328,7 +328,7 @@ def read(kind: type[PartT], value: object) -> PartT:
 
 
 def read_listing(value: object) -> list[ServedModel]:
-    """The models that a server lists, in whichever form; what cannot be read is left out."""
+    """Models that a server lists, in any form; entries that cannot be read are skipped."""
     listed = value.get("data") if isinstance(value, dict) else value
     found = []
     for each in listed[:MOST_LISTED] if isinstance(listed, list) else []:
@@ -338,7 +338,7 @@ def read_listing(value: object) -> list[ServedModel]:
 
 
 def read_generated(value: object, *, chat: bool) -> Generated:
-    """The answer to a request for a text; raises `Unreadable`."""
+    """Read the answer to a request for a text; raises `Unreadable`."""
     _require_answer(value)
     is_counted = True
     if isinstance(value, dict) and value.get("choices") and not _is_counted(value.get("usage")):
@@ -355,7 +355,7 @@ def read_generated(value: object, *, chat: bool) -> Generated:
 
 
 def _is_counted(usage: object) -> bool:
-    """Whether the tokens of prompt and text are told; null is no number, and the total may stand for one."""
+    """Whether tokens of prompt and text are reported; null is no number, and the total may replace one."""
     if not isinstance(usage, dict):
         return usage is not None  # what is no mapping is refused as unreadable
     counts = ("prompt_tokens", "completion_tokens", "total_tokens")
@@ -363,7 +363,7 @@ def _is_counted(usage: object) -> bool:
 
 
 def _require_answer(value: object) -> None:
-    """Refuse in words what gateways and servers send instead with a status that says that all is well."""
+    """Refuse error bodies that gateways and servers send with a status of success."""
     if not isinstance(value, dict):
         return
     if (told := value.get("error")) is not None and not value.get("choices"):
@@ -377,7 +377,7 @@ def _require_answer(value: object) -> None:
 def answer_of(
     generated: Generated, server: Server, seconds: float, latency: float, *, wants_logprobs: bool = False
 ) -> Answer:
-    """Ours, from the server's; a text that was ended by anything but its end or its length is none."""
+    """Convert a server's answer; a text that ended neither by its end nor by its length is a failure."""
     choice = generated.choices[0]
     refusal = choice.message.refusal if choice.message else None
     text = choice.message.text if choice.message else choice.text

@@ -1,4 +1,4 @@
-"""Our side of a model that a server runs: any server that speaks OpenAI's API, asked over HTTP."""
+"""Engine of a model on any server that supports OpenAI's API over HTTP."""
 
 import threading
 import time
@@ -65,10 +65,10 @@ Result = TypeVar("Result")
 
 
 class OpenaiEngine:
-    """A model behind an OpenAI-compatible server, first spoken to at its first use.
+    """A model behind an OpenAI-compatible server, which is first contacted on first use.
 
-    Requests are sent from an event loop in a thread of the engine's own. Texts may be asked for by several
-    threads at once; choices and likelihoods of one wait for those of another.
+    Requests are sent from an event loop in the engine's own thread. Several threads may request texts at the
+    same time; choices and likelihoods of one thread wait for those of another.
 
     Args:
         model: `model_args` are put into the body of every request.
@@ -111,14 +111,14 @@ class OpenaiEngine:
 
     @property
     def identity(self) -> str:
-        """Software as far as the server tells it, and the id of the model; asks the server once."""
+        """Server software, as far as it is known, and id of the model; asks the server once."""
         version = self._probed().vllm
         parts = ["openai", version and f"vllm/{version}", self._model.model, self._seedless]
         return " ".join(filter(None, parts))
 
     @property
     def _seedless(self) -> str:
-        """The part of an identity that says that texts drawn at a temperature cannot be had again."""
+        """Part of an identity which says that texts drawn at a temperature cannot be reproduced."""
         return NO_SEED if is_seedless(self._model.model_args) else ""
 
     def generate(self, requests: Sequence[Request]) -> list[Answer]:
@@ -126,7 +126,7 @@ class OpenaiEngine:
         return self.generate_each(requests, lambda place, answer: None)
 
     def generate_each(self, requests: Sequence[Request], came: Came) -> list[Answer]:
-        """Answer every request, and tell of each text as it comes; see `AnswersAsTheyCome`."""
+        """Answer every request, and report each text as it comes; see `AnswersAsTheyCome`."""
         info = self._probed()
         answers: dict[int, Answer] = {}
         try:
@@ -140,7 +140,7 @@ class OpenaiEngine:
     def _answer(
         self, requests: Sequence[Request], info: ServerInfo, answers: dict[int, Answer], came: Came
     ) -> None:
-        """Put the answer to each request under its place."""
+        """Store the answer to each request under its position."""
         writing: dict[int, Request] = {}
         choosing: dict[int, Request] = {}
         continuing: dict[int, Request] = {}
@@ -174,7 +174,7 @@ class OpenaiEngine:
             raise EngineLoadFailed(self._model.name, f"{error.why}; {url}") from error
 
     def _right_url(self) -> str:
-        """The words for the base URL that was probably meant, where this one has no models; else empty."""
+        """Hint at the base URL that was probably meant, if this one lists no models; else empty."""
         others = other_base_urls(self._server.url)
         self._deadline = _from_now(self._settings.batch_timeout)
         lists = self._ask_all(self._calls.lists_models, others)
@@ -185,7 +185,7 @@ class OpenaiEngine:
         return f"the base URL of most servers ends with /v1: {versioned}" if versioned in others else ""
 
     def close(self) -> None:
-        """Give up what is under way, close all connections and end the thread."""
+        """Abandon pending requests, close all connections and end the thread."""
         with suppress(RuntimeError):  # closed before
             self._loop.call(self._give_up)
             self._loop.call(self._loop.stop, True)
@@ -193,7 +193,7 @@ class OpenaiEngine:
 
     async def _give_up(self) -> None:
         self._is_closed = True
-        # Before the connections: what loses its connection is sent again, and then finds none.
+        # Before the connections: a request that loses its connection is sent again, and then finds none.
         while self._scopes:
             for scope in self._scopes:
                 scope.cancel()
