@@ -55,7 +55,6 @@ SOLVING = ("winner", "tied", "policy", "decided", "none")
 def answer_of(
     look: Look,
     *,
-    names: Sequence[str],
     decision: DecisionRecord | None,
     has_ended: bool,
     waits: bool,
@@ -71,7 +70,6 @@ def answer_of(
 
     Args:
         look: The campaign as it is now.
-        names: Names of its candidates, by position.
         decision: Its latest decision, None before the first round is finished.
         has_ended: Whether nobody runs it and its last decision, or a spent limit, ends it.
         waits: Whether it has to wait for people.
@@ -95,22 +93,22 @@ def answer_of(
         claim = claim_at(
             look.record, decision, reason, is_mixed=is_mixed, is_seen=is_seen, is_redrawn=is_redrawn
         )
-    outcome = outcome_at(names, look.record, decision, reason, claim) if has_ended else None
-    held_out = _held_out(look, names, decision)
+    outcome = outcome_at(look.names, look.record, decision, reason, claim) if has_ended else None
+    held_out = _held_out(look, decision)
     n_examples = n_examples if held_out is None else held_out.n_selection
     # With examples held out a limit may end it though selection has nothing left to ask.
     is_open = outcome == "undecided" and decision is not None and decision.reason == "exhausted"
     refuted = claim_of(decision.claim).refuted if decision else ()
     answer = replace(
-        _question(look.record, names, n_examples),
+        _question(look.record, look.names, n_examples),
         outcome="waiting" if waits else outcome,
         claim=claim,
         reason=reason,
         best=decision.best if decision else None,
-        candidates=_candidates(names, decision, traits),
-        dropped=_unscored(look, names, decision, "dropped"),
-        lacking=_lacking(look, names, decision) if is_open else (),
-        additions=_additions(look, names) if traits.scores_a_benchmark else (),
+        candidates=_candidates(look.names, decision, traits),
+        dropped=_unscored(look, decision, "dropped"),
+        lacking=_lacking(look, decision) if is_open else (),
+        additions=_additions(look) if traits.scores_a_benchmark else (),
         without_text=without_text,
         constraints=_constraints(look, None if decision is None else decision.best),
         people=people,
@@ -179,13 +177,13 @@ def _named_by_program(campaign: CampaignRecord, *, is_done: bool) -> str | None:
     return named_by_program(campaign)
 
 
-def _held_out(look: Look, names: Sequence[str], decision: DecisionRecord | None) -> "HeldOut | None":
+def _held_out(look: Look, decision: DecisionRecord | None) -> "HeldOut | None":
     """The standing of the held-out examples; None if there are none, and then numpy is not imported."""
     if look.record.spec.get("holdout") is None:
         return None
     from winnow.tasks.objectives.best_mean.holdout.results import held_out_of
 
-    return held_out_of(look, names, decision)
+    return held_out_of(look, look.names, decision)
 
 
 def _is_held_out_left(held_out: "HeldOut | None", decision: DecisionRecord | None) -> bool:
@@ -250,13 +248,15 @@ def _also_spent(limit: BudgetUsage, budgets: Sequence[BudgetUsage]) -> tuple[Bud
     return tuple(each for each in budgets if each.is_spent and each.kind not in (limit.kind, "human_labels"))
 
 
-def _additions(look: Look, names: Sequence[str]) -> tuple[Addition, ...]:
+def _additions(look: Look) -> tuple[Addition, ...]:
     """The candidates that joined later, those of a list together."""
     first_rounds = campaign_records.first_rounds(look.session, look.record.id)
     joined = sorted(set(first_rounds) - {0})
     return tuple(
         Addition(
-            names=tuple(name for name, first in zip(names, first_rounds, strict=True) if first == round_),
+            names=tuple(
+                name for name, first in zip(look.names, first_rounds, strict=True) if first == round_
+            ),
             rounds=round_,
         )
         for round_ in joined
@@ -363,7 +363,6 @@ def _difference(names: Sequence[str], decision: DecisionRecord, arm: int) -> Dif
 
 def _unscored(
     look: Look,
-    names: Sequence[str],
     decision: DecisionRecord | None,
     *statuses: ArmStatus,
 ) -> tuple[Unscored, ...]:
@@ -379,20 +378,22 @@ def _unscored(
         ]
     return tuple(
         Unscored(name=name, told=row["told"], unscored=row["unscored"], reason=row["reason"])
-        for name, each, row in zip(names, decision.status, rows, strict=True)
+        for name, each, row in zip(look.names, decision.status, rows, strict=True)
         if each in statuses
     )
 
 
-def _lacking(look: Look, names: Sequence[str], decision: DecisionRecord | None) -> tuple[Unscored, ...]:
+def _lacking(look: Look, decision: DecisionRecord | None) -> tuple[Unscored, ...]:
     """The missing scores of candidates in question, on the examples of selection: others do not settle it.
 
     Candidates that bets have ruled out are left out, as in `Answer.contenders`.
     """
-    found = _unscored(look, names, decision, "active", "baseline")
+    found = _unscored(look, decision, "active", "baseline")
     bets = None if decision is None else decision.bets
     if bets is not None:
-        out = {name for name, since in zip(names, bets["out_in_round"], strict=True) if since is not None}
+        out = {
+            name for name, since in zip(look.names, bets["out_in_round"], strict=True) if since is not None
+        }
         found = tuple(each for each in found if each.name not in out)
     if look.record.spec.get("holdout") is None:
         return found

@@ -13,7 +13,6 @@ from winnow.storage.queries import campaign_views
 from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records import canaries as canary_records
 from winnow.storage.records import leases
-from winnow.storage.records import outcomes as outcome_records
 from winnow.storage.records.record_types import CampaignRecord, DecisionRecord
 from winnow.tasks.answer.derive import answer_of
 from winnow.tasks.answer.model import Answer
@@ -103,12 +102,11 @@ def campaign_status(look: Look, *, in_full: bool = False) -> CampaignStatus:
         in_full: Whether to say as well what follows for new examples and what may be wrong: that reads every
             comparison of two candidates.
     """
-    decision = outcome_records.latest_decision(look.session, look.record.id)
+    decision = look.decision
     lease = leases.find(look.session, look.record.id)
     live = lease is not None and leases.is_live(lease, is_gone=partial(seems_gone, now=now()))
-    names = campaign_records.candidate_names(look.session, look.record.id)
     traits = traits_of(look.record.objective)
-    certificate = certificate_of(look, names) if traits.measures_risk else None
+    certificate = certificate_of(look) if traits.measures_risk else None
     budgets = BudgetTracker(look.record).usage(look.session)
     stopped_by = ending_limit(look.session, look.record, decision, budgets)
     totals, own_budget = campaign_views.totals(look.session, look.record.id), _own_budget(look.record)
@@ -118,14 +116,13 @@ def campaign_status(look: Look, *, in_full: bool = False) -> CampaignStatus:
     waits = bool((certificate and certificate.waits_for) or (people and people.wanted))
     state = _state(decision, reason, waits=waits)
     # A decided campaign that another process has just taken, to find it decided, has ended all the same.
-    raised = reason == "budget" and _is_raised(look, names, decision, budgets)
+    raised = reason == "budget" and _is_raised(look, budgets)
     statuses = decision.status if decision else ()
     has_room = stopped_by is None and (raised or _has_news(reason, statuses, own_budget, standing, totals))
     if live and (has_room or state not in AT_REST):
         state = "running"
     answer = answer_of(
         look,
-        names=names,
         decision=decision,
         has_ended=state == "ended",
         waits=state == "waiting",
@@ -203,12 +200,7 @@ def _own_budget(campaign: CampaignRecord) -> int | None:
     return None if limit is None else int(limit)
 
 
-def _is_raised(
-    look: Look,
-    names: Sequence[str],
-    decision: DecisionRecord | None,
-    budgets: Sequence[BudgetUsage],
-) -> bool:
+def _is_raised(look: Look, budgets: Sequence[BudgetUsage]) -> bool:
     """Whether more may be asked of a campaign that ended when a budget was spent."""
     if any(each.is_spent for each in budgets):
         return False
@@ -217,7 +209,7 @@ def _is_raised(
     from winnow.tasks.objectives.best_mean.holdout.results import lets_ask  # it needs numpy
 
     own = own_kind(look.record.objective)
-    return all(lets_ask(look, names, decision, each) for each in budgets if each.kind == own)
+    return all(lets_ask(look, look.names, look.decision, each) for each in budgets if each.kind == own)
 
 
 def _has_news(

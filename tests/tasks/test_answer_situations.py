@@ -351,7 +351,6 @@ def answered(database, situation, monkeypatch, selector=None, played=None, **cha
     with database.reading() as session:
         return derive.answer_of(
             Look(session, record),
-            names=names,
             decision=decided(situation, changes),
             has_ended=situation.ended and not situation.waits,
             waits=bool(situation.waits),

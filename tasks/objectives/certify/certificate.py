@@ -1,7 +1,7 @@
 """The certificate of a campaign, from its rows alone."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -92,13 +92,8 @@ def losses_of(selector: str, baseline: str | None) -> str:
     return f"mean {what} against {whose}"
 
 
-def certificate_of(look: Look, names: Sequence[str]) -> Certificate:
-    """The certificate of a campaign at this moment.
-
-    Args:
-        look: One with the objective certify.
-        names: Names of its candidates, in testing order.
-    """
+def certificate_of(look: Look) -> Certificate:
+    """The certificate of a campaign with the objective certify at this moment."""
     from winnow.tasks.judges.human import UNCLEAR
 
     section = look.record.spec["certify"]
@@ -109,7 +104,7 @@ def certificate_of(look: Look, names: Sequence[str]) -> Certificate:
         risk=risk,
         baseline=section["baseline"],
         selector=look.record.spec["selector"]["name"],
-        costs={name: look.record.spec["candidate_costs"][name] for name in names},
+        costs={name: look.record.spec["candidate_costs"][name] for name in look.names},
         cost=section["cost"],
         labels_used=labels.spent(look.session, look.record.id),
         unanswerable=labels.unanswerable(look.session, look.record.id),
@@ -117,9 +112,9 @@ def certificate_of(look: Look, names: Sequence[str]) -> Certificate:
         unclear=labels.with_reason(look.session, look.record.id, UNCLEAR)[0],
         waits_for=tuple(waits_for(look)),
         incomplete=sum(labels.incomplete(look.session, look.record.id, reads_auto=_reads_auto(look.record))),
-        plain=names[passing[-1]] if passing else None,
+        plain=look.names[passing[-1]] if passing else None,
         plain_mean=means[passing[-1]] if passing else None,
-        means=dict(zip(names, means, strict=True)),
+        means=dict(zip(look.names, means, strict=True)),
         in_sequence=look.record.spec["selector"]["params"].get("procedure") != BONFERRONI,
     )
 
