@@ -338,10 +338,10 @@ class OpenaiEngine:
 
 
 def start(model: ModelRef, settings: EngineSettings) -> Engine:
-    """An engine for a model that a server runs; nothing is sent yet."""
+    """Create an engine for a model that a server runs; nothing is sent yet."""
     return OpenaiEngine(model, settings)
 
 
 def _from_now(seconds: float | None) -> float:
-    """A moment by `time.monotonic`; None is never."""
+    """Deadline on the clock of `time.monotonic`; infinite for None."""
     return time.monotonic() + seconds if seconds is not None else float("inf")

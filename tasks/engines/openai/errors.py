@@ -1,8 +1,8 @@
-"""The errors for a server that did not answer, and what a refusal's words say of the room for tokens.
+"""Errors of servers that did not answer, and what the text of a refusal says about the number of tokens.
 
 * the request's own fault (4xx, or from 500 on alone)    RequestRefused
-* the key, the account, the address or the model        EngineLoadFailed
-* anything that may be over when it is sent again       a RetryableError
+* the key, the account, the address or the model         EngineLoadFailed
+* anything that may succeed on a new attempt             a RetryableError
 """
 
 import json
@@ -24,16 +24,16 @@ from winnow.tasks.engines.openai.requests import TOKEN_KEYS
 from winnow.tasks.engines.protocol import GenerationFailure
 
 SHOWN = 300
-"""Characters printed of what a server says."""
+"""Maximum number of characters shown of a server's message."""
 
 TOO_MUCH = frozenset({429, 498, 503, 529})
-"""Statuses by which a server says that it has more to do than it can; 498 is Groq's."""
+"""Statuses by which a server reports overload; 498 is Groq's."""
 
 PASSING = frozenset({408, 409, 424, 425, 429, 498})
-"""Statuses below 500 that say nothing against the request; by 424 TGI says that it failed in a text."""
+"""Statuses below 500 that are not the request's fault; TGI sends 424 if it failed during a text."""
 
 LOADING_WORDS = ("loading model", "is loading", "currently loading")
-"""Words by which llama.cpp and others say, with status 503, that the model is not there yet."""
+"""Phrases by which llama.cpp and others report, with status 503, that the model is not loaded yet."""
 
 PROMPT_WORDS = (
     "max_tokens must be at least 1",  # of vLLM: the prompt leaves no room for a token
@@ -43,7 +43,7 @@ PROMPT_WORDS = (
     "longer than the model's context",  # of SGLang
     "longer than the maximum model length",  # of vLLM
 )
-"""Words by which servers say that a prompt alone is too long."""
+"""Phrases by which servers report that a prompt alone is too long."""
 
 CONTEXT_WORDS = (
     "context length",
@@ -56,7 +56,7 @@ CONTEXT_WORDS = (
     "max_model_len",  # of vLLM
     "`inputs` tokens + `max_new_tokens` must be <=",  # of TGI, and of Together, whose status is 403
 )
-"""Words by which servers say that a prompt is too long, or a prompt and the tokens that it asks for."""
+"""Phrases by which servers report that a prompt is too long, alone or with the tokens it requests."""
 
 TOO_MANY_TOKENS = re.compile(
     r"(?:max_(?:completion_|new_|output_)?tokens|maxoutputtokens|(?:maximum|completion|output) tokens)"
@@ -65,10 +65,10 @@ TOO_MANY_TOKENS = re.compile(
     r"|(?:requested|too many) (?:\w+ )?tokens.*exceed",
     re.DOTALL,
 )
-"""Words by which servers say that they do not write as many tokens as a request allows."""
+"""Phrases by which servers report that a request allows more tokens than they generate."""
 
 READ_FOR_NUMBERS = 2 * SHOWN
-"""Characters of a server's sentence that numbers are read from: what follows may quote a prompt."""
+"""Characters of a server's message from which numbers are read: later text may quote a prompt."""
 
 _NOT_TAKEN = (
     r"(?:extra|support|permitted|allowed|unknown|unrecogni[sz]ed|unexpected|invalid|forbidden|deprecated|"
@@ -78,15 +78,15 @@ UNKNOWN_KEYS = {
     key: re.compile(rf"\b{key}\b.*{_NOT_TAKEN}|{_NOT_TAKEN}.*\b{key}\b", re.DOTALL)
     for key in ("seed", "top_p", "temperature")
 }
-"""Words by which servers say that they take no such key, or no other value than their own."""
+"""Phrases by which servers refuse a key, or any value of it but their own."""
 
 RENAMED_LIMIT = re.compile(r"max_tokens\b.*\buse\b.*max_completion_tokens", re.DOTALL)
-"""Words by which OpenAI says that a model takes its limit by the other name."""
+"""Phrase by which OpenAI reports that a model takes its limit under the other name."""
 
 TITLE = re.compile(r"<title>\s*([^<]*[^<\s])", re.IGNORECASE)
 
 MODERATION_WORDS = ("moderation", "flagged")
-"""Words by which gateways say that 403 is about what a prompt says, and not about the key."""
+"""Words by which gateways report that a 403 concerns the content of a prompt, not the key."""
 
 USED_UP = (
     "insufficient_quota",
@@ -96,40 +96,39 @@ USED_UP = (
     "budget_exceeded",  # of LiteLLM's proxy
     "your credit balance is too low",  # of Anthropic
 )
-"""Codes, and beginnings of sentences, by which APIs say that there is no more money, whatever the status."""
+"""Codes and first words of messages by which APIs report that no credit is left, whatever the status."""
 
 BAD_KEY = ("invalid_api_key", "api key not valid")
-"""The same for a key that is not valid; the second is Gemini's, whose status is 400."""
+"""The same for an invalid key; the second is Gemini's, whose status is 400."""
 
 NO_MODEL = ("model_not_found", "invalid_model", "model not exist", "/chat/completions: invalid model name")
-"""The same for models that are not known: Mistral's, DeepSeek's and that of LiteLLM's proxy, with status
-400."""
+"""The same for unknown models: those of Mistral, DeepSeek and LiteLLM's proxy, with status 400."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Server:
-    """A server as sentences about it name it."""
+    """A server, as named in messages."""
 
     model: str
-    """Name of the model that is asked there."""
+    """Name of the model requested there."""
     url: str
     """Base URL, without a password."""
     key: str
-    """The key that is sent, which no sentence may repeat; empty for none."""
+    """The key that is sent, which no message may repeat; empty for none."""
     variable: str | None
-    """Name of the environment variable that it came from."""
+    """Name of the environment variable that holds the key."""
     proxy: str = ""
-    """The words for the proxy of the environment through which it is asked, in brackets; empty for none."""
+    """Phrase in brackets for the proxy of the environment on the way to the server; empty for none."""
 
     @property
     def where(self) -> str:
-        """The base URL, and the proxy on the way to it, as the subject of a sentence."""
+        """Base URL and the proxy on the way to it, as the subject of a sentence."""
         return f"{self.url}{self.proxy}"
 
     def shown(self, text: str) -> str:
-        """The words of the server or a library, on one line of bounded length, without the key.
+        """Text of the server or a library on one line of bounded length, without the key.
 
-        Servers and libraries also tell it as it stands in a URL, or in base64.
+        Servers and libraries may also quote the key as encoded in a URL, or in base64.
         """
         if self.key:
             encoded = b64encode(self.key.encode()).decode().rstrip("=")
@@ -140,7 +139,7 @@ class Server:
 
 
 class RequestRefused(Exception):
-    """The server refuses one request, and would again."""
+    """The server refuses a request, and would refuse it again."""
 
     def __init__(self, failure: GenerationFailure) -> None:
         super().__init__(failure)
@@ -148,12 +147,12 @@ class RequestRefused(Exception):
 
 
 class NoRoom(RequestRefused):
-    """The server does not write as many tokens as the request allows, at least not after this prompt."""
+    """The server does not generate as many tokens as the request allows, at least after this prompt."""
 
     def __init__(self, failure: GenerationFailure, sentence: str) -> None:
         super().__init__(failure)
         self.sentence = sentence
-        """The server's words, as far as they are about the request."""
+        """The server's message, as far as it concerns the request."""
 
 
 class NotThere(EngineLoadFailed):
@@ -161,71 +160,71 @@ class NotThere(EngineLoadFailed):
 
 
 class Forbidden(EngineLoadFailed):
-    """The server forbids it: to this key, or, as firewalls do that read prompts, for what it says."""
+    """The server forbids access: to this key, or, as prompt-reading firewalls do, for its content."""
 
     def __init__(self, model: str, why: str, detail: str = "") -> None:
         super().__init__(model, why)
         self.detail = detail
-        """The detail of the failure of a request that the server forbids while it answers others."""
+        """Detail of the failure, for a request that the server forbids while it answers others."""
 
 
 class Unreadable(Exception):
-    """The server answered, but not as the API says; the message is what it sent in the place of an answer."""
+    """The server's answer does not follow the API; the message says what it sent instead."""
 
 
 class Uncounted(Unreadable):
-    """An answer without the number of tokens that it took."""
+    """An answer without its number of tokens."""
 
 
 class NoAnswer(Exception):
-    """The server did not answer; the message says what is known of it."""
+    """The server did not answer; the message says what is known about it."""
 
 
 class StatusError(Exception):
-    """The server answered with a status that says that this is no answer."""
+    """The server answered with a status other than success."""
 
     def __init__(self, status: int, headers: Mapping[str, str], said: bytes) -> None:
         super().__init__(status)
         self.status = status
         self.headers = headers
         self.said = said
-        """The beginning of the body."""
+        """Beginning of the body."""
 
 
 class Told(NamedTuple):
-    """An error in a server's own words."""
+    """An error in the words of a server."""
 
     sentence: str
     codes: str = ""
-    """Codes by which programs know the error."""
+    """Codes that identify the error for programs."""
     headers: Mapping[str, str] = {}
-    """Headers by which other servers would tell the same."""
+    """Headers by which other servers would report the same."""
 
     def is_one_of(self, words: tuple[str, ...]) -> bool:
-        """Whether it has such a code, or a sentence that begins so: what follows may quote a prompt."""
+        """Whether it has such a code, or its message begins with such words; later text may quote a prompt."""
         return bool(set(words) & set(self.codes.lower().split())) or self.sentence.lower().startswith(words)
 
     def has_any(self, words: Iterable[str]) -> bool:
-        """Whether any of these words is in the codes, or in the part of the sentence that people see."""
+        """Whether any of these words is in the codes, or in the shown part of the message."""
         return any(each in f"{self.codes} {self.sentence[:SHOWN]}".lower() for each in words)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RetryableError:
-    """A request was not answered this time."""
+    """A request was not answered on this attempt."""
 
     why: str
-    """The end of a sentence that begins with the server."""
+    """End of a sentence whose subject is the server."""
     too_much: bool = False
-    """Whether the server may answer if it is asked for less at once."""
+    """Whether the server may answer if it gets fewer requests at a time."""
     wait: float | None = None
-    """Seconds that it wants to be left alone."""
+    """Seconds to wait, as the server requested."""
     is_loading: bool = False
-    """Whether it says that it still loads the model, which takes as long as it takes."""
+    """Whether the server reports that it is still loading the model, which has no time limit here."""
 
 
 def retryable_error(error: Exception, server: Server) -> RetryableError:
-    """The error that a failed request means, if it is worth sending again.
+    """Error of a failed request that is worth sending again.
 
     Raises:
         RequestRefused: If the request itself is at fault.
@@ -292,7 +291,7 @@ def _of_status(error: StatusError, server: Server) -> RetryableError:
 
 
 def _remedy(sentence: str) -> str | None:
-    """What a model's `model_args` do about a key of a request that a server does not take."""
+    """Setting of `model_args` that removes or renames a key that a server refuses."""
     if RENAMED_LIMIT.search(sentence):
         return "model_args: {max_tokens: null, max_completion_tokens: 1000} sends the limit by that name"
     key = next((key for key, refused in UNKNOWN_KEYS.items() if refused.search(sentence)), None)
@@ -300,7 +299,7 @@ def _remedy(sentence: str) -> str | None:
 
 
 def _words(said: bytes) -> Told:
-    """The error in a body: that of its key `error` where it has one, else the body itself."""
+    """Error in a body: the value of its key `error` if it has one, else the body itself."""
     text = said.decode(errors="replace")
     try:
         body = json.loads(text)
@@ -312,7 +311,7 @@ def _words(said: bytes) -> Told:
 
 
 def words_in(told: object, text: str) -> Told:
-    """The error as a server tells it, or else `text`."""
+    """Error as the server words it, or else `text`."""
     if not isinstance(told, dict):
         return Told(sentence=told if isinstance(told, str) else text)
     sentence = told.get("message") or told.get("detail")
@@ -321,7 +320,7 @@ def words_in(told: object, text: str) -> Told:
 
 
 def _waits_in(details: object) -> Mapping[str, str]:
-    """The time for which Gemini wants to be left alone ("34s"), as a header would say it."""
+    """Waiting time that Gemini requests ("34s"), in the form of a header."""
     for each in details if isinstance(details, list) else ():
         if isinstance(each, dict) and isinstance(delay := each.get("retryDelay"), str):
             return {"retry-after": delay.removesuffix("s")}
@@ -329,9 +328,9 @@ def _waits_in(details: object) -> Mapping[str, str]:
 
 
 def seconds_to_wait(headers: Mapping[str, str]) -> float | None:
-    """The seconds that a server asks to wait, by Retry-After (seconds or a date) or retry-after-ms.
+    """Seconds that a server asks to wait, from Retry-After (seconds or a date) or retry-after-ms.
 
-    None where it asks for nothing readable.
+    None if it requests no readable time.
     """
     value = headers.get("retry-after", "")
     try:
@@ -347,14 +346,14 @@ def seconds_to_wait(headers: Mapping[str, str]) -> float | None:
 
 
 MOST_NAMED = 2
-"""Number of times that a named room is asked for: a server may name what it writes at most, and then what the
-prompt leaves of its window."""
+"""Maximum number of attempts with a limit that the server named: it may first name its maximum output, and
+then the part of its window that the prompt leaves."""
 
 MOST_HALVINGS = 3
-"""Number of times that the limit is halved because the server names no room."""
+"""Maximum number of times that the limit is halved because the server names none."""
 
 NUMBER = r"(?<![\w.\-/])(\d{1,3}(?:[,_]\d{3})+|\d+)(?!\w|[.,]\d)"
-"""A whole number that is no part of a name, such as 4 of gpt-4 and 32 of 32k."""
+"""An integer that is no part of a name, unlike 4 in gpt-4 and 32 in 32k."""
 
 WINDOW = (
     r"context[ _-](?:length|window|size|limit)[^\d]{0,60}?" + NUMBER,
@@ -371,38 +370,38 @@ PROMPT = (
     NUMBER + r" `?(?:input|inputs|prompt|context)`? tokens",
     r"(?:prompt|inputs?|messages)`?(?: tokens| length)?(?: \w+){0,2}[ :=(]+" + NUMBER,
 )
-"""Patterns of the number of a prompt's tokens."""
+"""Patterns of a prompt's number of tokens."""
 
 TOTAL = (r"requested(?: a total of| about)? " + NUMBER + r" tokens", r"total (?:of )?" + NUMBER)
-"""Patterns of the number of a prompt's tokens and `max_tokens` together."""
+"""Patterns of the sum of a prompt's number of tokens and `max_tokens`."""
 
 LOWER_BOUND = re.compile(r"at least \d")
-"""The prompt was not read to its end: what is counted of it is less than it has."""
+"""The prompt was not read to its end, so that the number of its tokens is a lower bound."""
 
 MOST = (
     r"(?:at most|up to|less than or equal to|no more than|not exceed|cannot exceed|greater than|maximum "
     r"(?:is|of|value of|allowed(?: value)? is|output tokens is)|limit of|<=|>)[^\d]{0,30}?" + NUMBER,
     r"[\[(]\d+ ?, ?" + NUMBER + r"[\])]",
 )
-"""Patterns of the largest `max_tokens` that a server takes, whatever the prompt."""
+"""Patterns of the maximum `max_tokens` that a server accepts, whatever the prompt."""
 
 BELOW = (r"(?:lower|less|smaller) than " + NUMBER, NUMBER + r" \(exclusive\)")
-"""Patterns of a number that `max_tokens` has to be below."""
+"""Patterns of an exclusive upper bound of `max_tokens`."""
 
 
 class TokenRoom:
-    """Lowers the limit of one request until its server takes it, a bounded number of times.
+    """Lower the token limit of one request until its server accepts it, a bounded number of times.
 
-    Servers refuse a request whose prompt and `max_tokens` together exceed their context window, and one whose
-    `max_tokens` exceeds what they write at most, in words of their own. An engine of ours writes as much as
-    there is room for, and so does a server that is asked for less.
+    Servers refuse, each in its own words, a request whose prompt and `max_tokens` together exceed their
+    context window, or whose `max_tokens` exceeds their maximum output. An engine of ours generates as much as
+    there is room for, and so does a server whose limit is lowered.
     """
 
     def __init__(self) -> None:
         self._named = self._halved = 0
 
     def narrowed(self, body: JsonView, sentence: str) -> JsonObject | None:
-        """The body with the room that a refusal names, or half as much; None where nothing less can be asked.
+        """Body with the limit that a refusal names, or half of its limit; None if it cannot be lower.
 
         Args:
             body: The body that was refused. One without a limit stays refused.
@@ -420,12 +419,12 @@ class TokenRoom:
 
 
 def limit_of(body: JsonView) -> int | None:
-    """The number of tokens that a body allows; None where it names no limit."""
+    """Number of tokens that a body allows; None if it sets no limit."""
     return max((body[key] for key in TOKEN_KEYS if type(body.get(key)) is int), default=None)
 
 
 def why_no_room(body: JsonView, refusal: NoRoom) -> GenerationFailure:
-    """The failure of a request that the server has no room for, however little is asked."""
+    """Failure of a request for which the server has no room, however low its limit."""
     limit, failure = limit_of(body), refusal.failure
     if limit is None or room_named(refusal.sentence, limit) == 0:
         return failure
@@ -436,12 +435,12 @@ def why_no_room(body: JsonView, refusal: NoRoom) -> GenerationFailure:
 
 
 def room_named(sentence: str, limit: int) -> int | None:
-    """The tokens that may be written by the words of a server; 0 if the prompt leaves no room.
+    """Number of tokens that a server's message allows; 0 if the prompt leaves no room.
 
-    None where these name no room, or only the part of the prompt that the server had read.
+    None if the message gives no number, or counts only the part of the prompt that the server had read.
 
     Args:
-        sentence: The words by which it refuses a request.
+        sentence: The message by which it refuses a request.
         limit: The number of tokens that the request allowed.
     """
     text = sentence.lower()

@@ -1,8 +1,8 @@
-"""One exchange with a server over HTTP: sent to that server alone, and of bounded cost whatever it answers.
+"""One HTTP exchange with a server: sent to that server only, and of bounded cost whatever it answers.
 
-A body is read as it comes, and given up once it is longer than what was asked for can need. It is asked for
-uncompressed, and refused in any other form, so that it cannot grow in memory. The headers are bounded by the
-HTTP library (100 KiB), the time by the caller.
+A body is read in chunks, and abandoned once it is longer than the request can need. It is requested
+uncompressed, and refused in any other form, so that it cannot grow in memory. Headers are bounded by the HTTP
+library (100 KiB), the time by the caller.
 """
 
 import os
@@ -20,23 +20,24 @@ from winnow.tasks.engines.openai.requests import KIB, MIB
 from winnow.tasks.engines.server_keys import OPENAI_URL
 
 LISTING_BYTES = 8 * MIB
-"""The longest list of models; gateways list hundreds of them with descriptions."""
+"""Maximum length of a list of models; gateways list hundreds of them with descriptions."""
 
 MOST_REDIRECTS = 5
 
 ACCOUNT = {"OPENAI_ORG_ID": "openai-organization", "OPENAI_PROJECT_ID": "openai-project"}
-"""Variables that name an account at OpenAI -> headers that tell OpenAI, and no other server, of it."""
+"""Variables with an account at OpenAI -> headers that send it to OpenAI, and to no other server."""
 
 
 class HttpConnection:
-    """Connections to one server. For one event loop, in which it must be made.
+    """Connections to one server. For one event loop, in which the object must be created.
 
     Args:
         server: The server that requests go to.
-        max_connections: Number of connections, at most.
+        max_connections: Maximum number of connections.
 
     Raises:
-        EngineLoadFailed: If the URL is none, or the key or the account at OpenAI cannot be sent in a header.
+        EngineLoadFailed: If the URL is invalid, or the key or the account at OpenAI cannot be sent in a
+            header.
     """
 
     def __init__(self, server: Server, *, max_connections: int) -> None:
@@ -69,13 +70,13 @@ class HttpConnection:
             method: "GET" or "POST".
             url: On this server.
             content: A JSON text, or None.
-            most_bytes: The longest body that is read.
+            most_bytes: Maximum length of a body that is read.
 
         Raises:
             StatusError: If the server answers with a status from 300 on that leads nowhere.
             Unreadable: If the body is too long or compressed.
-            EngineLoadFailed: If it sends the request on to another server.
-            httpx.RequestError: If there is no answer.
+            EngineLoadFailed: If it sends the request on to another server. httpx.RequestError: If there is no
+                answer.
         """
         headers = {} if content is None else {"content-type": "application/json"}
         request = self._client.build_request(method, url, content=content, headers=headers)
@@ -89,7 +90,7 @@ class HttpConnection:
                 await response.aclose()
             self._refuse_elsewhere(request.url)
             if request.method != method and response.status_code != httpx.codes.SEE_OTHER:
-                # Browsers make a GET of it; whoever moved an API means the same request.
+                # Browsers send a GET instead; an API that has moved expects the same request.
                 request = self._client.build_request(method, request.url, content=content, headers=headers)
         raise Unreadable(f"more than {MOST_REDIRECTS} redirects")
 
@@ -127,7 +128,7 @@ async def _body(response: httpx.Response, most_bytes: int) -> bytes:
 
 
 async def _beginning(response: httpx.Response) -> bytes:
-    """The part of a body that is shown."""
+    """Part of a body that is shown."""
     said = bytearray()
     async for chunk in response.aiter_raw():
         said += chunk
@@ -137,12 +138,12 @@ async def _beginning(response: httpx.Response) -> bytes:
 
 
 def _is_above(digits: str, limit: int) -> bool:
-    """Whether a length as a header tells it is above a limit, however many digits it has."""
+    """Whether a length given in a header is above a limit, however many digits it has."""
     return digits.isdecimal() and (len(digits) > 18 or int(digits) > limit)
 
 
 def origin_of(url: httpx.URL) -> tuple[str, str, int | None]:
-    """Scheme, host and port, the latter None where it goes without saying."""
+    """Scheme, host and port; the port is None if it is the default."""
     return url.scheme, url.host, url.port
 
 
@@ -165,7 +166,7 @@ def _headers(server: Server, *, is_openai: bool) -> Mapping[str, str]:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether a host is this machine itself, so that no proxy can reach it in its place."""
+    """Whether a host is this machine itself, which no proxy can reach instead."""
     name = host.strip("[]").rstrip(".").lower()
     if name == "localhost" or name.endswith(".localhost"):
         return True
@@ -177,7 +178,7 @@ def is_loopback(host: str) -> bool:
 
 
 def through_proxy(url: str) -> str:
-    """The words for the proxy through which a URL is asked, without a password; empty where there is none."""
+    """Phrase for the proxy on the way to a URL, without its password; empty if there is none."""
     proxies = getproxies()
     try:
         parts = urlsplit(url)

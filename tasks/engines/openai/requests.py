@@ -1,6 +1,6 @@
-"""The body that an OpenAI-compatible server is sent for a request, and the longest answer it may give.
+"""Body of a request to an OpenAI-compatible server, and the maximum length of its answer.
 
-A server that answers at greater length is broken or hostile.
+A server with longer answers is broken or hostile.
 """
 
 import json
@@ -20,59 +20,59 @@ SPELLED = re.compile(
 
 
 def escape_special_tokens(prompt: str) -> str:
-    """The prompt with a space after the first character of each spelled special token, within others too."""
+    """Insert a space after the first character of each special token in a prompt, nested ones included."""
     while SPELLED.search(prompt):
         prompt = SPELLED.sub(lambda found: f"{found[0][0]} {found[0][1:]}", prompt)
     return prompt
 
 
 RESERVED = frozenset({"model", "prompt", "messages", "stream", "n", "seed"})
-"""Keys of a body that `model_args` may not set; a null leaves the seed out, for servers without one."""
+"""Keys of a body that `model_args` may not set; null removes the seed, for servers without one."""
 
 TOKEN_KEYS = ("max_tokens", "max_completion_tokens")
-"""Keys of a body that say how many tokens the answer may have; `model_args` may put one for the other."""
+"""Keys of a body for the maximum number of tokens; `model_args` may replace one by the other."""
 
 DEFAULT_TOKENS = 2**17
-"""The number of tokens that a body without either of these keys is taken to allow."""
+"""Number of tokens assumed to be allowed by a body without either of these keys."""
 
 CONTINUED = {"add_generation_prompt": False, "continue_final_message": True}
-"""The keys by which vLLM's server goes on from what the assistant already says."""
+"""Keys that make vLLM's server continue the assistant's last message."""
 
 PLAIN_VLLM = {"min_p": 0.0, "presence_penalty": 0.0, "frequency_penalty": 0.0, "repetition_penalty": 1.0}
-"""The settings that vLLM would otherwise take from the checkpoint's generation_config."""
+"""Settings that vLLM would otherwise take from the checkpoint's generation_config."""
 
 SHAPING = ("top_k", *PLAIN_VLLM, "logit_bias", "stop_token_ids")
-"""Keys of a body that change which token is drawn, besides the temperature and top_p, or what follows it."""
+"""Keys of a body, besides temperature and top_p, that affect which token is drawn or what follows it."""
 
 GUIDED_BEFORE = (0, 11)
-"""The version of vLLM from which on its server knows `structured_outputs`; before, `guided_` keys."""
+"""First version of vLLM whose server supports `structured_outputs`; earlier ones use `guided_` keys."""
 
 
 def reserved_args(model_args: JsonView) -> list[str]:
-    """The keys of `model_args` that Winnow sets itself."""
+    """Keys of `model_args` that Winnow sets itself."""
     return sorted(key for key in RESERVED & model_args.keys() if key != "seed" or model_args[key] is not None)
 
 
 def is_seedless(model_args: JsonView) -> bool:
-    """Whether no seed is sent, so that texts drawn at a temperature are others each time."""
+    """Whether no seed is sent, so that texts drawn at a temperature differ each time."""
     return "seed" in model_args and model_args["seed"] is None
 
 
 def other_base_urls(url: str) -> list[str]:
-    """The base URLs that may be meant by one at which a server has no models, the likeliest first."""
+    """Base URLs that may be meant by one that lists no models, the likeliest first."""
     bare = re.sub(r"/v\d+[a-z]*\d*$", "", url)
     return [f"{url}{path}" for path in ("/v1", "/api/v1", "/openai/v1")] if bare == url else [bare]
 
 
 def generation_path(model: ModelRef) -> str:
-    """The path at which texts are asked for, after the base URL."""
+    """Path for requests of texts, relative to the base URL."""
     return "/chat/completions" if model.chat else "/completions"
 
 
 def generation_body(
     model: ModelRef, request: Request, *, vllm: str | None = None, max_model_len: int | None = None
 ) -> JsonObject:
-    """The body that is sent to have a text generated.
+    """Body of a request to generate a text.
 
     Args:
         model: Its `model_args` come last; a null takes a key out.
@@ -88,14 +88,14 @@ def generation_body(
         "temperature": sampling.temperature,
         "top_p": sampling.top_p,
         "max_tokens": limit,
-        # Greedy text depends on no seed, and some servers know none.
+        # Greedy text depends on no seed, and some servers do not support one.
         **({"seed": request.seed} if sampling.temperature > 0.0 else {}),
         # OpenAI's own API has no such key; a server without it says so if a spec asks for it.
         **({"top_k": sampling.top_k} if is_vllm or sampling.top_k else {}),
         **(PLAIN_VLLM if is_vllm else {}),
         **_rare(sampling),
         **_structured(sampling.structure, vllm),
-        # A plain completion asks for the most probable token as well: to some servers 0 is nothing.
+        # A plain completion requests the most probable token as well: some servers take 0 as no request.
         **({"logprobs": model.chat or 1} if sampling.logprobs else {}),
         **dict(model.model_args),
     }
@@ -105,13 +105,13 @@ def generation_body(
 
 
 def answer_bytes(body: JsonView) -> int:
-    """The longest answer to such a body, in bytes: it follows from the tokens that it allows."""
+    """Maximum length of an answer to a body, in bytes, from the number of tokens that it allows."""
     allowed = [body[key] for key in TOKEN_KEYS if type(body.get(key)) is int]
     return bytes_for(max(allowed, default=DEFAULT_TOKENS))
 
 
 def prompt_fields(model: ModelRef, prompt: Prompt) -> JsonObject:
-    """The prompt as a text, or as the messages of a chat, none of which can end its own turn."""
+    """The prompt as a text, or as messages of a chat that cannot end their own turn."""
     if not model.chat:
         return {"prompt": prompt}
     messages = (Message("user", prompt),) if isinstance(prompt, str) else prompt
@@ -127,7 +127,7 @@ def prompt_fields(model: ModelRef, prompt: Prompt) -> JsonObject:
 
 
 def why_unsendable(model: ModelRef, request: Request, *, is_vllm: bool) -> GenerationFailure | None:
-    """The reason why a request cannot be sent to a server; None where it can."""
+    """Failure of a request that cannot be sent to a server; None if it can."""
     structure, prompt = request.sampling.structure, request.asked
     if structure is not None and structure.kind != "json_schema" and not is_vllm:
         return GenerationFailure(
@@ -156,7 +156,7 @@ def why_unsendable(model: ModelRef, request: Request, *, is_vllm: bool) -> Gener
 
 
 def _rare(sampling: Sampling) -> JsonObject:
-    """The part of a body that is there only where a spec asks for it."""
+    """Optional part of a body: the settings that a spec sets."""
     given = sampling.as_json()
     body = {key: given[key] for key in (*PLAIN_VLLM, "stop_token_ids") if key in given}
     if sampling.logit_bias:
@@ -165,7 +165,7 @@ def _rare(sampling: Sampling) -> JsonObject:
 
 
 def _structured(structure: Structure | None, vllm: str | None) -> JsonObject:
-    """The part of a body that says what a text must be: OpenAI's way for a schema, or vLLM's own."""
+    """Part of a body for structured output: OpenAI's form of a schema, or vLLM's own keys."""
     if structure is None:
         return {}
     is_json = structure.kind in ("choice", "json_schema")
@@ -180,7 +180,7 @@ def _structured(structure: Structure | None, vllm: str | None) -> JsonObject:
 
 
 def _numbers(version: str) -> tuple[int, ...]:
-    """The first two numbers of a version; a version without any is newer than all."""
+    """First two numbers of a version; a version without any counts as the newest."""
     found = re.match(r"(\d+)\.(\d+)", version)
     return (int(found[1]), int(found[2])) if found else (sys.maxsize,)
 
@@ -189,16 +189,16 @@ KIB = 1 << 10
 MIB = 1 << 20
 
 ESCAPED = 6
-"""Bytes of a character that JSON spells in ASCII, such as \\u00e9; two such stand for one beyond U+FFFF."""
+"""Bytes of a character that JSON escapes in ASCII, such as \\u00e9; a character beyond U+FFFF takes two."""
 
 
 def bytes_for(tokens: int) -> int:
-    """The longest body of an answer of so many tokens: 1 KiB for each, and 1 MiB for all else."""
+    """Maximum length of the body of an answer: 1 KiB for each token, and 1 MiB for everything else."""
     return tokens * KIB + MIB
 
 
 def bytes_for_batch(requests: Sequence[Request]) -> int:
-    """The longest message with the answers to requests, choices and their probabilities among them."""
+    """Maximum length of a message with the answers to requests, including choices and their probabilities."""
     return MIB + sum(bytes_for(request.sampling.max_tokens) + _of_choices(request) for request in requests)
 
 
