@@ -201,7 +201,7 @@ class Told(NamedTuple):
     """Headers by which other servers would report the same."""
 
     def is_one_of(self, words: tuple[str, ...]) -> bool:
-        """Whether it has such a code, or its message begins with such words; later text may quote a prompt."""
+        """Whether it has such a code, or its message begins so; later text may quote a prompt."""
         return bool(set(words) & set(self.codes.lower().split())) or self.sentence.lower().startswith(words)
 
     def has_any(self, words: Iterable[str]) -> bool:
