@@ -1,7 +1,7 @@
-"""Whether log-probabilities that were told are such that something follows from them.
+"""Checks that returned log-probabilities can be used.
 
-They come from elsewhere: a model with broken weights has NaN, a server may write a placeholder where it knows
-nothing. What follows from those would be a certain verdict or a tie that nobody gave.
+They are untrusted: a model with broken weights returns NaN, and a server may write a placeholder for an
+unknown value. Used as they are, these would give a certain verdict or a tie without any basis.
 """
 
 import math
@@ -11,16 +11,15 @@ from typing import TypeVar
 Option = TypeVar("Option")
 
 PLACEHOLDER = -9999.0
-"""The number that OpenAI's API writes for a token that is not among the most probable ones, and vLLM's server
-in the place of minus infinity."""
+"""Number that OpenAI's API writes for a token that is not among the most probable ones, and vLLM's server
+instead of minus infinity."""
 
 MOST = 1.01
-"""The most that the probabilities of different continuations may add up to; some servers round to two
-digits."""
+"""Maximum sum of the probabilities of different continuations; some servers round to two digits."""
 
 
 def why_unusable(logprobs: Mapping[Option, float], options: Iterable[Option]) -> str | None:
-    """The reason why log-probabilities of options say nothing, as the end of a sentence; None if they do.
+    """Reason why log-probabilities of options cannot be used, as the end of a sentence; None if they can.
 
     Each must be a finite number above `PLACEHOLDER`, and together they may not be more probable than 1. How
     small they are does not matter: their ratios count.
@@ -42,14 +41,14 @@ def why_unusable(logprobs: Mapping[Option, float], options: Iterable[Option]) ->
 
 
 def expected_value(values: Mapping[str, float], logprobs: Mapping[str, float] | None) -> float | None:
-    """The mean of the options' values under their probabilities, normalised over these options.
+    """Mean of the options' values under their probabilities, normalised over these options.
 
     Args:
         values: Values by option, each in [0, 1].
-        logprobs: Log-probabilities that an engine told, of these options at least; None where it told none.
+        logprobs: Log-probabilities from an engine, of at least these options; None if it returned none.
 
     Returns:
-        None where no probabilities were told, or none that can be used; see `why_unusable`.
+        None if no probabilities were returned, or none that can be used; see `why_unusable`.
     """
     if logprobs is None or why_unusable(logprobs, values):
         return None

@@ -1,4 +1,4 @@
-"""From prompt text to token ids, the same way for every engine that has the tokenizer at hand."""
+"""Tokenization of prompts, the same for every engine that has the tokenizer."""
 
 from collections.abc import Sequence
 from contextlib import suppress
@@ -47,7 +47,7 @@ class PromptEncoder:
             )
         self._tokenizer = tokenizer
         self._chat = model.chat
-        # Of chats the template has written out what a tokenizer would put before a text.
+        # A chat template already writes what a tokenizer would put before a text.
         self._how = {"add_special_tokens": False} if model.chat else {}
         self._template_args: JsonObject = dict(model.chat_template_args)
         if model.chat_template is not None:
@@ -68,7 +68,7 @@ class PromptEncoder:
     def of_many(
         self, prompts: Sequence[Prompt], one_bos: Sequence[bool]
     ) -> list[list[int] | GenerationFailure]:
-        """Token ids of each, as of one: a tokenizer takes a third of the time over many at once."""
+        """Token ids of each prompt, as for one: a tokenizer takes a third of the time for many at once."""
         texts: dict[int, str] = {}
         found: dict[int, list[int] | GenerationFailure] = {}
         for place, prompt in enumerate(prompts):
@@ -85,7 +85,7 @@ class PromptEncoder:
 
     def _encoded(self, texts: list[str]) -> list[list[int] | GenerationFailure]:
         if len(texts) > 1:
-            # Whichever of them is at fault is found by asking for each.
+            # The prompt at fault is found by encoding each one.
             with suppress(Exception):
                 found = self._tokenizer(texts, **self._how)["input_ids"]
                 return [self._fitting(list(ids)) for _, ids in zip(texts, found, strict=True)]
@@ -99,7 +99,7 @@ class PromptEncoder:
             return GenerationFailure(reason="bad_prompt", detail=one_sentence(error))
 
     def _begun_once(self, text: str, ids: list[int]) -> list[int]:
-        """Token ids without the first, where the tokenizer put it before a text that begins with it."""
+        """Remove the first token id if the tokenizer put it before a text that already begins with it."""
         if self._chat or ids[:1] != ids[1:2]:
             return ids
         plain = list(self._tokenizer(text, add_special_tokens=False)["input_ids"])
@@ -112,11 +112,11 @@ class PromptEncoder:
 
     @property
     def longest(self) -> int:
-        """The most tokens that can be sent."""
+        """Maximum number of tokens that can be sent."""
         return self._max_model_len - 1
 
     def why_unfit(self, ids: Sequence[int]) -> GenerationFailure | None:
-        """The reason why tokens, of which there is one at least, cannot be sent; None where they can."""
+        """Reason why tokens, at least one, cannot be sent; None if they can."""
         if len(ids) >= self._max_model_len:
             return GenerationFailure(
                 reason="prompt_too_long",
@@ -131,11 +131,11 @@ class PromptEncoder:
         return None
 
     def ids_of(self, text: str) -> list[int]:
-        """Token ids of what `text_of` returned, or of that and what follows it."""
+        """Token ids of the result of `text_of`, or of that and a continuation."""
         return list(self._tokenizer(text, **self._how)["input_ids"])
 
     def text_of(self, prompt: Prompt) -> str:
-        """The prompt as the model reads it: inside the chat template, where there is one."""
+        """The prompt as the model reads it: in the chat template, if there is one."""
         if not self._chat:
             if not isinstance(prompt, str):
                 raise ValueError("messages are for models that chat; set chat: true")
@@ -161,7 +161,7 @@ class PromptEncoder:
 
 
 def _may_begin_twice(ids: list[int] | GenerationFailure) -> bool:
-    """Whether one token less might do: two that are the same, or more than the window holds."""
+    """Whether one token fewer may fit: the first two are equal, or there are more than the window holds."""
     return isinstance(ids, GenerationFailure) or ids[:1] == ids[1:2]
 
 

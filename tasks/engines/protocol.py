@@ -1,4 +1,4 @@
-"""The questions to an engine and its answers. Plain values: importing this loads no model library."""
+"""Requests to an engine and its answers, as plain values: importing this loads no model library."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields

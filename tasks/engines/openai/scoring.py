@@ -477,7 +477,7 @@ UNKNOWN_BEGINNING = GenerationFailure(
 
 
 class WholeTexts:
-    """Scores texts by themselves at a vLLM server, as `ContinuationEncoder` splits them.
+    """Score texts without a prompt at a vLLM server, tokenized as by `ContinuationEncoder`.
 
     Args:
         model: The model that is asked.
@@ -488,12 +488,12 @@ class WholeTexts:
 
     def __init__(self, model: ModelRef, calls: ServerCalls, *, root: str, max_model_len: int) -> None:
         self._model, self._calls, self._root = model, calls, root
-        self._longest = max_model_len - 1  # one new token is the least that is written
+        self._longest = max_model_len - 1  # the minimum output is one new token
         self._begins: int | GenerationFailure | None = None
         self._asking = anyio.Lock()
 
     async def score(self, text: str) -> ScoredTokens | GenerationFailure:
-        """The log-probability of each of a text's tokens, or why there is none."""
+        """Log-probability of each of a text's tokens, or the reason why there is none."""
         async with self._asking:
             if self._begins is None:
                 self._begins = await self._beginning()
@@ -533,7 +533,7 @@ class WholeTexts:
         return ScoredTokens(known, generated.prompt_highest[piece.start : length], length)
 
     async def _beginning(self) -> int | GenerationFailure:
-        """The token that begins a text; if the tokenizer adds none, the one that the server names."""
+        """Token that begins a text; if the tokenizer adds none, the one that the server names."""
         plain, begun = await self._ids_of("a"), await self._ids_of("a", add_special_tokens=True)
         if isinstance(plain, GenerationFailure) or isinstance(begun, GenerationFailure):
             return plain if isinstance(plain, GenerationFailure) else UNKNOWN_BEGINNING

@@ -1,4 +1,4 @@
-"""Calls to one server: as many at once as it takes, each sent again a bounded number of times."""
+"""Calls to one server: as many at once as it can serve, each repeated a bounded number of times."""
 
 import json
 import logging
@@ -51,60 +51,60 @@ FIRST_DELAY = 0.5  # seconds before a request is sent again; doubles each time
 LONGEST_DELAY = 8.0
 
 CONTROL_TIMEOUT = 30.0
-"""Most seconds until a control is answered; after that the server is taken to answer nobody."""
+"""Maximum seconds until a control request is answered; after that the server counts as answering nobody."""
 
 
 class AskAll(Protocol):
-    """Asks about all items at once and waits for the answers; answer i belongs to item i."""
+    """Send all items at once and wait for the answers; answer i belongs to item i."""
 
     def __call__(self, ask: Callable[[Item], Awaitable[Answer]], items: Sequence[Item], /) -> list[Answer]:
         """Raises `EngineError`."""
 
 
 class Posted(NamedTuple, Generic[Answer]):
-    """An answer, and what it took."""
+    """An answer, with the time it took."""
 
     answer: Answer
     latency: float
     """Seconds since the answered body was sent, without earlier attempts."""
     seconds: float
-    """Its share of the time in which the server was at work for this process, earlier attempts included."""
+    """Its share of the time in which the server worked for this process, including earlier attempts."""
 
 
 class Connection(Protocol):
-    """A way to a server by which each request is sent once."""
+    """Interface of a connection to a server, which sends each request once."""
 
     async def send(self, method: str, url: str, content: bytes | None, *, most_bytes: int) -> bytes:
-        """The body of the answer; see `HttpConnection.send`."""
+        """Send a request and return the body of the answer; see `HttpConnection.send`."""
 
     async def close(self) -> None:
-        """Give up what is under way."""
+        """Abandon pending requests."""
 
 
 FIRST_WIDTH = 4
-"""Requests at once to a server of which it is not known how many places it has."""
+"""Initial number of concurrent requests to a server that does not report its own."""
 
 GROWTH = 1.05
-"""The least by which answers a second have to grow so that twice as many requests are worth it."""
+"""Minimum growth of the answers per second for which twice as many requests are worthwhile."""
 
 LEAST_MEASURED = 8
-"""Answers, at least, by which their number a second is measured."""
+"""Minimum number of answers from which a rate is measured."""
 
 SETTLED = 16
-"""Measurements after which growth is tried again: what else the server did may have ended."""
+"""Measurements after which growth is tried again: other load on the server may have ended."""
 
 
 class AdaptiveConcurrency:
-    """Hands out turns to requests. For one event loop, in which it must be made.
+    """Limit the number of concurrent requests. For one event loop, in which the object must be created.
 
-    A server that queues what it cannot do at once never refuses it: more requests only wait longer there, and
-    time out. So the number of requests at once begins small and doubles as long as that brings more answers a
-    second. If a server says that it has too much, the number is halved, and then grows by one per full set of
-    answers, as TCP does.
+    A server that queues excess requests never refuses them: more requests only wait longer there, and time
+    out. So the number of concurrent requests starts small and doubles as long as that yields more answers per
+    second. If a server reports overload, the number is halved, and then grows by one per full set of answers,
+    as in TCP.
 
     Args:
-        largest: The most requests at once, at least 1.
-        clock: Seconds that pass.
+        largest: Maximum number of concurrent requests, at least 1.
+        clock: Returns the time in seconds.
     """
 
     def __init__(self, largest: int, clock: Callable[[], float] = time.monotonic) -> None:
@@ -114,51 +114,51 @@ class AdaptiveConcurrency:
         self._cuts = 0
         self._resume_at = float("-inf")
         self._before: tuple[float, float] | None = None  # width and rate before the last growth
-        self._rest = 0  # measurements to pass over
+        self._rest = 0  # measurements to skip
         self._skipped = self._counted = 0
         self._since: float | None = None  # of the measurement
 
     @property
     def width(self) -> int:
-        """Requests that may be under way now, in [1, `largest`]."""
+        """Current maximum of concurrent requests, in [1, `largest`]."""
         return int(self._limiter.total_tokens)
 
     def begin_at(self, places: int) -> None:
-        """Begin with the number of places that the server says it has; before any request is answered."""
+        """Start with the concurrency that the server reports; call it before any request is answered."""
         self._set(float(places))
 
     @asynccontextmanager
     async def turn(self) -> AsyncIterator[int]:
-        """Wait for a free place and for the end of any pause; gives the number of cuts so far."""
+        """Wait for a free place and for the end of any pause; yield the number of cuts so far."""
         async with self._limiter:
             while (left := self._resume_at - anyio.current_time()) > 0:
                 await anyio.sleep(left)
             yield self._cuts
 
     def widen(self) -> None:
-        """A request was answered: grow if that may bring more. Call it within the turn."""
+        """Note that a request was answered, and grow if that may help. Call it within the turn."""
         if self._limiter.available_tokens >= 1:
-            self._measure_again(0)  # a server with places to spare says nothing of more
+            self._measure_again(0)  # a server with free places gives no evidence about more
         elif self._cuts:
             self._set(self._width + 1.0 / self._width)
         else:
             self._measure()
 
     def narrow(self, cuts: int) -> None:
-        """The server had too much of a request whose turn began after so many cuts.
+        """Halve the limit after an overload of a request whose turn began after `cuts` cuts.
 
-        Those that were sent together are refused together: they count once.
+        Requests sent together are refused together, and count once.
         """
         if cuts == self._cuts:
             self._cuts += 1
             self._set(self._width / 2)
 
     def pause(self, seconds: float) -> None:
-        """Send nothing for so long; a longer pause that was asked for before stays."""
+        """Send nothing for some seconds; a longer pause requested before stays."""
         self._resume_at = max(self._resume_at, anyio.current_time() + seconds)
 
     def _measure(self) -> None:
-        """Count an answer; grow or go back where enough of them are counted."""
+        """Count an answer; grow or shrink once enough of them are counted."""
         now = self._clock()
         if self._skipped > 0:  # it was sent before the number changed
             self._skipped -= 1
@@ -194,12 +194,12 @@ class AdaptiveConcurrency:
 
 
 class ServerCalls:
-    """Sends requests to a server until they are answered. For one event loop, in which it must be made.
+    """Send requests to a server until they are answered. For the event loop in which the object was created.
 
     Args:
         server: The server.
-        connection: The way to it.
-        max_connections: Requests at once, at the most.
+        connection: Connection to it.
+        max_connections: Maximum number of concurrent requests.
         request_timeout: Seconds an answer may take.
         load_timeout: Seconds for which a request is sent again to a server that says that it loads the model.
         max_retries: Number of times that one request is sent again otherwise, at most.
@@ -251,13 +251,13 @@ class ServerCalls:
     async def post(
         self, path: str, body: JsonObject, read: Callable[[object], Answer], *, most_bytes: int
     ) -> Answer:
-        """Send a body and return what `read` makes of the answer.
+        """Send a body and return the answer as parsed by `read`.
 
         Args:
             path: After the base URL, or a URL of the same server.
             body: The body to send, as JSON values.
             read: Turns the JSON value of an answer into ours; an `Unreadable` says that it is none.
-            most_bytes: The longest answer that is read.
+            most_bytes: Maximum length of an answer that is read.
 
         Raises:
             RequestRefused: If the request itself is at fault.
@@ -270,7 +270,7 @@ class ServerCalls:
     async def timed_post(
         self, path: str, body: JsonObject, read: Callable[[object], Answer], *, most_bytes: int
     ) -> Posted[Answer]:
-        """The answer of `post`, and what it took."""
+        """As `post`, with the time it took."""
         url, content = self._url(path), json.dumps(body).encode("ascii")
 
         def counted(value: object) -> Answer:
@@ -283,22 +283,22 @@ class ServerCalls:
         )
 
     async def lists_models(self, url: str) -> bool:
-        """Whether the server lists models at another base URL; it is asked once."""
+        """Whether the server lists models at another base URL; sends one request."""
         return bool(await self.peek(f"{url}/models", read_listing))
 
     async def peek(self, url: str, read: Callable[[object], Answer]) -> Answer | None:
-        """What is read of a URL of the server, which is asked once; None where it does not tell that."""
+        """Read a URL of the server with a single request; None if it does not answer as expected."""
         try:
             with anyio.fail_after(min(self._timeout, CONTROL_TIMEOUT)):
                 said = await self._connection.send("GET", url, None, most_bytes=LISTING_BYTES)
                 return read(json_value(said))
         except Exception as error:
             with suppress(EngineError, RequestRefused):
-                retryable_error(error, self._server)  # raises what it does not know
+                retryable_error(error, self._server)  # raises unknown errors
             return None
 
     def begin_at(self, places: int) -> None:
-        """Send as many requests at once as the server says that it has places for, to begin with."""
+        """Start with as many concurrent requests as the server reports that it can serve."""
         self._places.begin_at(places)
 
     async def close(self) -> None:
@@ -328,7 +328,7 @@ class ServerCalls:
                         seconds += self._shares.end(begun)
                     self._places.widen()
                     return Posted(answer, latency, seconds)
-                except Exception as error:  # `_trouble` raises what it does not know
+                except Exception as error:  # `_trouble` raises unknown errors
                     trouble = await self._trouble(error)
                     if trouble.too_much:
                         self._places.narrow(cuts)
@@ -343,7 +343,7 @@ class ServerCalls:
             await self._wait(trouble, retries)
 
     async def _trouble(self, error: Exception) -> RetryableError:
-        """See `retryable_error`; what is forbidden while others are answered is the request's own fault."""
+        """As `retryable_error`; what is forbidden while others are answered is the request's own fault."""
         try:
             return retryable_error(error, self._server)
         except Forbidden as forbidden:
@@ -353,7 +353,7 @@ class ServerCalls:
             raise
 
     def _tell_of_timeout(self) -> None:
-        """Log that requests time out: at the first one, and each time that they are twice as many."""
+        """Log that requests time out: at the first one, and each time that their number has doubled."""
         self._timeouts += 1
         if self._timeouts & (self._timeouts - 1) == 0:
             LOGGER.warning(
@@ -367,7 +367,7 @@ class ServerCalls:
             )
 
     async def _wait(self, trouble: RetryableError, retries: int) -> None:
-        """Wait before a request is sent again: longer each time, and as long as the server says."""
+        """Wait before a request is sent again: longer each time, and as long as the server requests."""
         if trouble.wait is not None:
             if anyio.current_time() + trouble.wait >= anyio.current_effective_deadline():
                 raise EngineTimeout(
@@ -380,20 +380,20 @@ class ServerCalls:
         await anyio.sleep(delay * self._jitter.uniform(0.75, 1.0))
 
     def _is_last(self, error: Exception, retries: int) -> bool:
-        """Whether no attempt is left, or no time for one where each takes all of its own."""
+        """Whether no attempt is left, or no time for one if each takes its full time."""
         if retries >= self._max_retries or (retries and self._never_counts(error)):
             return True
         left = anyio.current_effective_deadline() - anyio.current_time()
         return isinstance(error, TimeoutError) and left < self._timeout
 
     def _never_counts(self, error: Exception) -> bool:
-        """Whether tokens were not counted and, as far as is known, never are: each answer may cost money."""
+        """Whether tokens are not counted, as far as is known never: each answer may cost money."""
         return isinstance(error, Uncounted) and not self._n_answered
 
     async def _given_up(
         self, trouble: RetryableError, error: Exception, attempts: int, since: int | None
     ) -> EngineError | RequestRefused:
-        """The error to raise after the last attempt.
+        """Error to raise after the last attempt.
 
         Args:
             trouble: The reason why the request was not answered.
@@ -414,7 +414,7 @@ class ServerCalls:
         return EngineDied(self._server.model, f"{self._server.where} {trouble.why} (after {times})")
 
     async def _answers_others(self, since: int) -> bool:
-        """Whether others were answered since there were so many, or else a control is now."""
+        """Whether others were answered since that count, or else a control request is now."""
         async with self._controlling:  # once for all that fail together
             if self._n_answered == since and await self._is_control_answered():
                 self._n_answered += 1
@@ -433,7 +433,7 @@ class ServerCalls:
                 read(Generated, json_value(said))
         except Exception as error:
             with suppress(EngineError, RequestRefused):
-                retryable_error(error, self._server)  # raises what it does not know
+                retryable_error(error, self._server)  # raises unknown errors
             return False
         return True
 
@@ -441,7 +441,7 @@ class ServerCalls:
 async def ask_about(
     ask: Callable[[Item], Awaitable[Answer]], items: Mapping[int, Item], answers: dict[int, Answer]
 ) -> None:
-    """Ask about all items at once, and put each answer under the number of its item when it is there.
+    """Send all items at once, and store each answer under the number of its item when it arrives.
 
     The first error ends it for all; those that were answered before have their answers.
     """
@@ -462,20 +462,20 @@ async def ask_about(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerInfo:
-    """A server as it tells of itself."""
+    """What a server reports about itself."""
 
     listed: tuple[str, ...] = ()
-    """Ids of the models that it lists; a server may know more, or list none."""
+    """Ids of the models that it lists; a server may support more, or list none."""
     vllm: str | None = None
-    """Version of vLLM, where it is vLLM and shows more than OpenAI's own API."""
+    """Version of vLLM, if the server is vLLM's and offers more than OpenAI's own API."""
     max_model_len: int | None = None
-    """Context window of the model in tokens, where known."""
+    """Context window of the model in tokens, if known."""
     places: int | None = None
-    """Number of requests that it answers at once, where it tells."""
+    """Number of requests that it serves concurrently, if reported."""
 
 
 async def probe(calls: ServerCalls, model: ModelRef, root: str) -> ServerInfo:
-    """Ask a server what it is. Not all of them answer this: nothing depends on it but what vLLM alone can do.
+    """Ask a server for its properties. Not all answer this; only features of vLLM depend on it.
 
     Args:
         calls: The server.
@@ -503,7 +503,7 @@ async def probe(calls: ServerCalls, model: ModelRef, root: str) -> ServerInfo:
 
 
 async def _places(calls: ServerCalls, root: str) -> int | None:
-    """The number of requests that llama.cpp's server answers at once; it queues all others."""
+    """Number of requests that llama.cpp's server serves concurrently; it queues all others."""
     told = await calls.peek(f"{root}/props", partial(read, Props))
     return None if told is None else told.total_slots
 
@@ -512,5 +512,5 @@ async def _vllm_version(calls: ServerCalls, root: str) -> str | None:
     try:
         found: Version = await calls.get(f"{root}/version", partial(read, Version))
     except (NotThere, Forbidden, RequestRefused):
-        return None  # behind a gateway that passes on nothing but OpenAI's API
+        return None  # behind a gateway that forwards nothing but OpenAI's API
     return found.version

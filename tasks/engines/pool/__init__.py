@@ -1,1 +1,1 @@
-"""Engines of several models at once, and which of them are loaded."""
+"""Engines of several models, and which of them are loaded."""

@@ -1,4 +1,4 @@
-"""Times that models take to load, and to wake where they slept."""
+"""Times to load models, and to wake sleeping ones."""
 
 import datetime as dt
 import threading
@@ -14,25 +14,25 @@ from winnow.tasks.engines.protocol import Engine, JoinsBatches, LoadsAside, Mode
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoadTime:
-    """One time that a model was loaded, or woken where it slept."""
+    """Time of one load of a model, or of one wake-up."""
 
     model: str
-    """The model that was asked, of those that share its engine."""
+    """Model that was requested, of those that share its engine."""
     devices: tuple[int, ...]
-    """Devices that its engine runs on; empty where nobody assigned any."""
+    """Devices on which its engine runs; empty if none were assigned."""
     kind: Literal["load", "wake"]
     seconds: float
-    """Wall time until it could be asked."""
+    """Wall time until it was ready."""
     ended_at: dt.datetime
     """Time at which it was found to be ready, in UTC."""
 
 
 class LoadTimes:
-    """Gets engines ready, and keeps what that took until it is asked for.
+    """Get engines ready, and record how long that took.
 
     Args:
-        slots: Learns what each engine takes, to keep the dear ones longer.
-        joins: Whether engines may be asked for more while they are at work, where they can.
+        slots: Receives the time of each engine, to keep expensive ones longer.
+        joins: Whether engines that can may take further requests while they work.
     """
 
     def __init__(self, slots: SlotTable, *, joins: bool = True) -> None:
@@ -44,7 +44,7 @@ class LoadTimes:
         self._stalled, self._stalled_since = 0.0, 0.0
 
     def have_ready(self, model: ModelRef, slot: EngineSlot, engine: Engine) -> None:
-        """Wait until an engine can be asked, and wake it if it sleeps; the caller holds its slot.
+        """Wait until an engine is ready, and wake it if it sleeps; the caller holds its slot.
 
         Raises:
             EngineError: If it cannot be loaded or woken, or takes too long.
@@ -56,14 +56,14 @@ class LoadTimes:
 
     @property
     def under_way(self) -> dict[str, float]:
-        """Seconds for which each model is being loaded or woken now, by its name."""
+        """Seconds for which each model is currently being loaded or woken, by its name."""
         now = time.monotonic()
         with self._lock:
             return {name: now - begun for name, begun in self._begun.items()}
 
     @property
     def stalled(self) -> float:
-        """Seconds so far in which models were being loaded or woken, and no engine was at work."""
+        """Seconds so far in which models were being loaded or woken, and no engine was working."""
         with self._lock:
             return self._stalled + (time.monotonic() - self._stalled_since if self._is_stalled else 0.0)
 
@@ -72,7 +72,7 @@ class LoadTimes:
         return self._n_loading > 0 and self._n_answering == 0
 
     def _count(self, *, loading: int = 0, answering: int = 0) -> None:
-        """Count who loads and who answers; the caller holds the lock."""
+        """Count loads and answering engines; the caller holds the lock."""
         now = time.monotonic()
         if self._is_stalled:
             self._stalled += now - self._stalled_since
@@ -82,7 +82,7 @@ class LoadTimes:
 
     @contextmanager
     def loading(self, name: str) -> Generator[None, None, None]:
-        """Have a model count as being loaded until the block ends."""
+        """Count a model as loading until the block ends."""
         with self._lock:
             self._begun[name] = time.monotonic()
             self._count(loading=1)
@@ -95,7 +95,7 @@ class LoadTimes:
 
     @contextmanager
     def answering(self) -> Generator[None, None, None]:
-        """Have an engine count as at work until the block ends."""
+        """Count an engine as working until the block ends."""
         with self._lock:
             self._count(answering=1)
         try:
@@ -110,7 +110,7 @@ class LoadTimes:
             engine.wake()
             slot.asleep = False
             self._add(model, slot, "wake", time.monotonic() - started)
-        elif not slot.ready and slot.devices:  # what runs elsewhere is not loaded for us
+        elif not slot.ready and slot.devices:  # remote models are not loaded for us
             engine.identity  # noqa: B018 -- waits until the model is loaded
             waited = slot.start_seconds + time.monotonic() - started
             self._add(model, slot, "load", engine.load_seconds if isinstance(engine, LoadsAside) else waited)
@@ -118,7 +118,7 @@ class LoadTimes:
         slot.ready = True
 
     def take(self) -> list[LoadTime]:
-        """The times since the last call, in the order in which engines were ready."""
+        """Times since the last call, in the order in which engines were ready."""
         with self._lock:
             taken, self._times = self._times, []
             return taken

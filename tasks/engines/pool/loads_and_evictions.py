@@ -1,4 +1,4 @@
-"""Order in which models are asked, and which of them make room: few loads, and cheap ones.
+"""Order in which models are used, and which are evicted, so that loads are few and cheap.
 
 A pass asks each of some models once, group after group. A pass over the models W while L are loaded costs at
 least one load for each of W that is not in L, and asking those of L first costs no more than that. What is
@@ -18,11 +18,11 @@ from itertools import combinations
 from typing import NamedTuple
 
 SHORTEST = 1.0
-"""Seconds that a load counts at least."""
+"""Minimum seconds that a load counts."""
 
 
 def weight(seconds: float) -> float:
-    """The weight of a load: its seconds to the nearest power of 2, so that chance tells no equals apart."""
+    """Weight of a load: its seconds rounded to a power of 2, so that noise does not separate equal loads."""
     return float(2 ** round(math.log2(max(SHORTEST, seconds))))
 
 
@@ -32,16 +32,16 @@ class ResidentModel:
 
     key: str
     devices: tuple[int, ...]
-    """Devices on which it takes a place."""
+    """Devices on which it occupies a place."""
     busy: bool = False
-    """Whether it is being asked; it then cannot go, and its devices do nothing else."""
+    """Whether it is working; it then cannot be evicted, and its devices do nothing else."""
     priority: float = 0.0
-    """Priority by which it is kept, in seconds."""
+    """Priority of keeping it, in seconds."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Allocation:
-    """The devices on which a model finds a place, and the models that go for it."""
+    """Devices for a model, and the models evicted for it."""
 
     devices: tuple[int, ...]
     leaving: tuple[str, ...] = ()
@@ -114,22 +114,22 @@ def allocation_for(
 
 
 class _Price(NamedTuple):
-    """The price of an allocation; the lowest is taken, and of equals the first."""
+    """Price of an allocation; the lowest is taken, and the first of equals."""
 
     needed: int
-    """Models that go although the next pass asks them."""
+    """Models evicted although the next pass uses them."""
     leaving: int
     priority: float
     recency: int
-    """Models that were asked longest ago go first."""
+    """Models used longest ago are evicted first."""
     company: int
-    """Places that are taken on its devices: models are spread."""
+    """Occupied places on its devices: models are spread."""
 
 
 def _leaving(
     chosen: Sequence[int], places: int, resident: Sequence[ResidentModel], spare: Sequence[ResidentModel]
 ) -> list[ResidentModel] | None:
-    """The models that go so that each device has a free place; None if those that could are not enough."""
+    """Models to evict so that each device has a free place; None if those that can be are not enough."""
     leaving: list[ResidentModel] = []
     for device in chosen:
         there = [each for each in resident if device in each.devices and each not in leaving]
@@ -143,11 +143,11 @@ def _leaving(
 
 
 KEPT_ASLEEP = 0.04
-"""Share of a device's memory for each model that may sleep: its process and its CUDA graphs stay there."""
+"""Share of a device's memory for each model that may sleep: its process and CUDA graphs stay there."""
 LEAST_AWAKE = 0.5
-"""Least share of a device's memory for all that are awake, however many may sleep."""
+"""Minimum share of a device's memory for all awake engines, however many may sleep."""
 
 
 def memory_share(max_loaded: int, most_asleep: int) -> float:
-    """The share of a device's memory that each engine may take, so that all that may be there have room."""
+    """Share of a device's memory for each engine, so that all that may be there have room."""
     return max(LEAST_AWAKE, 1.0 - KEPT_ASLEEP * most_asleep) / max_loaded

@@ -1,4 +1,4 @@
-"""Engines on demand: at most so many loaded at once, each restarted a bounded number of times."""
+"""Engines on demand: a limited number loaded at once, each restarted a limited number of times."""
 
 import logging
 import threading
@@ -175,7 +175,7 @@ class EnginePool:
         came: Came | None,
         keeps: bool,
     ) -> list[Answer]:
-        """Ask an engine for what no other one has answered before it ended."""
+        """Request from an engine only what no other one answered before it ended."""
         key = engine_key(model)
         known = self._kept.of(key, requests)
         places = [place for place, request in enumerate(requests) if request not in known]
@@ -278,7 +278,7 @@ class EnginePool:
         )
 
     def failure(self, model: ModelRef) -> GenerationFailure | None:
-        """The reason why a model was given up, and answers nothing any more; None where it was not."""
+        """Reason why a model was given up and answers nothing any more; None if it was not."""
         return self._failed.get(engine_key(model))
 
     def identity(self, model: ModelRef) -> str:
@@ -305,7 +305,7 @@ class EnginePool:
             raise
 
     def preload(self, model: ModelRef) -> None:
-        """Start loading if there is a free place; trouble shows when the model is asked.
+        """Start loading if there is a free place; errors appear when the model is used.
 
         An engine in a process of its own goes on loading after this returns, others load in this call.
         """
@@ -320,16 +320,16 @@ class EnginePool:
 
     @property
     def loading(self) -> dict[str, float]:
-        """Seconds for which each model is being loaded or woken now, by its name."""
+        """Seconds for which each model is currently being loaded or woken, by its name."""
         return self._times.under_way
 
     @property
     def stalled(self) -> float:
-        """Seconds so far in which models were being loaded or woken, and no engine was at work."""
+        """Seconds so far in which models were being loaded or woken, and no engine was working."""
         return self._times.stalled
 
     def take_loads(self) -> list[LoadTime]:
-        """The loads since the last call, in the order in which the engines were ready."""
+        """Loads since the last call, in the order in which the engines were ready."""
         return self._times.take()
 
     def close(self) -> None:
@@ -364,7 +364,7 @@ class EnginePool:
     def _record(
         self, key: str, error: EngineError, slot: EngineSlot | None = None
     ) -> GenerationFailure | None:
-        """Remember how an engine ended, once; return the model's failure if there is no more hope for it."""
+        """Record once how an engine ended; return the model's failure if it cannot be started again."""
         with self._counting:
             if slot is not None and slot.end_is_known:
                 return self._failed.get(key)
@@ -385,7 +385,7 @@ class EnginePool:
 
 
 def _cause(error: Exception, slot: EngineSlot | None) -> BaseException:
-    """The error by which an engine ended: for a thread that shared it, the one in another thread."""
+    """Error by which an engine ended: for a thread that shared it, the one in another thread."""
     return error if slot is None or slot.ended_by is None else slot.ended_by
 
 
@@ -404,7 +404,7 @@ class RequestStream:
         return [self._scheduler.add(each, engine_key(each.model), self._width(each.model)) for each in groups]
 
     def begin(self) -> None:
-        """Ask all that engines have room for now."""
+        """Start all requests for which engines have room now."""
         self._scheduler.begin()
 
     def next_answers(self) -> tuple[int, list[Answer]]:
@@ -417,7 +417,7 @@ class RequestStream:
         return self._scheduler.next_outcome()
 
     def answered(self) -> Iterator[tuple[int, list[Answer]]]:
-        """The numbers and answers of groups that are answered by now."""
+        """Numbers and answers of groups that are answered by now."""
         return self._scheduler.finished()
 
     def finish_begun(self) -> Iterator[tuple[int, list[Answer]]]:
@@ -425,7 +425,7 @@ class RequestStream:
         return self._scheduler.finish_begun()
 
     def close(self) -> None:
-        """End the engines that are at work."""
+        """End the engines that are working."""
         self._scheduler.close()
 
 
@@ -436,26 +436,26 @@ def _log_end(error: EngineError) -> None:
 
 
 class KeptAnswers:
-    """Paid answers to batches that an engine did not finish, by engine and request. Threads may share it."""
+    """Paid answers of batches that an engine did not finish, by engine and request. Threads may share it."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._answers: dict[tuple[str, Request], Answer] = {}
 
     def keep(self, engine: str, answers: Mapping[Request, Answer]) -> None:
-        """Remember answers of an engine."""
+        """Store answers of an engine."""
         with self._lock:
             self._answers.update({(engine, request): answer for request, answer in answers.items()})
 
     def of(self, engine: str, requests: Sequence[Request]) -> dict[Request, Answer]:
-        """The answers that the engine has given to these requests, by request."""
+        """Answers that the engine has given to these requests, by request."""
         with self._lock:
             if not (known := self._answers):
                 return {}
             return {each: known[engine, each] for each in requests if (engine, each) in known}
 
     def forget(self, engine: str, requests: Sequence[Request]) -> None:
-        """Forget the answers of a finished batch: whoever asked has them."""
+        """Remove the answers of a finished batch: its caller has them."""
         with self._lock:
             for each in requests if self._answers else ():
                 self._answers.pop((engine, each), None)

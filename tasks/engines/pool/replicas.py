@@ -16,13 +16,13 @@ from winnow.tasks.engines.pool.slots import SlotTable
 
 
 class Replicas:
-    """The engines of each model, and when another one is worth its load.
+    """Engines of each model, and when another one is worth loading.
 
     Threads may share it.
 
     Args:
         slots: The table of the engines' places.
-        clock: Seconds that pass.
+        clock: Returns the time in seconds.
     """
 
     def __init__(self, slots: SlotTable, clock: Callable[[], float] = time.monotonic) -> None:
@@ -35,14 +35,14 @@ class Replicas:
         self._given_up: set[str] = set()
 
     def engines(self, key: str) -> list[str]:
-        """The engine of a model, and those of its replicas that are in memory."""
+        """Engine of a model, and those of its replicas that are in memory."""
         placed = self._slots.keys(placed=True)
         with self._lock:
             others = [_replica(key, number) for number in range(1, self._begun[key] + 1)]
         return [key, *(each for each in others if each in placed)]
 
     def watch(self, short: Collection[str]) -> None:
-        """Count the time since the last call for the models that were short then; note those short now."""
+        """Count the time since the last call for models then short of engines; note those short now."""
         now = self._clock()
         with self._lock:
             for key in self._short:
@@ -50,7 +50,7 @@ class Replicas:
             self._short, self._since = frozenset(short), now
 
     def due(self, key: str) -> str | None:
-        """The next replica to load for a model; None while that is not worth it."""
+        """Next replica to load for a model; None as long as that is not worthwhile."""
         needed = self._slots.seconds.get(key, SHORTEST)
         with self._lock:
             if key in self._given_up or self._seconds[key] < needed:
@@ -58,13 +58,13 @@ class Replicas:
             return _replica(key, self._begun[key] + 1)
 
     def begin(self, key: str) -> None:
-        """Note that the engine that was due is being loaded: the next one has to be worth as much again."""
+        """Note that the engine that was due is loading: the next one has to be worth as much again."""
         with self._lock:
             self._begun[key] += 1
             del self._seconds[key]
 
     def give_up(self, key: str) -> None:
-        """Load no more engines of a model beside its own: one could not be."""
+        """Load no more replicas of a model, after one could not be loaded."""
         with self._lock:
             self._given_up.add(key)
 

@@ -20,7 +20,7 @@ from winnow.tasks.engines.protocol import Answer, Came, ModelRef, Request
 Outcome = list[Answer] | Exception
 
 Parts = Mapping[int, Mapping[int, Answer]]
-"""Answers by the number of their group and their place in it, of groups that are not finished yet."""
+"""Answers by the number of their group and their position in it, of groups that are not finished yet."""
 
 TakeParts = Callable[[Parts], None]
 
@@ -35,14 +35,14 @@ class RequestGroup:
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """An answer of a group that is not finished yet."""
+    """An answer of an unfinished group."""
 
     place: int
     answer: Answer
 
 
 WAKE = -1
-"""The number that stands for a group where an engine is ready that further groups may join."""
+"""Number used instead of a group's if an engine is ready that further groups may join."""
 
 
 @dataclass(kw_only=True)
@@ -81,7 +81,7 @@ class RequestScheduler:
     _widths: dict[str, int] = field(default_factory=dict)
     _done: "SimpleQueue[tuple[int, Outcome | _Part]]" = field(default_factory=SimpleQueue)
     _held: tuple[int, Outcome] | None = None
-    """What was taken out of the queue behind parts of groups."""
+    """Outcome taken from the queue after parts of groups."""
     _waiting: dict[str, deque[int]] = field(default_factory=dict)
     _running: Counter[str] = field(default_factory=Counter)
     _error: Exception | None = None
@@ -112,7 +112,7 @@ class RequestScheduler:
             self.close()
 
     def next_outcome(self) -> tuple[int, list[Answer]]:
-        """The next of them, when it is finished; there has to be one."""
+        """The next outcome, when it is finished; there must be one."""
         while True:
             self.begin()
             if self._error is not None and not self._running:
@@ -122,20 +122,20 @@ class RequestScheduler:
                 return found
 
     def begin(self) -> None:
-        """Begin all asks that can be made now."""
+        """Begin all requests that can be made now."""
         while self._error is None and self._is_empty and (found := self._next()) is not None:
             self._begin(*found)
         if self.spreads:
             self.replicas.watch(self._short_of_engines())
 
     def finished(self) -> Generator[tuple[int, list[Answer]]]:
-        """The groups that are finished by now; an error is kept for `next_outcome`."""
+        """Groups that are finished by now; an error is kept for `next_outcome`."""
         while not self._is_empty:
             if (found := self._one_done()) is not None:
                 yield found
 
     def finish_begun(self) -> Generator[tuple[int, list[Answer]]]:
-        """The groups that were begun, as they are finished; errors and groups not begun are forgotten."""
+        """Groups that were begun, as they are finished; errors and groups not begun are dropped."""
         for numbers in self._waiting.values():
             for number in numbers:
                 del self._groups[number]
@@ -146,7 +146,7 @@ class RequestScheduler:
         self._error = None
 
     def close(self) -> None:
-        """End the engines that are at work."""
+        """End the engines that are working."""
         if self.spreads:
             self.replicas.watch(())
         if self._running:
@@ -154,7 +154,7 @@ class RequestScheduler:
 
     @property
     def _is_empty(self) -> bool:
-        """Whether nothing has come that was not taken."""
+        """Whether no outcome is left to take."""
         return self._held is None and self._done.empty()
 
     def _one_done(self) -> tuple[int, list[Answer]] | None:
@@ -178,7 +178,7 @@ class RequestScheduler:
         return number, outcome
 
     def _hand_on(self, number: int, part: _Part) -> None:
-        """Hand a part on with all others that have come by now, so that they are stored together."""
+        """Pass on a part with all others that have come by now, so that they are stored together."""
         parts: dict[int, dict[int, Answer]] = {}
         while True:
             parts.setdefault(number, {})[part.place] = part.answer
@@ -225,7 +225,7 @@ class RequestScheduler:
         return self.replicas.engines(key) if self.spreads else [key]
 
     def _engine_for(self, key: str) -> str | None:
-        """The engine of a model that is asked next: an idle one, else a new one, else the least busy one.
+        """Engine for a model's next group: an idle one, else a new one, else the least busy one.
 
         None if there is none.
         """
@@ -249,14 +249,14 @@ class RequestScheduler:
 
     @property
     def _wanted(self) -> set[str]:
-        """Engines that are asked now or soon, and make no room for a replica."""
+        """Engines that are in use now or soon, and are not evicted for a replica."""
         return {*self._waiting, *self.later, *self._running}
 
     def _has_room_beside(self, key: str) -> bool:
         return self._widths[key] > 0 and self.slots.has_room_beside(self._widths[key], self._wanted)
 
     def _short_of_engines(self) -> list[str]:
-        """Models whose engines are at work, with more to do, while a device has nothing to do."""
+        """Models whose engines are working, with more to do, while a device is idle."""
         short = []
         for key in self._widths:
             running = [self._running[engine] for engine in self._engines_of(key) if engine in self._running]
@@ -297,6 +297,6 @@ class RequestScheduler:
         self._done.put((number, _Part(place, answer)))
 
     def _wake(self, engine: str) -> None:
-        """Have a look taken at what an engine that is ready could be asked as well."""
+        """Have the scheduler check what else an engine that is ready could do."""
         if self._may_join(engine):
             self._done.put((WAKE, []))

@@ -1,4 +1,4 @@
-"""Slots for loaded engines on devices: which engine is where, is at work, makes room, or sleeps."""
+"""Slots for loaded engines on devices: where each engine is, and whether it works, leaves or sleeps."""
 
 import logging
 import threading
@@ -21,12 +21,12 @@ from winnow.tasks.engines.protocol import Engine, Sleeper
 log = logging.getLogger(__name__)
 
 ANYWHERE = (-1,)
-"""The devices where none are assigned: one engine is at work at a time."""
+"""Devices if none are assigned: one engine works at a time."""
 
 
 @dataclass(slots=True, eq=False)
 class EngineSlot:
-    """The place of one engine, and how it is.
+    """Place of one engine, and its state.
 
     While `busy`, its engine belongs to one thread, or to several where it `joins`.
     """
@@ -35,40 +35,40 @@ class EngineSlot:
     devices: tuple[int, ...]
     engine: Engine | None = None
     start_seconds: float = 0.0
-    """Wall time that the engine's constructor took."""
+    """Wall time of the engine's constructor."""
     ready: bool = False
     """Whether the engine was seen to be loaded."""
     asleep: bool = False
     placed: bool = True
-    """Whether it takes a place; one that sleeps, or is about to, takes none."""
+    """Whether it occupies a place; an engine that sleeps, or is about to, occupies none."""
     is_replica: bool = False
-    """Whether its model has another engine, so that it is the cheapest to do without."""
+    """Whether its model has another engine, so that it is the cheapest to evict."""
     busy: bool = False
     users: int = 0
-    """Threads that it belongs to."""
+    """Number of threads to which it belongs."""
     joins: bool = False
-    """Whether it may belong to several."""
+    """Whether it may belong to several threads."""
     is_closed: bool = False
     """Whether its engine was given up; threads that share it will find out."""
     ended_by: BaseException | None = None
-    """The error by which the engine ended; the errors of threads that share it follow from it."""
+    """Error by which the engine ended; errors of threads that share it follow from it."""
     end_is_known: bool = False
-    """Whether it was counted that its engine ended."""
+    """Whether the end of its engine was counted."""
     reserved: bool = False
     """Whether it is busy for a thread that has not come yet."""
     priority: float = 0.0
     """See `tasks.engines.pool.loads_and_evictions`."""
     leaving: tuple["EngineSlot", ...] = ()
-    """Slots whose engines have to be gone before its own engine may start or wake."""
+    """Slots whose engines must be gone before its own engine may start or wake."""
 
     @property
     def may_be_joined(self) -> bool:
-        """Whether its engine is at work and can be asked for more meanwhile."""
+        """Whether its engine is working and can take further requests meanwhile."""
         return self.joins and self.busy and self.placed
 
     @property
     def assigned(self) -> tuple[int, ...]:
-        """Its devices; empty where nobody assigned any."""
+        """Its devices; empty if none were assigned."""
         return () if self.devices == ANYWHERE else self.devices
 
 
@@ -120,7 +120,7 @@ class SlotTable:
             return True
 
     def cancel(self, key: str) -> None:
-        """Give up a slot that was reserved, if nobody came for it."""
+        """Release a reserved slot, if no thread came for it."""
         with self._changed:
             slot = self._slots.get(key)
             if slot is None or not slot.reserved:
@@ -161,34 +161,34 @@ class SlotTable:
         self._give_back(slot)
 
     def may_be_joined(self, key: str) -> bool:
-        """Whether an engine is at work that can be asked for more meanwhile."""
+        """Whether an engine is working that can take further requests meanwhile."""
         with self._changed:
             slot = self._slots.get(key)
             return slot is not None and slot.may_be_joined
 
     def note(self, key: str, seconds: float) -> None:
-        """Learn what it took to get an engine ready."""
+        """Record the time that an engine took to get ready."""
         with self._changed:
             self._seconds[key] = weight(seconds)
 
     @property
     def seconds(self) -> dict[str, float]:
-        """Seconds that each engine took to get ready, the last time, as `weight` has them."""
+        """Seconds that each engine last took to get ready, as rounded by `weight`."""
         with self._changed:
             return dict(self._seconds)
 
     def keys(self, *, placed: bool) -> set[str]:
-        """The engines that are in memory, or those that sleep."""
+        """Engines that are in memory, or those that sleep."""
         with self._changed:
             return {key for key, slot in self._slots.items() if slot.placed is placed}
 
     def has_room_beside(self, width: int, wanted: Collection[str]) -> bool:
-        """Whether an engine could start now and none of the wanted ones would have to make room."""
+        """Whether an engine could start now without evicting a wanted one."""
         with self._changed:
             return not self._closed and self._allocation(width, waiting=wanted) is not None
 
     def has_room(self, width: int) -> bool:
-        """Whether an engine could start without another making room."""
+        """Whether an engine could start without evicting another."""
         with self._changed:
             allocation = self._allocation(width)
             return not self._closed and allocation is not None and not allocation.leaving
@@ -232,7 +232,7 @@ class SlotTable:
     def _acquire(
         self, key: str, width: int, waiting: Collection[str] = (), later: Collection[str] = ()
     ) -> EngineSlot | None:
-        """The slot of `key`, made busy; None if it is, or there is no room for it now."""
+        """Slot of `key`, made busy; None if it is busy, or there is no room for it now."""
         slot = self._slots.get(key)
         if slot is not None and (slot.busy or (slot.placed and self._disturbs(slot))):
             return None
@@ -271,19 +271,19 @@ class SlotTable:
         )
 
     def _disturbs(self, slot: EngineSlot) -> bool:
-        """Whether another engine is at work on one of its devices."""
+        """Whether another engine is working on one of its devices."""
         others = (each for each in self._slots.values() if each.busy and each.placed)
         return any(set(slot.devices) & set(each.devices) for each in others)
 
     def _evict_all(self, slot: EngineSlot) -> None:
-        """Wait until all that make room for a slot's engine are gone."""
+        """Wait until all engines evicted for a slot's engine are gone."""
         with ExitStack() as evictions:
             for each in slot.leaving:
                 evictions.callback(self._evict, each)
             slot.leaving = ()
 
     def _evict(self, slot: EngineSlot) -> None:
-        """Have an engine that makes room sleep, or close it."""
+        """Put an engine that makes room to sleep, or close it."""
         try:
             slot.asleep = self._fell_asleep(slot)
             if not slot.asleep:
@@ -329,7 +329,7 @@ class SlotTable:
             slot.ended_by = slot.ended_by or error
         if was_closed:  # by a thread that shared it
             return
-        # It stays busy until its memory is free: nobody may start an engine in its place before.
+        # It stays busy until its memory is free: no engine may start in its place before.
         try:
             _close(slot)
         finally:
