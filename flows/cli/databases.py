@@ -69,17 +69,17 @@ def check(storage: Storage = DEFAULT_STORAGE) -> None:
                     print(finding)
                 else:
                     unchecked.add(finding)
+            for decided in () if values else decision_findings(session):
+                if decided.is_wrong:
+                    wrong += 1
+                    print(decided)
+                elif decided.is_older:
+                    older.append(str(decided))
+                else:
+                    unchecked.add_decision(decided)
         except UNREADABLE as error:
             wrong += 1
             print(unreadable(error))
-        for decided in () if values else decision_findings(session):
-            if decided.is_wrong:
-                wrong += 1
-                print(decided)
-            elif decided.is_older:
-                older.append(str(decided))
-            else:
-                unchecked.add_decision(decided)
     for line in unchecked.lines():
         print(line)
     if values:

@@ -1,6 +1,7 @@
 """Consistency checks of a database: the first half of `winnow db check`."""
 
 from sqlalchemy import and_, case, func, or_, select, text, union_all
+from sqlalchemy.exc import InvalidRequestError
 from sqlalchemy.orm import Session
 
 from winnow.storage.admin.integrity import changed_rows
@@ -12,6 +13,7 @@ UNREADABLE = (
     ArithmeticError,
     AssertionError,
     AttributeError,
+    InvalidRequestError,
     LookupError,
     RecursionError,
     TypeError,

@@ -16,6 +16,7 @@ from sqlalchemy.orm import Session
 
 from winnow.storage.engine.raw_sql import driver_of, errors_of
 from winnow.storage.engine.row_digests import COLUMN, digested_columns, row_digest
+from winnow.storage.migrations.views_0001 import VIEWS
 from winnow.storage.models import Base, Decision, Prompt, Round, table_of
 from winnow.storage.records.round_digests import decision_columns, round_digest
 
@@ -56,7 +57,10 @@ def _unreadable(driver: sqlite3.Connection, table: Table) -> Iterator[str]:
 
 
 def _schema_problems(driver: sqlite3.Connection) -> list[str]:
-    """SQLite's errors about the statements that define tables; a reader's connection ignores some."""
+    """SQLite's errors about the statements that define tables; a reader's connection ignores some.
+
+    SQLite checks a view only when it is read, so views are compared with those of the migrations.
+    """
     query = (
         "SELECT sql FROM sqlite_master WHERE sql IS NOT NULL AND tbl_name NOT LIKE 'search%' "
         "AND name NOT LIKE 'sqlite%' ORDER BY type = 'view', type = 'index'"
@@ -67,7 +71,12 @@ def _schema_problems(driver: sqlite3.Connection) -> list[str]:
                 empty.execute(statement)
             except sqlite3.Error as error:
                 return [f"the schema is not as it was stored: {error}"]
-    return []
+    views = dict(driver.execute("SELECT name, sql FROM sqlite_master WHERE type = 'view'").fetchall())
+    return [
+        f"the view {name} is not as it was stored"
+        for name, query in VIEWS["sqlite"].items()
+        if views.get(name) != f"CREATE VIEW {name} AS {query}".strip()
+    ]
 
 
 class _Text(bytes):
@@ -99,8 +108,10 @@ def _reader(type_: object) -> Callable[[Any], object]:
     if isinstance(kind, JSON):
         return lambda value: json.loads(_text(value))
     if isinstance(kind, DateTime):
-        return lambda value: dt.datetime.fromisoformat(_text(value))
-    if isinstance(kind, Boolean | Integer):
+        return _moment
+    if isinstance(kind, Boolean):
+        return lambda value: (0, 1).index(_of(value, int))
+    if isinstance(kind, Integer):
         return lambda value: _of(value, int)
     if isinstance(kind, Float):
         return lambda value: _of(value, int, float)
@@ -110,6 +121,13 @@ def _reader(type_: object) -> Callable[[Any], object]:
 def _text(value: object) -> str:
     text: bytes = _of(value, _Text)
     return text.decode("utf-8")
+
+
+def _moment(value: object) -> None:
+    """Python also reads moments that are written otherwise, which SQL does not compare with the others."""
+    text = _text(value)
+    if dt.datetime.fromisoformat(text).isoformat(" ", "microseconds") != text:
+        raise ValueError(text)
 
 
 def _blob(value: object) -> bytes:

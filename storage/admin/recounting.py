@@ -6,7 +6,7 @@ from typing import Any
 from sqlalchemy import text
 from sqlalchemy.orm import Session
 
-from winnow.storage.records.candidates.stats import COUNTED, STATS
+from winnow.storage.records.candidates.stats import COUNTED, SIDES, STATS
 from winnow.storage.records.tallies import (
     DUEL_SUMS,
     DUELS,
@@ -42,6 +42,10 @@ _STORED_REUSE = f"""
     FROM reuse_stats s LEFT JOIN campaigns c ON c.id = s.taken_from_id
     GROUP BY s.campaign_id, s.role, s.name, coalesce(c.id, 0)
 """
+_STRAY_DETAILS = f"""
+    SELECT candidate_id, reason, detail FROM candidate_stats WHERE detail IS NOT NULL
+    EXCEPT SELECT candidate_id, coalesce(reason, ''), detail FROM ({SIDES}) s
+"""
 _REMEMBERED = "SELECT campaign_id, count(*) FROM reused_texts GROUP BY campaign_id"
 _REMEMBERED_IN_STATS = "SELECT campaign_id, sum(generations) FROM reuse_stats GROUP BY campaign_id"
 
@@ -49,6 +53,7 @@ _REMEMBERED_IN_STATS = "SELECT campaign_id, sum(generations) FROM reuse_stats GR
 def wrong_tallies(session: Session) -> list[str]:
     """A sentence for each candidate, pair and campaign whose tallies differ from the sums of its rows."""
     stats = _differing(session, 2, _stored(STATS[:-1], "candidate_stats"), COUNTED.format(where="1 = 1"))
+    stats |= set(_by_key(session, 2, _STRAY_DETAILS))
     duels = (*KEYS["duel_stats"], *DUEL_SUMS)
     costs = (*KEYS["cost_stats"], *PAID_SUMS)
     totals = (*KEYS["campaign_stats"], *ROUND_SUMS)
@@ -105,12 +110,10 @@ def _by_key(session: Session, n_keys: int, statement: str) -> dict[Key, Values]:
 def _alike(stored: Values | None, counted: Values | None) -> bool:
     if stored is None or counted is None:
         return False
-    return all(
-        one is other
-        or (
-            one is not None
-            and other is not None
-            and isclose(float(one), float(other), rel_tol=SAME, abs_tol=SAME)
-        )
-        for one, other in zip(stored, counted, strict=False)
-    )
+    return all(map(_is_alike, stored, counted))
+
+
+def _is_alike(stored: Any, counted: Any) -> bool:  # noqa: ANN401 -- a number of either driver, or None
+    if stored is None or counted is None or isinstance(stored, int):
+        return bool(stored == counted)
+    return isclose(float(stored), float(counted), rel_tol=SAME, abs_tol=SAME)

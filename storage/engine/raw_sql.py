@@ -171,7 +171,11 @@ def _with_digests(
     """Append digests to the rows if the table has a column for them and the rows have none."""
     if row_digests.COLUMN not in table.c or row_digests.COLUMN in columns:
         return columns, rows
-    digested = ((*row, row_digests.row_digest(table, columns, row)) for row in rows)
+    digested = (
+        (*row, digest)
+        for portion in in_portions(rows, ROWS_AT_ONCE)
+        for row, digest in zip(portion, row_digests.digests_of_rows(table, columns, portion), strict=True)
+    )
     return (*columns, row_digests.COLUMN), digested
 
 

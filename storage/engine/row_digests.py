@@ -27,9 +27,13 @@ COLUMN = "row_digest"
 LENGTH = 32
 """Hexadecimal digits: 128 bits, because accidental changes do not search for collisions."""
 
-MUTABLE = {"generations": {"round_id"}, "canaries": {"campaign_id"}}
+MUTABLE = {
+    "generations": {"round_id"},
+    "canaries": {"campaign_id"},
+    "annotation_tasks": {"held_by", "held_at"},
+}
 """Columns of stored rows that can change: the payer of an output, or the campaign of a canary, can be
-deleted."""
+deleted, and a task can be shown to somebody else. SQLite compares the first two with their indexes."""
 
 Plain = Callable[[Any], object]
 
@@ -43,15 +47,25 @@ def digest(content: object) -> str:
 
 
 def row_digest(table: Table, columns: Sequence[str], row: Sequence[object]) -> str:
-    """Compute the digest of a row of a table with a digest column.
+    """Compute the digest of a row; see `digests_of_rows`."""
+    return digests_of_rows(table, columns, [row])[0]
+
+
+def digests_of_rows(table: Table, columns: Sequence[str], rows: Sequence[Sequence[object]]) -> list[str]:
+    """Compute the digests of rows of a table with a digest column.
 
     Args:
         table: The table.
         columns: Names of the given columns; all others are None.
-        row: Their values, in the types of the model's attributes or of a driver.
+        rows: Their values, in the types of the model's attributes or of a driver.
     """
-    given = _given(table, tuple(columns))
-    return digest([None if place is None else plain(row[place]) for place, plain in given])
+    by_column = list(zip(*rows, strict=True))
+    lacking = (None,) * len(rows)
+    given = (
+        lacking if place is None else _plains(plain, by_column[place])
+        for place, plain in _given(table, tuple(columns))
+    )
+    return [digest(row) for row in zip(*given, strict=True)]
 
 
 def values_of(table: Table, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> list[object]:
@@ -60,10 +74,17 @@ def values_of(table: Table, columns: Sequence[str], rows: Iterable[Sequence[obje
     if not by_row:
         return []
     plain = _plain_of(table, tuple(columns))
-    by_column = [
-        list(map(each, column)) for each, column in zip(plain, zip(*by_row, strict=True), strict=True)
-    ]
+    by_column = map(_plains, plain, zip(*by_row, strict=True))
     return [list(row) for row in zip(*by_column, strict=True)]
+
+
+def _plains(plain: Plain, values: Sequence[object]) -> Sequence[object]:
+    """The values of a column in JSON; in many columns all are the same, which are made only once."""
+    first = values[0]
+    # Of equal objects one may say 1 and another 1.0.
+    if (first is None or plain is not _json) and values.count(first) == len(values):
+        return [plain(first)] * len(values)
+    return list(map(plain, values))
 
 
 @cache

@@ -9,7 +9,7 @@ from winnow.storage.columns import NAME
 from winnow.storage.models.base import NEVER_TWICE, Base, WithDigest
 
 
-class AnnotationTask(Base):
+class AnnotationTask(WithDigest, Base):
     """One output to rate, or two to compare; stored once all outputs of its round exist."""
 
     __tablename__ = "annotation_tasks"

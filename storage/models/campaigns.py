@@ -31,7 +31,7 @@ class Campaign(WithDigest, Base):
     created_at: Mapped[dt.datetime]
 
 
-class PrunedCampaign(Base):
+class PrunedCampaign(WithDigest, Base):
     """A deleted campaign, kept because later answers can be about examples that it used as well."""
 
     __tablename__ = "pruned_campaigns"
@@ -80,7 +80,7 @@ class Candidate(WithDigest, Base):
     """First round in which it took part; above 0 if it was added to a routed campaign later."""
 
 
-class Round(Base):
+class Round(WithDigest, Base):
     """One plan: the pairs that a selector proposed, stored before anything is generated."""
 
     __tablename__ = "rounds"
@@ -105,7 +105,7 @@ class Round(Base):
     planned_at: Mapped[dt.datetime]
 
 
-class ModelLoad(Base):
+class ModelLoad(WithDigest, Base):
     """One wait of a campaign for a model: it was loaded, or woken from sleep."""
 
     __tablename__ = "model_loads"

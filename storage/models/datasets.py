@@ -65,7 +65,7 @@ class Label(WithDigest, Base):
     labelled_at: Mapped[dt.datetime]
 
 
-class StreamBatch(Base):
+class StreamBatch(WithDigest, Base):
     """Prompts that arrived after a routed campaign began, as a separate dataset."""
 
     __tablename__ = "stream_batches"
@@ -94,7 +94,7 @@ class Embedding(WithDigest, Base):
     """Little-endian single-precision numbers."""
 
 
-class FileDigest(Base):
+class FileDigest(WithDigest, Base):
     """State and digest of a large file when it was last read; shared by all campaigns that use the file."""
 
     __tablename__ = "file_digests"

@@ -7,7 +7,8 @@ from typing import NamedTuple
 from sqlalchemy import select, text
 from sqlalchemy.orm import Session
 
-from winnow.storage.models import FileDigest
+from winnow.storage.engine.row_digests import COLUMN, row_digest
+from winnow.storage.models import FileDigest, table_of
 
 
 class FileState(NamedTuple):
@@ -41,7 +42,7 @@ def stored_digests(session: Session) -> dict[FileState, str]:
 
 def store_digests(session: Session, digests: Mapping[FileState, str]) -> None:
     """Store the current digests of files, replacing earlier ones."""
-    rows = [
+    rows = (
         {
             "place": sha256(state.path.encode("utf-8", "surrogateescape")).hexdigest(),
             "path": state.path.encode("utf-8", "replace").decode(),
@@ -52,15 +53,17 @@ def store_digests(session: Session, digests: Mapping[FileState, str]) -> None:
             "sha256": digest,
         }
         for state, digest in digests.items()
-    ]
-    if rows:
-        session.execute(text(_STORE), rows)
+    )
+    table = table_of(FileDigest)
+    with_digests = [{**row, COLUMN: row_digest(table, tuple(row), tuple(row.values()))} for row in rows]
+    if with_digests:
+        session.execute(text(_STORE), with_digests)
 
 
 _STORE = """
-    INSERT INTO file_digests (place, path, size, modified_ns, changed_ns, inode, sha256)
-    VALUES (:place, :path, :size, :modified_ns, :changed_ns, :inode, :sha256)
+    INSERT INTO file_digests (place, path, size, modified_ns, changed_ns, inode, sha256, row_digest)
+    VALUES (:place, :path, :size, :modified_ns, :changed_ns, :inode, :sha256, :row_digest)
     ON CONFLICT (place) DO UPDATE SET path = excluded.path, size = excluded.size,
         modified_ns = excluded.modified_ns, changed_ns = excluded.changed_ns,
-        inode = excluded.inode, sha256 = excluded.sha256
+        inode = excluded.inode, sha256 = excluded.sha256, row_digest = excluded.row_digest
 """

@@ -1,22 +1,27 @@
 """Waits of a campaign for models to load, or to wake from sleep. Rows as in `campaign_views`."""
 
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import fields
+from operator import attrgetter
 
-from sqlalchemy import func, insert, select
+from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from winnow.storage.columns import ByCodePoints
+from winnow.storage.engine.raw_sql import insert_rows
 from winnow.storage.json_types import Row
-from winnow.storage.models import ModelLoad
+from winnow.storage.models import ModelLoad, table_of
 from winnow.storage.records.record_types import NewModelLoad
+
+_FIELDS = tuple(field.name for field in fields(NewModelLoad))
+_fields = attrgetter(*_FIELDS)
 
 
 def add_loads(session: Session, campaign_id: int, loads: Sequence[NewModelLoad]) -> None:
     """Store the model loads of a campaign."""
     if loads:
-        rows = [{"campaign_id": campaign_id, **asdict(load), "devices": list(load.devices)} for load in loads]
-        session.execute(insert(ModelLoad), rows)
+        rows = ((campaign_id, *_fields(load)) for load in loads)
+        insert_rows(session.connection(), table_of(ModelLoad), ("campaign_id", *_FIELDS), rows)
 
 
 def list_loads(session: Session, campaign_id: int, *, skip: int = 0) -> list[Row]:

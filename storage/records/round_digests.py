@@ -11,7 +11,7 @@ from types import MappingProxyType
 from sqlalchemy import Connection, Table
 
 from winnow.storage.engine.raw_sql import run
-from winnow.storage.engine.row_digests import digest, values_of
+from winnow.storage.engine.row_digests import COLUMN, digest, values_of
 from winnow.storage.models import Base
 
 _TABLES = Base.metadata.tables
@@ -84,4 +84,4 @@ _READ = (
 )
 """Tables of a round's rows, with the condition for its own and their order."""
 
-_COLUMNS = {table.name: [each.name for each in table.columns] for table, _, _ in _READ}
+_COLUMNS = {table.name: [each.name for each in table.columns if each.name != COLUMN] for table, _, _ in _READ}

@@ -17,7 +17,12 @@ MOMENTS = (
     ("generations", "created_at"),
 )
 
-DIGESTS = (("campaigns", "row_digest"), ("generations", "row_digest"), ("decisions", "digest"))
+DIGESTS = (
+    ("campaigns", "row_digest"),
+    ("generations", "row_digest"),
+    ("rounds", "row_digest"),
+    ("decisions", "digest"),
+)
 
 
 @pytest.fixture
