@@ -342,6 +342,12 @@ def test_a_schema_that_is_no_text_is_refused_in_a_sentence(database, tmp_path):
         ("UPDATE generations SET seconds = 'long' WHERE id = 1", "row 1 of generations: its seconds"),
         ("UPDATE rounds SET number = 'two' WHERE id = 2", "row 2 of rounds: its number cannot be read"),
         ("UPDATE examples SET targets = x'00'", "row 1 of examples: its targets cannot be read"),
+        ("UPDATE examples SET row_digest = x'00'", "row 1 of examples: its row_digest cannot be read"),
+        ("UPDATE decisions SET stop = 3", "row 1 of decisions: its stop cannot be read"),
+        (
+            "UPDATE campaigns SET created_at = replace(created_at, '.', ',')",
+            "row 1 of campaigns: its created_at cannot be read",
+        ),
     ],
 )
 def test_values_that_cannot_be_read_are_named_before_anything_else(database, change, told):
