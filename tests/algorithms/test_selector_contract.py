@@ -171,7 +171,7 @@ def test_batches_told_in_another_order_or_in_part_are_refused_and_change_nothing
     columns = {name: getattr(first[0], name, None) for name in ("arms", "examples", "contexts")}
     part = replace(first[0], **{name: values[:1] for name, values in columns.items() if values is not None})
     for wrong in (first[1], part):
-        with pytest.raises(ToldOutOfOrder, match="whole and in the order they were asked"):
+        with pytest.raises(ToldOutOfOrder, match="whole and in the order they were proposed"):
             selector.tell(wrong, world.outcomes(wrong))
     assert selector.decision() == untouched.decision()
     for batch in first:
