@@ -2,12 +2,14 @@
 
 import ast
 import csv
+import sys
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache, partial
 from hashlib import sha256
+from importlib import invalidate_caches
 from importlib.util import find_spec
-from itertools import islice
+from itertools import count, islice
 from pathlib import Path
 
 import numpy as np
@@ -128,11 +130,11 @@ def edited(monkeypatch, module, old, new):
     """As if a module's file held something else."""
     path, read = Path(find_spec(module).origin), Path.read_bytes
     assert old in path.read_text()
-    text, digest = path.read_text().replace(old, new).encode(), sources._digest
-    ast.parse(text)
-    monkeypatch.setattr(Path, "read_bytes", lambda self: text if self == path else read(self))
+    edit, text = path.read_text().replace(old, new).encode(), sources._text
+    ast.parse(edit)
+    monkeypatch.setattr(Path, "read_bytes", lambda self: edit if self == path else read(self))
     monkeypatch.setattr(
-        sources, "_digest", lambda each: digest.__wrapped__(each) if each == module else digest(each)
+        sources, "_text", lambda each: text.__wrapped__(each) if each == module else text(each)
     )
     sources._code.cache_clear()
 
@@ -143,11 +145,13 @@ def _nothing_remembered():
     sources._code.cache_clear()
 
 
+SELECTORS = ("ucb-e", "pulse", "round-robin", "r-autoeval-plus")
+
+
 @cache
 def codes_before():
     """Of a cell of each of some selectors, by selector, before anything is edited."""
-    selectors = ("ucb-e", "pulse", "round-robin", "r-autoeval-plus")
-    cells = {selector: next(cell for cell in CELLS if cell.selector == selector) for selector in selectors}
+    cells = {selector: next(cell for cell in CELLS if cell.selector == selector) for selector in SELECTORS}
     return {selector: (cell, sources.code_of(cell)) for selector, cell in cells.items()}
 
 
@@ -166,6 +170,10 @@ def codes_before():
             "PULSE: something else",
             set(),
         ),
+        ("winnow.algorithms.errors", "was already observed", "was observed before", set()),
+        ("winnow.algorithms.errors", "ROUNDING = 1e-9", "ROUNDING = 1e-8", {*SELECTORS}),
+        # imported by an address alone
+        ("winnow.algorithms.papers.bradley_terry.bounds", "def supremum", "def suprema", {"round-robin"}),
         ("tests.benchmarks.errors.certify", "ABOVE = 1e-6", "ABOVE = 1e-5", {"r-autoeval-plus"}),
         ("tests.benchmarks.errors.page", "WIDTH = 110", "WIDTH = 100", set()),
         ("winnow.algorithms.champion.wealth", "import numpy as np", "import numpy", set()),
@@ -177,6 +185,48 @@ def test_runs_begin_anew_where_their_code_is_another_and_nowhere_else(
     before = codes_before()
     edited(monkeypatch, module, old, new)
     assert {each for each, (cell, code) in before.items() if sources.code_of(cell) != code} == begins_anew
+
+
+PACKAGE, NUMBERS = "package_of_error_rates_", count()
+
+
+@pytest.fixture
+def code_in_a_package(tmp_path, monkeypatch):
+    """The code of the class A in a package of some files, of which the first one defines it."""
+    monkeypatch.syspath_prepend(tmp_path)
+
+    def code(**files):
+        package = f"{PACKAGE}{next(NUMBERS)}"
+        monkeypatch.setattr(sources, "OWN", (*sources.OWN, package))
+        for name, text in files.items():
+            path = tmp_path / package / f"{name.replace('__', '/')}.py"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            for folder in path.relative_to(tmp_path).parents[:-1]:
+                (tmp_path / folder / "__init__.py").touch()
+            path.write_text(text.replace("HERE", package))
+        invalidate_caches()
+        return sources._code(f"{package}.{next(iter(files)).replace('__', '.')}", "A")
+
+    yield code
+    for name in [each for each in sys.modules if each.startswith(PACKAGE)]:
+        del sys.modules[name]
+
+
+BASE, OTHER_BASE = "class Base:\n    rate = 1\n", "class Base:\n    rate = 2\n"
+CLASS = "from HERE.{} import Base\n\n\nclass A(Base):\n    pass\n"
+
+
+def test_a_module_that_is_moved_or_renamed_leaves_the_runs(code_in_a_package):
+    before = code_in_a_package(main=CLASS.format("base"), base=BASE)
+    assert before == code_in_a_package(entry=CLASS.format("papers.bases"), papers__bases=BASE)
+    assert before == code_in_a_package(deep__entry=f'"""More words."""\n\n{CLASS.format("b")}', b=BASE)
+
+
+def test_a_name_that_is_imported_from_another_module_begins_runs_anew(code_in_a_package):
+    both = {"one": BASE, "two": OTHER_BASE}
+    keeps_both = "from HERE.one import Base as First\nfrom HERE.two import Base as Second\n"
+    codes = [code_in_a_package(main=keeps_both + CLASS.format(each), **both) for each in both]
+    assert len({*codes, code_in_a_package(main=CLASS.format("one"), one=OTHER_BASE)}) == 3
 
 
 def test_runs_begin_anew_where_arguments_are_others():

@@ -30,12 +30,12 @@ more, then its decision. Only the outcomes are drawn from a world instead of a m
     python -m tests.benchmarks.errors --out FOLDER --table docs/error-rates.md
 
 and with `--minutes 0` nothing is run before. Runs are kept in `FOLDER/errors.csv`, which goes on from the
-counts of this page in `tests/benchmarks/results/error-rates.csv`, each under a digest of its code:
-the world, the selector and all that these import, without comments and docstrings. After a change of that
-code the runs of a cell begin anew, and those of all others stay. Where the first hundred campaigns of a cell
-come out alike to the last bit on one kind of processor, with all that is asked, told and decided, the change
-is taken for one that changes no run, and the runs before it count as well. On another kind the last bits may
-be others: there, the code before the change has to play them too.
+counts of this page in `tests/benchmarks/results/error-rates.csv`, each under a digest of its code: the world,
+the selector and all that these import, without comments, docstrings, messages of errors and the names of
+modules. After a change of that code the runs of a cell begin anew, and those of all others stay. Where the
+first hundred campaigns of a cell come out alike to the last bit on one kind of processor, with all that is
+asked, told and decided, the change is taken for one that changes no run, and the runs before it count as
+well. On another kind the last bits may be others: there, the code before the change has to play them too.
 
 - **claimed**: the share of runs whose answer was exact or proven. The others said that they do not know.
 - **wrong**: the share of all runs whose answer was exact or proven, and false; and what the probability of
