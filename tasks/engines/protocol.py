@@ -40,21 +40,21 @@ class ModelRef:
     model_base_url: str | None = None
     """URL at which a server that runs the model listens; None is the provider's own. It holds no password."""
     api_key: str | None = None
-    """Name of the environment variable that holds the server's key; None where it wants none."""
+    """Name of the environment variable that holds the server's key; None if the server needs none."""
     served_identity: str | None = None
-    """Identity of what is served, as the user gives it, wherever that is; None means that the server's URL
-    says it."""
+    """Identity of the served model, as given by the user, independent of its address; None means that the
+    server's URL identifies it."""
     lora: str | None = None
-    """Folder of a LoRA adapter that is put on the model; the model's engine serves all its adapters."""
+    """Folder of a LoRA adapter applied to the model; the model's engine serves all its adapters."""
     reasoning: Reasoning | None = None
-    """The way to tell its reasoning apart from its answers; None takes them whole. Engines ignore it."""
+    """How to separate its reasoning from its answers; None takes texts as they are. Engines ignore it."""
 
 
 StructureKind = Literal["regex", "choice", "json_schema", "grammar"]
 
 
 class Structure(NamedTuple):
-    """A form that a text must have as a whole; the engine offers the model no token that leads elsewhere."""
+    """A form that a whole text must have; the engine offers the model no token that would violate it."""
 
     kind: StructureKind
     value: str
@@ -63,7 +63,7 @@ class Structure(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sampling:
-    """The settings by which tokens are drawn.
+    """Settings for drawing tokens.
 
     A token's logit gets its bias, then the penalties for repetition, frequency and presence, and is divided
     by the temperature; then `min_p`, `top_k` and `top_p` leave tokens out, in this order. So does vLLM.
@@ -85,26 +85,27 @@ class Sampling:
     min_p: float = 0.0
     """Leave out tokens less probable than this share of the most probable one, in [0, 1]; 0 keeps all."""
     presence_penalty: float = 0.0
-    """Number taken from the logit of each token that the text has already, in [-2, 2]."""
+    """Number subtracted from the logit of each token that occurs in the text, in [-2, 2]."""
     frequency_penalty: float = 0.0
-    """Number taken from a token's logit for each time that the text has it already, in [-2, 2]."""
+    """Number subtracted from a token's logit for each of its occurrences in the text, in [-2, 2]."""
     repetition_penalty: float = 1.0
-    """Divides logits above 0 of tokens that prompt or text have already, and multiplies those below 0."""
+    """Divides positive logits of tokens that occur in the prompt or the text, and multiplies negative
+    ones."""
     logit_bias: tuple[tuple[int, float], ...] = ()
-    """Token ids, each once, and what is added to their logits, in [-100, 100]."""
+    """Token ids, each once, with the number added to their logits, in [-100, 100]."""
     stop_token_ids: tuple[int, ...] = ()
-    """Tokens that end a text, besides those that the model names; they are no part of it."""
+    """Tokens that end a text, in addition to the model's own; they are not part of it."""
     structure: Structure | None = None
     """None means any text."""
     logprobs: bool = False
-    """Whether the log-probability of each token that is written is told."""
+    """Whether to return the log-probability of each generated token."""
     gumbel: bool = False
     """Whether the token with the largest sum of logit and Gumbel noise is drawn, so that rounding hardly ever
     changes it; else tokens are drawn along cumulated probabilities. For engines whose tokens Winnow draws."""
     one_bos: bool = False
-    """Whether a prompt that spells out the tokenizer's first token is given no second one."""
+    """Whether a prompt that already spells out the tokenizer's first token gets no second one."""
     think_tags: bool = False
-    """Whether the tags around a model's reasoning stay in a text where they are special tokens."""
+    """Whether the tags around a model's reasoning stay in a text if they are special tokens."""
 
     def __post_init__(self) -> None:
         if not 0.0 <= self.temperature < float("inf"):
@@ -121,7 +122,7 @@ class Sampling:
         self._check_rare()
 
     def as_json(self) -> JsonObject:
-        """Its fields as JSON values; those from `min_p` on only where they are set."""
+        """Its fields as JSON values; those from `min_p` on only if they are set."""
         values = {each.name: getattr(self, each.name) for each in fields(self)}
         return {
             name: _as_lists(value)
@@ -170,7 +171,7 @@ class Sampling:
 
 
 ALWAYS = frozenset({"temperature", "top_p", "top_k", "max_tokens", "stop", "choices"})
-"""Fields of a `Sampling` that are stored whatever they are."""
+"""Fields of a `Sampling` that are stored whatever their values."""
 
 PLAIN = Sampling()
 
@@ -181,29 +182,29 @@ def _as_lists(value: object) -> object:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
-    """One text to generate, or the log-likelihoods of given continuations to tell."""
+    """Request for one text, or for the log-likelihoods of given continuations."""
 
     prompt: str
-    """The prompt as rendered; untrusted, any characters. Of a chat, its messages as `as_stored` writes
-    them."""
+    """The prompt as rendered; untrusted, may hold any characters. For a chat, its messages as written by
+    `as_stored`."""
     sampling: Sampling
-    """The settings by which its tokens are drawn."""
+    """Settings for drawing its tokens."""
     seed: int
-    """Source of its randomness, in [0, 2**63); other requests of the batch do not touch it."""
+    """Seed of its randomness, in [0, 2**63); other requests of the batch do not affect it."""
     adapter: str | None = None
-    """Folder of the LoRA adapter that answers it; None means the model as it is."""
+    """Folder of the LoRA adapter to use; None means the model as it is."""
     continuations: tuple[str, ...] = ()
-    """Texts whose log-likelihoods after the prompt are asked for, in the place of a text: nothing is drawn,
-    so that `sampling` and `seed` do not matter. Empty asks for a text."""
+    """Texts whose log-likelihoods after the prompt are requested instead of a text: nothing is drawn, so that
+    `sampling` and `seed` do not matter. Empty requests a text."""
     is_greedy: bool = False
-    """Whether greedy decoding would give the continuation is asked as well; there is one continuation
-    then."""
+    """Whether to report as well if greedy decoding would give the continuation; there is then one
+    continuation."""
     messages: tuple[Message, ...] = ()
-    """Messages that are sent in the place of `prompt`; empty where that is the whole prompt."""
+    """Messages sent instead of `prompt`; empty if that is the whole prompt."""
 
     @property
     def asked(self) -> Prompt:
-        """The prompt that is sent: the messages if there are any, else the text."""
+        """The prompt to send: the messages if there are any, else the text."""
         return self.messages or self.prompt
 
     def __post_init__(self) -> None:
@@ -229,9 +230,10 @@ class Completion:
     finish_reason: str
     """"stop" (end of text or a stop string) or "length" (max_tokens or the context window)."""
     input_tokens: int
-    """Length of the prompt as the model saw it, and of the continuations where some were given."""
+    """Length of the prompt as the model read it, plus that of the continuations if some were given."""
     output_tokens: int
-    """Tokens generated, those of the stop string and the end of text included; 0 for continuations."""
+    """Number of generated tokens, including those of the stop string and the end of text; 0 for
+    continuations."""
     seconds: float
     """Its share of the engine's wall time, divided equally among the requests that the engine is at work on
     at each moment, so that sums over requests are engine time. It begins when the request is sent, or taken
@@ -241,20 +243,20 @@ class Completion:
     was asked meanwhile; of engines that write whole batches, the time of its batch. None of choices and
     continuations, which may take several calls."""
     choice_logprobs: Mapping[str, float] | None = None
-    """The log-probability of each choice or continuation, as `tasks.engines.scoring` defines it; None if
-    neither was given."""
+    """Log-probability of each choice or continuation, as defined in `tasks.engines.scoring`; None if neither
+    was given."""
     reasoning: str | None = None
-    """The model's thoughts, where a server tells them beside the text. Untrusted."""
+    """The model's reasoning, if a server returns it beside the text. Untrusted."""
     token_logprobs: Sequence[float] | None = None
     """The natural log-probability of each generated token, the end of the text included, as the model has it
     before biases, penalties and the temperature; None where not asked, or where the engine does not tell."""
     is_greedy: bool | None = None
-    """Whether at each token of the continuation no other was more probable; None where that was not asked."""
+    """Whether no other token was more probable at any token of the continuation; None if not requested."""
     cached_tokens: int | None = None
-    """Number of the prompt's tokens that the engine had in its prefix cache and did not compute again; None
-    where it does not tell, or keeps none."""
+    """Number of the prompt's tokens found in the engine's prefix cache and not computed again; None if it
+    does not report this, or has no cache."""
     served_as: str | None = None
-    """The server's name for the model that wrote it, whatever was asked for; None where it does not tell.
+    """The server's name for the model that wrote the text, whatever was requested; None if it gives none.
     Untrusted."""
 
     def __post_init__(self) -> None:
@@ -282,7 +284,7 @@ class Completion:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GenerationFailure:
-    """The reason why a request has no text. The other requests of its batch are not affected."""
+    """Reason why a request has no text. The other requests of its batch are not affected."""
 
     reason: str
     """One machine-readable word. The prompt's fault: "not_rendered" (its template fails), "empty_prompt",
@@ -293,8 +295,8 @@ class GenerationFailure:
     detail: str
     """One sentence for people."""
     spent: Completion | None = None
-    """The text that was written and is paid for all the same, of which nothing is used, as where a filter
-    ended it."""
+    """A text that was generated and charged nevertheless, and of which nothing is used, for example if a
+    filter ended it."""
 
     def __post_init__(self) -> None:
         if not (isinstance(self.reason, str) and self.reason and isinstance(self.detail, str)):
@@ -305,12 +307,12 @@ Answer = Completion | GenerationFailure
 
 
 class BatchUnfinished(Exception):
-    """An engine ended in the middle of a batch, and tells what it had answered by then.
+    """An engine ended in the middle of a batch; holds the answers it had given by then.
 
-    Only an engine whose answers are dear raises it; its `identity` may still be read.
+    Only an engine whose answers are expensive raises it; its `identity` may still be read.
 
     Args:
-        answered: Answers by the place of their request in the batch; at least one.
+        answered: Answers by the position of their request in the batch; at least one.
         cause: The exception that the engine would have raised otherwise.
     """
 
@@ -348,12 +350,12 @@ class Engine(Protocol):
 
 
 Came = Callable[[int, Answer], None]
-"""Takes the place of a request in its batch, and the answer to it, as soon as that is there."""
+"""Receives the position of a request in its batch, and its answer, as soon as it is available."""
 
 
 @runtime_checkable
 class AnswersAsTheyCome(Protocol):
-    """An engine that tells of answers before their whole batch is answered, so that they can be stored."""
+    """Interface of an engine that reports answers before their whole batch is done, to be stored."""
 
     def generate_each(self, requests: Sequence[Request], came: Came) -> list[Answer]:
         """Like `Engine.generate`; calls `came` for answers as they come, in any thread, one at a time."""
@@ -361,16 +363,16 @@ class AnswersAsTheyCome(Protocol):
 
 @runtime_checkable
 class LoadsAside(Protocol):
-    """An engine that goes on loading after its constructor returned, and knows how long that took."""
+    """Interface of an engine that continues to load after its constructor returned, and measures the time."""
 
     @property
     def load_seconds(self) -> float:
-        """Wall time until it could be asked; to be read once `identity` is known."""
+        """Wall time until it was ready; to be read once `identity` is known."""
 
 
 @runtime_checkable
 class JoinsBatches(Protocol):
-    """An engine that several threads may ask at once: what one asks joins what it is at work on.
+    """Interface of an engine that several threads may call at once: new requests join those in progress.
 
     When it ends, it ends for all of them. `close` is still called by one of them, and may be while others
     wait for their answers: those then get an `EngineDied`.
@@ -383,7 +385,7 @@ class JoinsBatches(Protocol):
 
 @runtime_checkable
 class Sleeper(Protocol):
-    """An engine that can give its device's memory back and keep its weights in the machine's own."""
+    """Interface of an engine that can free its device's memory and keep its weights in the machine's own."""
 
     @property
     def can_sleep(self) -> bool:
@@ -393,4 +395,4 @@ class Sleeper(Protocol):
         """Free the device's memory before returning; raises `EngineError`."""
 
     def wake(self) -> None:
-        """Be as before `sleep`; raises `EngineError`."""
+        """Restore the state before `sleep`; raises `EngineError`."""

@@ -1,4 +1,4 @@
-"""The engines, and what of a model reference decides which engine serves it, on which devices.
+"""Engines by provider, and which engine serves a model reference, on which devices.
 
 The modules of engines, and with them torch or vLLM, are imported only when an engine starts.
 """
@@ -19,30 +19,31 @@ from winnow.tasks.plugins.extras import Extra, require
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EngineSettings:
-    """The settings of engines; but for `is_fresh` none of them changes what engines answer."""
+    """Settings of engines; except for `is_fresh`, none of them changes an engine's answers."""
 
     log_folder: Path
-    """Folder in which engines in processes of their own write what they would print."""
+    """Folder for the output of engines that run in separate processes."""
     load_timeout: float = 600.0
     """Seconds a model may take to load."""
     batch_timeout: float | None = 600.0
     """Seconds a batch may take; of several in hand, in which none may be answered. None waits for ever."""
     max_connections: int = 64
-    """Requests that a server is sent at once, at the most."""
+    """Maximum number of concurrent requests to a server."""
     request_timeout: float = 120.0
     """Seconds a server may take to answer one request."""
     max_retries: int = 5
-    """Number of times that one request to a server is sent again, at most."""
+    """Maximum number of times that a request to a server is sent again."""
     devices: tuple[int, ...] = ()
-    """Devices that the engine runs on, as CUDA numbers them; empty leaves it to the engine."""
+    """Devices that the engine runs on, as CUDA numbers them; if empty, the engine chooses."""
     memory_share: float = 1.0
-    """Share of its devices' memory, for an engine that would take all; below 1 where others may be there."""
+    """Share of its devices' memory, for an engine that would take all; below 1 if others may use the
+    devices."""
     sleeps: bool = False
-    """Whether it is to be able to sleep, where the device can."""
+    """Whether it must be able to sleep, if the device allows it."""
     is_fresh: bool = False
-    """Whether it is to forget between calls what it computed, so that no call depends on those before."""
+    """Whether it must discard computed state between calls, so that no call depends on earlier ones."""
     adapters: tuple[str, ...] = ()
-    """Folders of the LoRA adapters that it will be asked for."""
+    """Folders of the LoRA adapters that will be requested."""
 
 
 EngineFactory = Callable[[ModelRef, EngineSettings], Engine]
@@ -57,22 +58,22 @@ PROVIDERS: dict[str, str] = {
 """Provider of a model reference -> "module:function" of an `EngineFactory`."""
 
 GROUP = "winnow.engines"
-"""Entry points by which packages add providers, each an `EngineFactory`; none replaces one of ours."""
+"""Entry points by which packages add providers, each an `EngineFactory`; none replaces a built-in one."""
 
 EXTRAS: dict[str, Extra] = {"litellm": "litellm", "transformers": "local", "vllm": "vllm"}
-"""Provider -> the extra whose packages it runs on."""
+"""Provider -> the extra that installs its packages."""
 
 ADAPTING = frozenset({"vllm"})
-"""Providers that can put a LoRA adapter on a model."""
+"""Providers that can apply a LoRA adapter to a model."""
 
 
 def provider_names() -> list[str]:
-    """Every provider a file may name, ours and those of plug-ins, in alphabetical order; none is imported."""
+    """Providers that a file may name, built in or from plug-ins, in alphabetical order; none is imported."""
     return sorted({*PROVIDERS, *plugins(GROUP)} - {FUNCTION})
 
 
 def is_provider(name: str) -> bool:
-    """Whether there is such a provider; plug-ins, which take long to read, are looked for last."""
+    """Whether such a provider exists; plug-ins, which take long to read, are searched last."""
     return name in PROVIDERS or name in plugins(GROUP)
 
 
@@ -110,14 +111,14 @@ def require_provider(model: ModelRef) -> None:
 
 
 def engine_key(model: ModelRef) -> str:
-    """All of a reference that decides what an engine loads, in one spelling; adapters share an engine."""
+    """Key of all parts of a reference that decide what an engine loads; adapters share an engine."""
     parts = (model.provider, model.model, model.revision, model.chat, model.model_base_url, model.api_key)
     args = (dict(model.model_args), dict(model.chat_template_args), model.chat_template)
     return json.dumps([*parts, *args], sort_keys=True)
 
 
 def adapters_by_engine(models: Sequence[ModelRef]) -> dict[str, frozenset[str]]:
-    """The adapters that each engine has to serve, by its key: those of all models that share it."""
+    """Adapters that each engine has to serve, by its key: those of all models that share it."""
     found: dict[str, set[str]] = {}
     for each in models:
         if each.lora is not None:
@@ -126,7 +127,7 @@ def adapters_by_engine(models: Sequence[ModelRef]) -> dict[str, frozenset[str]]:
 
 
 def devices_wanted(model: ModelRef) -> int:
-    """Devices of this machine that the model's engine takes; 0 if it runs elsewhere.
+    """Number of devices of this machine that the model's engine takes; 0 if it runs elsewhere.
 
     Raises:
         ValueError: If one of the arguments that say so is not a whole number from 1 on.
