@@ -1,6 +1,7 @@
 """Imports point one way, and what is slow to import is imported late."""
 
 import ast
+import re
 import subprocess
 import sys
 from collections import Counter
@@ -138,6 +139,13 @@ def test_no_folder_imports_upward(top):
     ]
     assert edges
     assert upward == []
+
+
+def test_the_page_on_the_architecture_has_the_levels_of_tasks():
+    page = (ROOT / "docs" / "architecture.md").read_text()
+    (block,) = re.findall(r"^    (text < .*?)\n\n", page, re.DOTALL | re.MULTILINE)
+    shown = [" ".join(level.split(",")).split() for level in block.split("<")]
+    assert shown == [level.split() for level in LEVELS["tasks"]]
 
 
 def folder_of(module):

@@ -91,6 +91,14 @@ def test_files_that_are_named_are_there(page):
             assert path in FILES_OF_READERS or any(found.name == path for found in OURS), path
 
 
+@each_page
+def test_what_a_page_places_in_a_file_is_there(page):
+    for name, path in re.findall(r"`([A-Za-z_.]+)`\s(?:in|of)\s`([a-z_/]+\.py)`", prose(page)):
+        found = [ROOT / path] if "/" in path else [file for file in OURS if file.name == path]
+        last = name.rpartition(".")[2]
+        assert any(re.search(rf"\b{last}\b", file.read_text()) for file in found), (name, path)
+
+
 def commands(page):
     """Command lines of a page with whether they are whole: in running text arguments may be left out."""
     text = page.read_text().replace("\\\n", " ")
