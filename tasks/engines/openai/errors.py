@@ -220,7 +220,7 @@ class RetryableError:
     wait: float | None = None
     """Seconds to wait, as the server requested."""
     is_loading: bool = False
-    """Whether the server reports that it is still loading the model, which has no time limit here."""
+    """Whether the server reports that it is still loading the model."""
 
 
 def retryable_error(error: Exception, server: Server) -> RetryableError:
