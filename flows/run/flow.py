@@ -16,7 +16,7 @@ from prefect.utilities.annotations import quote
 
 from winnow.flows.prefect_support.client import label_run
 from winnow.flows.prefect_support.masked_urls import unmask
-from winnow.flows.run import rounds as plain
+from winnow.flows.run import plain_run
 from winnow.flows.run.callbacks import Callback
 from winnow.tasks.campaign.session import CampaignSession
 from winnow.tasks.engines.errors import is_transient
@@ -82,7 +82,7 @@ def run_campaign(storage: str, name: str) -> State[None]:
         label_run(UUID(flow_run.id))
     # A task with the run's tags would ask the server, before it begins, whether these have a limit.
     with TagsContext(current_tags=set()):
-        message = plain.run_campaign(unmask(storage), name, run_rounds)
+        message = plain_run.run_campaign(unmask(storage), name, run_rounds)
     return Completed(message=message)
 
 

@@ -114,7 +114,7 @@ def run_flow(campaign: Campaign, interrupts: Interrupts, *, shown: bool = True) 
 
 def run_plainly(campaign: Campaign, interrupts: Interrupts, *, shown: bool = True) -> None:
     """The same without Prefect: nothing of the run is recorded but what the results database holds."""
-    from winnow.flows.run.rounds import at_hand, run_campaign
+    from winnow.flows.run.plain_run import at_hand, run_campaign
 
     with (
         announcing(campaign),
@@ -134,7 +134,7 @@ def _run_flow(campaign: Campaign, interrupts: Interrupts, *, shown: bool) -> Non
 
         from winnow.flows.prefect_support.client import CAMPAIGN_TAG, TAG
         from winnow.flows.run.flow import run_campaign
-        from winnow.flows.run.rounds import at_hand
+        from winnow.flows.run.plain_run import at_hand
 
     try:
         with (

@@ -23,11 +23,11 @@ main()
 def leave_prefect_out(patch: pytest.MonkeyPatch) -> None:
     """Have campaigns of this process run without Prefect and its server; safe to ask for again."""
     from winnow.flows.prefect_support import client
-    from winnow.flows.run import flow, head_start, launch, progress, rounds
+    from winnow.flows.run import flow, head_start, launch, plain_run, progress
 
-    if flow.run_rounds is rounds.run_rounds:
+    if flow.run_rounds is plain_run.run_rounds:
         return
-    patch.setattr(flow, "run_rounds", rounds.run_rounds)
+    patch.setattr(flow, "run_rounds", plain_run.run_rounds)
     patch.setattr(flow, "run_campaign", flow.run_campaign.fn)
     patch.setattr(launch, "early_server", nullcontext)
     patch.setattr(head_start, "early_server", nullcontext)
