@@ -39,6 +39,15 @@ class Traits:
     outcome: str | None = None
     """Address of the function of a decision, a reason and a claim that returns the outcome of a campaign that
     has ended; None if the answer is the best candidate."""
+    details: str | None = None
+    """Address of the function of a `Look` that returns what only its answers have: the certificate, or the
+    results of routing."""
+    missing: str | None = None
+    """Address of the function of a `Look` that returns the number of missing outcomes and their cause by
+    position of a candidate; None if the statistics of candidates have them."""
+    fresh_positions: str | None = None
+    """Address of the function of a `Look` that returns the positions of the examples whose outcomes must not
+    have been seen when the campaign was designed; None if these are the held-out ones."""
     lines: str | None = None
     """Address of the function of an `Answer` that returns the lines on its result and how sure it is; None if
     the answer is the best candidate."""

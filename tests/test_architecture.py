@@ -190,15 +190,6 @@ SATELLITES = (
 )  # fmt: skip
 """Packages and modules that the core finds through registries, by their addresses, and never imports."""
 
-STILL_IMPORTED = {
-    "tasks.answer.derive",
-    "tasks.answer.earlier_campaigns",
-    "tasks.answer.model",
-    "tasks.queries.status",
-    "tasks.setup.load",
-}
-"""Modules of the core that import satellites all the same; none is to be added."""
-
 
 def test_the_core_imports_no_satellite():
     modules = {module_name(path): path for folder in MAY_IMPORT for path in (ROOT / folder).rglob("*.py")}
@@ -210,7 +201,7 @@ def test_the_core_imports_no_satellite():
         if satellite_of(name) is None
         and any(map(satellite_of, imported_modules(path, modules, at_run_time=True)))
     }
-    assert importers <= STILL_IMPORTED
+    assert importers == set()
 
 
 def test_a_file_of_a_satellite_is_known_as_one():

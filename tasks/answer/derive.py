@@ -6,6 +6,7 @@ from math import fsum
 from typing import TYPE_CHECKING
 
 from winnow.algorithms.claims import ArmStatus, Assumption, Claim
+from winnow.algorithms.state.plugin_registry import object_at
 from winnow.storage.objectives import Traits, traits_of
 from winnow.storage.queries import unscored as unscored_views
 from winnow.storage.queries.campaign_views import all_scores_are_zero
@@ -30,7 +31,6 @@ from winnow.tasks.campaign.budget import BudgetUsage
 from winnow.tasks.campaign.canaries.changed_models import server_changes
 from winnow.tasks.campaign.look import Look
 from winnow.tasks.engines.known_providers import FUNCTION
-from winnow.tasks.objectives.certify.certificate import Certificate, missing_losses
 from winnow.tasks.objectives.human.progress import People
 from winnow.tasks.spec.judge_tree import judge_tree, scored_by
 from winnow.tasks.spec.stored_spec import (
@@ -45,6 +45,7 @@ from winnow.tasks.spec.stored_spec import (
 
 if TYPE_CHECKING:
     from winnow.tasks.objectives.best_mean.holdout.results import HeldOut
+    from winnow.tasks.objectives.certify.certificate import Certificate
     from winnow.tasks.objectives.route.status import Standing
 
 
@@ -63,7 +64,7 @@ def answer_of(
     n_examples: int,
     without_text: int,
     people: People | None,
-    certificate: Certificate | None,
+    certificate: "Certificate | None",
     standing: "Standing | None",
 ) -> Answer:
     """The answer of a campaign at this moment.
@@ -370,8 +371,8 @@ def _unscored(
     if decision is None or not set(statuses) & set(decision.status):
         return ()
     rows = unscored_views.shares(look.session, look.record.id)
-    if traits_of(look.record.objective).measures_risk:
-        missing = missing_losses(look)
+    if (address := traits_of(look.record.objective).missing) is not None:
+        missing = object_at(address)(look)
         rows = [
             row | dict(zip(("unscored", "reason"), missing.get(position, (0, None)), strict=True))
             for position, row in enumerate(rows)

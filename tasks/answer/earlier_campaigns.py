@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from sqlalchemy.orm import Session
 
+from winnow.algorithms.state.plugin_registry import object_at
 from winnow.storage.objectives import traits_of
 from winnow.storage.queries.objective.earlier_campaigns import (
     campaigns_before,
@@ -18,12 +19,11 @@ from winnow.storage.queries.objective.earlier_campaigns import (
     positions_elsewhere,
     scored_positions,
 )
-from winnow.storage.records import datasets as dataset_records
 from winnow.storage.records import pruned as pruned_records
 from winnow.storage.records.record_types import CampaignRecord, PrunedRecord
 from winnow.tasks.campaign.example_seed import MADE_OF, made_of, seed_of_draws
 from winnow.tasks.campaign.look import Look
-from winnow.tasks.spec.selector_traits import GATE, HUMAN_ONLY
+from winnow.tasks.spec.selector_traits import GATE
 from winnow.tasks.spec.stored_spec import ONLY
 
 TESTED = ("certify", "holdout", "selector")
@@ -209,10 +209,10 @@ def _scores_of(campaign: CampaignRecord) -> dict[str, object]:
 
 def _fresh(look: Look) -> Collection[int]:
     """Positions of the examples whose outcomes nothing about a campaign may have been chosen by."""
-    if traits_of(look.record.objective).measures_risk:
-        labelled = scored_positions(look.session, look.record)
-        return labelled | _unlabelled(look, labelled)
-    return held_out_positions(look)
+    if (address := traits_of(look.record.objective).fresh_positions) is None:
+        return held_out_positions(look)
+    own: Collection[int] = object_at(address)(look)
+    return own
 
 
 def held_out_positions(look: Look) -> set[int]:
@@ -221,19 +221,6 @@ def held_out_positions(look: Look) -> set[int]:
 
     split = stored_split(look)
     return set() if split is None else set(split.held_out.tolist())
-
-
-def _unlabelled(look: Look, labelled: Collection[int]) -> set[int]:
-    """Positions of the unlabelled examples that belong to labelled ones, where an autoevaluator is read.
-
-    A candidate that was mended where it failed on these seems better on them than it is, too.
-    """
-    from winnow.tasks.objectives.certify.split import parts_of
-
-    if look.record.spec["selector"]["name"] in HUMAN_ONLY:
-        return set()
-    parts = parts_of(look.record, dataset_records.examples(look.session, look.record.dataset_id))
-    return {each for example in labelled for each in parts.block(example)}
 
 
 def _tested(campaign: CampaignRecord) -> dict[str, object]:

@@ -13,12 +13,12 @@ from winnow.tasks.answer.next_step import NextStep
 from winnow.tasks.answer.unit_costs import RunningCost
 from winnow.tasks.campaign.budget import BudgetUsage
 from winnow.tasks.campaign.canaries.changed_models import ServerChange
-from winnow.tasks.objectives.certify.certificate import Certificate
 from winnow.tasks.objectives.human.progress import People
 from winnow.tasks.spec.stored_spec import Constraint, Grouping
 
 if TYPE_CHECKING:  # these need numpy, which few answers have need of
     from winnow.tasks.objectives.best_mean.holdout.results import HeldOut
+    from winnow.tasks.objectives.certify.certificate import Certificate
     from winnow.tasks.objectives.route.status import Standing
 
 Outcome = Literal["winner", "tied", "policy", "decided", "none", "waiting", "undecided", "failed"]
@@ -202,7 +202,7 @@ class Answer:
     earlier: Earlier | None = None
     """A campaign begun earlier that tested something else on some of the examples that count as fresh here:
     those with labels, or those held out."""
-    certificate: Certificate | None = None
+    certificate: "Certificate | None" = None
     """Results of a campaign that certifies; None of others."""
     standing: "Standing | None" = None
     """Results of a campaign that routes; None of others."""

@@ -160,6 +160,10 @@ class ResolvedCampaign(ABC):
         """
         return {}
 
+    def with_labelled(self, labelled: frozenset[int]) -> Self:
+        """The campaign with the positions of the examples that have labels, where its `size` counts them."""
+        return self
+
     def prepared(self, database: Database) -> Self:
         """The campaign with all that is worked out once and kept in the database, before rounds begin."""
         return self

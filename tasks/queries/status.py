@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Literal
 
 from sqlalchemy.orm import Session
 
+from winnow.algorithms.state.plugin_registry import object_at
 from winnow.storage.json_types import JsonView
 from winnow.storage.objectives import traits_of
 from winnow.storage.queries import campaign_views
@@ -20,11 +21,11 @@ from winnow.tasks.answer.outcome import reason_of
 from winnow.tasks.campaign.budget import BudgetTracker, BudgetUsage, ending_limit, total_price
 from winnow.tasks.campaign.lease import how_left, now, seems_gone
 from winnow.tasks.campaign.look import Look
-from winnow.tasks.objectives.certify.certificate import certificate_of
 from winnow.tasks.objectives.human.progress import people_of
 from winnow.tasks.spec.stored_spec import limits_of, own_kind
 
 if TYPE_CHECKING:
+    from winnow.tasks.objectives.certify.certificate import Certificate
     from winnow.tasks.objectives.route.status import Standing
     from winnow.tasks.queries.warnings.from_spec import CampaignWarning
 
@@ -106,11 +107,12 @@ def campaign_status(look: Look, *, in_full: bool = False) -> CampaignStatus:
     lease = leases.find(look.session, look.record.id)
     live = lease is not None and leases.is_live(lease, is_gone=partial(seems_gone, now=now()))
     traits = traits_of(look.record.objective)
-    certificate = certificate_of(look) if traits.measures_risk else None
+    details = None if traits.details is None else object_at(traits.details)(look)
+    certificate: Certificate | None = details if traits.measures_risk else None
+    standing: Standing | None = details if traits.is_stream else None
     budgets = BudgetTracker(look.record).usage(look.session)
     stopped_by = ending_limit(look.session, look.record, decision, budgets)
     totals, own_budget = campaign_views.totals(look.session, look.record.id), _own_budget(look.record)
-    standing = _standing(look, decision) if traits.is_stream else None
     reason = reason_of(decision, stopped_by)
     people = people_of(look)
     waits = bool((certificate and certificate.waits_for) or (people and people.wanted))
@@ -186,12 +188,6 @@ def told_in_full(look: Look, status: CampaignStatus) -> CampaignStatus:
         canaries=canary_records.spent(look.session, look.record.id),
         price=total_price(look.session, look.record),
     )
-
-
-def _standing(look: Look, decision: DecisionRecord | None) -> "Standing":
-    from winnow.tasks.objectives.route.status import standing_of  # it needs numpy, and others do not
-
-    return standing_of(look, decision.best if decision else None)
 
 
 def _own_budget(campaign: CampaignRecord) -> int | None:

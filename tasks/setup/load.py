@@ -7,7 +7,6 @@ prompts, examples, judge and seed, so that it takes over every text the first on
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import replace
 
 from winnow.storage.admin.schema import reading
 from winnow.storage.errors import StorageError
@@ -117,13 +116,12 @@ def _recalled(spec: CampaignSpec) -> JsonView | None:
 
 def with_stored_labels(checked: ResolvedCampaign, *, is_allowed: bool) -> ResolvedCampaign:
     """The campaign with the examples that its database has labels of, where its `size` tells of labels."""
-    from winnow.tasks.objectives.certify.objective import Certify  # there already where it is needed
-
     storage = checked.spec.storage
-    if not isinstance(checked, Certify) or not _may_look_into(storage, is_allowed=is_allowed):
+    reads_labels = traits_of(checked.spec.objective).measures_risk
+    if not reads_labels or not _may_look_into(storage, is_allowed=is_allowed):
         return checked
     with suppress(StorageError), reading(storage) as session:
-        return replace(checked, labelled=labels.labelled(session, checked.dataset.fingerprint))
+        return checked.with_labelled(labels.labelled(session, checked.dataset.fingerprint))
     return checked
 
 

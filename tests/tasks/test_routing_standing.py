@@ -80,7 +80,7 @@ def test_the_stored_rounds_say_what_the_selector_says(database):
     checked = checked.prepared(database)
     with database.reading() as session:
         selector, _, _ = restored(session, record, checked)
-        standing = standing_of(Look(session, record), None)
+        standing = standing_of(Look(session, record))
     wanted = as_router(selector).advantage()
     assert standing.advantage == wanted
     assert standing.single == ["one/a", "one/b", "one/c"][wanted.single]

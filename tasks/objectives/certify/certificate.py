@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from winnow.algorithms.claims import Claim
+from winnow.storage.queries.objective.earlier_campaigns import scored_positions
+from winnow.storage.records import datasets as dataset_records
 from winnow.storage.records import rounds as round_records
 from winnow.storage.records.human import labels
 from winnow.storage.records.record_types import CampaignRecord, DecisionRecord
@@ -165,3 +167,17 @@ def outcome_of(decision: DecisionRecord, reason: str, claim: Claim) -> Literal["
     if decision.best is not None and claim.kind != "none":
         return "winner"
     return "none" if reason == "none-certified" else "undecided"
+
+
+def fresh_positions(look: Look) -> set[int]:
+    """Positions of the labelled examples, and of unlabelled ones that an autoevaluator answers beside them.
+
+    A candidate that was changed where it failed on the latter seems better on them than it is, too.
+    """
+    labelled = scored_positions(look.session, look.record)
+    if look.record.spec["selector"]["name"] in HUMAN_ONLY:
+        return labelled
+    from winnow.tasks.objectives.certify.split import parts_of  # it needs numpy
+
+    parts = parts_of(look.record, dataset_records.examples(look.session, look.record.dataset_id))
+    return labelled | {each for example in labelled for each in parts.block(example)}

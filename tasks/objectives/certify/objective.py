@@ -1,7 +1,7 @@
 """certify: which candidates keep their risk below a limit, with certainty?"""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Self
 
@@ -75,6 +75,10 @@ class Certify(ScoredCampaign):
             baseline=None,
         )
         return {"certification": certification}
+
+    def with_labelled(self, labelled: frozenset[int]) -> Self:
+        """See `ResolvedCampaign`."""
+        return replace(self, labelled=labelled)
 
     @property
     def judge_models(self) -> Sequence[ModelRef]:

@@ -53,13 +53,9 @@ class Standing:
     """Candidates that joined and may be chosen, with which routing was compared on no prompt yet."""
 
 
-def standing_of(look: Look, best: str | None) -> Standing:
-    """The results of a campaign that routes at this moment.
-
-    Args:
-        look: One with the objective route.
-        best: The candidate whose own scores are best on average.
-    """
+def standing_of(look: Look) -> Standing:
+    """The results of a campaign that routes at this moment."""
+    best = None if look.decision is None else look.decision.best
     n_rounds = round_records.next_round_number(look.session, look.record.id)
     advantage, uncompared = advantage_of(look)
     names = campaign_records.candidate_names(look.session, look.record.id)

@@ -7,6 +7,7 @@ TRAITS = Traits(
     terminal="winnow.flows.reports.terminal.route",
     page="winnow.flows.reports.html.objectives.route",
     outcome="winnow.tasks.objectives.route.status:outcome_of",
+    details="winnow.tasks.objectives.route.status:standing_of",
     lines="winnow.tasks.answer.sentences.route:lines_of",
     estimated="mean",
     unused_keys=(
