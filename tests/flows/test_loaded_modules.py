@@ -37,8 +37,7 @@ ELSEWHERE = (
 """Packages and modules of duels, certificates, routes and people, and satellites."""
 
 OF_ANSWERS = {
-    "storage.queries.objective.duels", "storage.records.human", "tasks.objectives.certify",
-    "tasks.objectives.human",
+    "storage.queries.objective.duels", "storage.records.human", "tasks.objectives.human",
 }  # fmt: skip
 STILL_LOADED = {
     "run": OF_ANSWERS | {"tasks.objectives.best_duel"},
