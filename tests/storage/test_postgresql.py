@@ -158,7 +158,7 @@ def test_a_schema_that_is_not_there_is_told_with_its_remedy(postgresql):
     with closing(open_database(url)) as opened, pytest.raises(StorageUnavailable) as refused:
         ensure_schema(opened)
     said = str(refused.value)
-    assert "no schema has been selected to create in; its search_path names no schema that is there" in said
+    assert "no schema has been selected to create in; its search_path names no existing schema" in said
 
 
 @pytest.mark.parametrize("path", ["nowhere,public", '"$user",nowhere,public', "nowhere, public"])

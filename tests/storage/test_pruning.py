@@ -209,7 +209,7 @@ def test_an_id_that_is_not_of_the_text_any_more_is_refused(old, exchange):
         old_id = found["letters-0-0"].id
         session.execute(text("DELETE FROM comparisons"))
         session.execute(text(f"UPDATE generations SET {exchange} WHERE id = {old_id}"))
-        with pytest.raises(TextsLost, match="1 of the texts"):
+        with pytest.raises(TextsLost, match="1 of the outputs"):
             generation_records.require_texts(session, keys)
 
 
