@@ -15,7 +15,8 @@ def settle_paths() -> None:
     """Put the helpers' folders first, once."""
     sys.path[:0] = [folder for folder in FOLDERS if folder not in sys.path]
     known = os.environ.get("PYTHONPATH", "").split(os.pathsep)
-    os.environ["PYTHONPATH"] = os.pathsep.join([*FOLDERS, *(each for each in known if each not in FOLDERS)])
+    others = [each for each in known if each and each not in FOLDERS]
+    os.environ["PYTHONPATH"] = os.pathsep.join([*FOLDERS, *others])
 
 
 settle_paths()
