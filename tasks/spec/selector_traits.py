@@ -22,6 +22,9 @@ COMPARES_GROUPS = ("champion", "race")
 CHOOSES_EXAMPLES = ("ucb-e-lrf",)
 """Choose examples by what they predict; all others draw uniformly from those that are left."""
 
+PLANS_BY_BUDGET = ("halving",)
+"""Rank candidates by a plan that the budget sets; to all others a budget only ends the campaign."""
+
 NEEDS_FEATURES = "llm-po-bt"
 """Has a model of the candidates' features whatever its parameters say."""
 

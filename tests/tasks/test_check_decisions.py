@@ -232,3 +232,23 @@ def test_values_of_another_shape_are_problems_and_no_tracebacks(copy, change):
     assert checked.returncode == 1, checked.stdout
     assert "is not sound" in checked.stdout
     assert checked.stderr == ""
+
+
+@pytest.mark.parametrize("budget", [8, 24, 45])
+def test_a_decision_that_a_budget_planned_is_not_called_wrong_once_it_was_changed(
+    budget, tmp_path, monkeypatch
+):
+    provide_all(monkeypatch)
+    definition = {"selector": {"name": "halving"}, "stopping": {"budget": 60, "delta": 0.05}}
+    file = write_campaign(tmp_path, "halved", numbers=range(60), batch_size=4, **definition)
+    with closing(new_database(tmp_path / "winnow.db")) as database:
+        for _ in range(6):
+            run_campaign(database, file)
+    assert changed(tmp_path, "UPDATE campaigns SET id = id") == []
+    found = changed(tmp_path, f"UPDATE campaigns SET execution = json_set(execution, '$.budget', {budget})")
+    assert [(each.is_wrong, each.sentence) for each in found] == [
+        (False, "could not be checked: its budget may have been another one then")
+    ]
+    back = "UPDATE campaigns SET execution = json_set(execution, '$.budget', 60)"
+    edited = changed(tmp_path, back, STANDINGS.format("upper = upper * 0.9", "halved"))
+    assert [each.is_wrong for each in edited] == [True]

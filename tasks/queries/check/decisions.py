@@ -35,6 +35,11 @@ from winnow.tasks.rounds.record import as_record, believed
 from winnow.tasks.setup.check import class_of
 from winnow.tasks.setup.open_campaign import SELECTOR_RULES
 from winnow.tasks.spec.campaign import CampaignSpec
+from winnow.tasks.spec.selector_traits import PLANS_BY_BUDGET
+
+BY_PLAN = frozenset({"winner", "status of candidates", "claim", "end", "ranking"})
+"""The parts of a decision that can follow from a plan made by the budget. Any resume can change the budget,
+and only the latest one is stored."""
 
 TOLERANCE = 1e-6
 """Difference, relative or absolute, that other processors and releases of NumPy make."""
@@ -96,9 +101,12 @@ def _wrong(look: Look, begun_with: str | None) -> str | None:
     decision = as_record(believed(selector, look.record), range(len(checked.candidates)))
     found, _ = stored
     wrong = _differing(found, decision, [each.name for each in checked.candidates])
-    if wrong is not None and {found.reason, decision.reason} == {"budget", "running"}:
+    if not wrong:
+        return None
+    is_planned = name in PLANS_BY_BUDGET or checked.spec.holdout is not None
+    if {found.reason, decision.reason} == {"budget", "running"} or (is_planned and {*wrong} <= BY_PLAN):
         raise Unchecked("its budget may have been another one then")
-    return wrong
+    return wrong[0]
 
 
 def _told_again(look: Look, checked: ResolvedCampaign) -> Selector:
@@ -148,8 +156,8 @@ def _candidates(look: Look, spec: CampaignSpec, dataset: Dataset) -> list[Candid
     return found
 
 
-def _differing(stored: DecisionRecord, decision: NewDecision, names: Sequence[str]) -> str | None:
-    """The first part of a stored decision that is not what was decided; None if all are the same."""
+def _differing(stored: DecisionRecord, decision: NewDecision, names: Sequence[str]) -> list[str]:
+    """The parts of a stored decision that are not what was decided."""
     best = None if decision.best_candidate_id is None else names[decision.best_candidate_id]
     n_known = len(decision.status)
     parts: dict[str, tuple[object, object]] = {
@@ -164,7 +172,7 @@ def _differing(stored: DecisionRecord, decision: NewDecision, names: Sequence[st
         "differences": (stored.differences, decision.differences),
         "bets": (stored.bets, decision.bets),
     }
-    return next((part for part, (one, other) in parts.items() if not _are_alike(one, other)), None)
+    return [part for part, (one, other) in parts.items() if not _are_alike(one, other)]
 
 
 def _are_alike(stored: object, decided: object) -> bool:
