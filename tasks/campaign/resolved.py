@@ -7,15 +7,15 @@ from dataclasses import dataclass, field, replace
 from typing import Never, Self
 
 import numpy as np
-from sqlalchemy.orm import Session
 
 from winnow.algorithms.protocols import Selector
 from winnow.algorithms.state.arrays import FloatArray
 from winnow.storage.engine.database import Database
 from winnow.storage.json_types import JsonObject, JsonView
 from winnow.storage.objectives import traits_of
-from winnow.storage.records.record_types import CampaignRecord, Losses, Values
+from winnow.storage.records.record_types import Losses, Values
 from winnow.tasks.campaign.budget import WORDS
+from winnow.tasks.campaign.look import Look
 from winnow.tasks.campaign.placement import auto_lookahead
 from winnow.tasks.candidates.cache_keys import fingerprint_model
 from winnow.tasks.candidates.candidates import Candidate
@@ -147,8 +147,7 @@ class ResolvedCampaign(ABC):
     @classmethod
     def stored_fields(
         cls,
-        session: Session,
-        record: CampaignRecord,
+        look: Look,
         spec: CampaignSpec,
         dataset: Dataset,
         candidates: Sequence[Candidate],

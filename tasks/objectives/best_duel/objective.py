@@ -5,10 +5,9 @@ from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
-from sqlalchemy.orm import Session
 
 from winnow.storage.json_types import JsonObject
-from winnow.storage.records.record_types import CampaignRecord
+from winnow.tasks.campaign.look import Look
 from winnow.tasks.campaign.resolved import ResolvedCampaign
 from winnow.tasks.campaign.scored import fingerprints, refuse_shared_names
 from winnow.tasks.candidates.candidates import Candidate, build_candidates
@@ -47,14 +46,13 @@ class BestDuel(ResolvedCampaign):
     @classmethod
     def stored_fields(
         cls,
-        session: Session,
-        record: CampaignRecord,
+        look: Look,
         spec: CampaignSpec,
         dataset: Dataset,
         candidates: Sequence[Candidate],
     ) -> JsonObject:
         """See `ResolvedCampaign`."""
-        return {"judge": _StoredJudge(is_deterministic=any(record.spec[DETERMINISTIC]))}
+        return {"judge": _StoredJudge(is_deterministic=any(look.record.spec[DETERMINISTIC]))}
 
     @property
     def judge_models(self) -> Sequence[ModelRef]:

@@ -5,13 +5,12 @@ from dataclasses import dataclass
 from typing import Self, cast
 
 import numpy as np
-from sqlalchemy.orm import Session
 
 from winnow.algorithms.protocols import Growing, Selector
 from winnow.algorithms.registry import takes_more_arms
 from winnow.algorithms.state.arrays import FloatArray
 from winnow.storage.json_types import JsonObject
-from winnow.storage.records.record_types import CampaignRecord, Losses, Values
+from winnow.storage.records.record_types import Losses, Values
 from winnow.tasks.campaign.campaign_tables import ended_table
 from winnow.tasks.campaign.earlier_scores import EarlierScores, aligned, load_history
 from winnow.tasks.campaign.look import Look
@@ -73,8 +72,7 @@ class BestMean(ScoredCampaign):
     @classmethod
     def stored_fields(
         cls,
-        session: Session,
-        record: CampaignRecord,
+        look: Look,
         spec: CampaignSpec,
         dataset: Dataset,
         candidates: Sequence[Candidate],
@@ -83,7 +81,7 @@ class BestMean(ScoredCampaign):
         return {
             "groups": check_groups(spec, dataset.examples),
             "constraints": check_constraints(spec),
-            "history": _stored_history(Look(session, record), spec, dataset),
+            "history": _stored_history(look, spec, dataset),
             "split": _split(spec, dataset),
             "baseline": check_baseline(spec, candidates),
             "costs": check_costs(spec, candidates),

@@ -5,13 +5,12 @@ from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Self
 
-from sqlalchemy.orm import Session
-
 from winnow.algorithms.certify.config import rule_for
 from winnow.algorithms.protocols import Selector
 from winnow.algorithms.state.arrays import FloatArray
 from winnow.storage.json_types import JsonObject
-from winnow.storage.records.record_types import CampaignRecord, Losses, Values
+from winnow.storage.records.record_types import Losses, Values
+from winnow.tasks.campaign.look import Look
 from winnow.tasks.campaign.scored import (
     ScoredCampaign,
     check_judges,
@@ -55,8 +54,7 @@ class Certify(ScoredCampaign):
     @classmethod
     def stored_fields(
         cls,
-        session: Session,
-        record: CampaignRecord,
+        look: Look,
         spec: CampaignSpec,
         dataset: Dataset,
         candidates: Sequence[Candidate],
@@ -64,11 +62,11 @@ class Certify(ScoredCampaign):
         """See `ResolvedCampaign`."""
         certification = Certification(
             spec=certify_section(spec),
-            costs=record.spec["candidate_costs"],
+            costs=look.record.spec["candidate_costs"],
             parts=divide_by_spec(
-                record.spec,
+                look.record.spec,
                 [bool(each.targets) for each in dataset.examples],
-                seed=record.seed,
+                seed=look.record.seed,
                 fingerprint=dataset.fingerprint,
             ),
             autoevaluator=None,

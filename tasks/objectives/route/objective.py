@@ -5,7 +5,6 @@ from dataclasses import dataclass, replace
 from typing import Self, cast
 
 import numpy as np
-from sqlalchemy.orm import Session
 
 from winnow.algorithms.protocols import Selector
 from winnow.algorithms.route.protocol import Router
@@ -13,7 +12,7 @@ from winnow.algorithms.state.arrays import FloatArray
 from winnow.storage.engine.database import Database
 from winnow.storage.json_types import JsonObject
 from winnow.storage.records import generations
-from winnow.storage.records.record_types import CampaignRecord
+from winnow.tasks.campaign.look import Look
 from winnow.tasks.campaign.resolved import common_params
 from winnow.tasks.campaign.scored import ScoredCampaign, check_judges
 from winnow.tasks.candidates.candidates import Candidate, build_candidates
@@ -71,8 +70,7 @@ class Route(ScoredCampaign):
     @classmethod
     def stored_fields(
         cls,
-        session: Session,
-        record: CampaignRecord,
+        look: Look,
         spec: CampaignSpec,
         dataset: Dataset,
         candidates: Sequence[Candidate],
@@ -80,10 +78,11 @@ class Route(ScoredCampaign):
         """See `ResolvedCampaign`."""
         if spec.embedder.path is not None:
             raise SpecError(f"its vectors are in {spec.embedder.path}, and no file is read here")
-        identity = {key: value for key, value in record.spec["embedder_identity"].items() if key != "text"}
+        stored = look.record.spec["embedder_identity"]
+        identity = {key: value for key, value in stored.items() if key != "text"}
         template = compile_template(spec.embedder.text, dataset.field_names)
         digests = [digest_of(render(template, each.fields, each.key)) for each in dataset.examples]
-        known = generations.vectors(session, sha256(identity), digests)
+        known = generations.vectors(look.session, sha256(identity), digests)
         if lacking := [digest for digest in digests if digest not in known]:
             raise SpecError(f"{count_of(len(lacking), 'vector')} of its prompts are not stored")
         contexts = as_rows(known[digest] for digest in digests)

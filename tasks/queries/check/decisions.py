@@ -128,9 +128,7 @@ def _resolved(look: Look, dataset: Dataset) -> ResolvedCampaign:
     spec = stored_spec(look.record, storage="")
     candidates = _candidates(look, spec, dataset)
     found_by = class_of(spec.objective)
-    fields: JsonObject = {"judge": None} | found_by.stored_fields(
-        look.session, look.record, spec, dataset, candidates
-    )
+    fields: JsonObject = {"judge": None} | found_by.stored_fields(look, spec, dataset, candidates)
     first_rounds = campaign_records.first_rounds(look.session, look.record.id)
     return found_by(spec=spec, dataset=dataset, candidates=candidates, first_rounds=first_rounds, **fields)
 
