@@ -236,8 +236,8 @@ def _load(name: str, wanted: str | None = None) -> tuple[Callable[..., Selector]
     except (Exception, SystemExit) as error:  # third-party code can fail in any way
         raise SelectorNotLoadable(name, theirs[name].value, in_words(error)) from error
     theirs_is_for = getattr(selector, "objective", None)
-    if theirs_is_for not in SETTINGS:
-        wanted = f"its attribute `objective` must be one of {', '.join(SETTINGS)}, not {theirs_is_for!r}"
+    if theirs_is_for not in SELECTORS:
+        wanted = f"its attribute `objective` must be one of {', '.join(SELECTORS)}, not {theirs_is_for!r}"
         raise SelectorNotLoadable(name, theirs[name].value, wanted)
     return cast(Callable[..., Selector], selector), theirs_is_for
 

@@ -9,7 +9,7 @@ from contextlib import suppress
 from typing import Protocol, TypeVar, overload
 
 from winnow.algorithms.registry import ENTRY_POINT_GROUP as SELECTOR_GROUP
-from winnow.algorithms.registry import SELECTORS, SETTINGS
+from winnow.algorithms.registry import SELECTORS
 from winnow.algorithms.state.plugin_registry import Registered, register
 from winnow.tasks.embedding.registry import GROUP as EMBEDDER_GROUP
 from winnow.tasks.engines.providers import GROUP as ENGINE_GROUP
@@ -121,9 +121,9 @@ def selector(plugin: Plugin | str | None = None, /) -> Plugin | Decorator:
     ours = {name for names in SELECTORS.values() for name in names}
 
     def factory(found: Callable[..., object]) -> Callable[..., object]:
-        if (objective := getattr(found, "objective", None)) not in SETTINGS:
+        if (objective := getattr(found, "objective", None)) not in SELECTORS:
             raise SpecError(
-                f"the attribute `objective` of a selector is one of {', '.join(SETTINGS)}, not {objective!r}"
+                f"the attribute `objective` of a selector is one of {', '.join(SELECTORS)}, not {objective!r}"
             )
         return found
 
