@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from importlib import import_module
-from typing import Any, Literal, cast, get_args
+from typing import Literal, cast, get_args
 
 Kind = Literal["comparisons", "tokens", "gpu_seconds", "cost", "human_labels"]
 """A kind of amount that a budget limits."""
@@ -32,7 +32,7 @@ class Traits:
     steps: str = "winnow.tasks.objectives.protocol:RoundSteps"
     """Address of the class of the steps of its rounds."""
     terminal: str
-    """Module with the sections of its report in a terminal: `sections_of`."""
+    """Address of the function of a campaign's record that returns its report's sections in a terminal."""
     page: str
     """Module with the sections of its page: `builders_of` and `SAMPLES`; also `MEASURED` unless it compares
     pairs."""
@@ -92,13 +92,3 @@ def traits_of(objective: str) -> Traits:
     """
     module = import_module(f"winnow.tasks.objectives.{objective.replace('-', '_')}.traits")
     return cast(Traits, module.TRAITS)
-
-
-def terminal_of(objective: str) -> Any:  # noqa: ANN401
-    """The module with the sections of an objective's report in a terminal; see `Traits.terminal`."""
-    return import_module(traits_of(objective).terminal)
-
-
-def page_of(objective: str) -> Any:  # noqa: ANN401
-    """The module with the sections of an objective's page; see `Traits.page`."""
-    return import_module(traits_of(objective).page)

@@ -26,8 +26,8 @@ from winnow.flows.reports.html.figures.routes import shares
 from winnow.flows.reports.html.figures.theme import GREY
 from winnow.flows.reports.html.model import first_of
 from winnow.flows.reports.html.sections.sections import sections_of
+from winnow.flows.reports.terminal.certify import sections_of as in_a_terminal
 from winnow.storage.engine.database import open_database
-from winnow.storage.objectives import terminal_of
 from winnow.storage.queries import campaign_views
 from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records import generations as generation_records
@@ -194,7 +194,7 @@ def test_where_a_drop_is_allowed_the_risks_are_said_to_be_drops(certified):
         found = {section.name: section for section in sections_of(Look(session, campaign))}["risks"]
     assert found.note.startswith("The mean drop below large/plain against human labels, least first")
     assert found.figure.layout.xaxis.title.text == "mean drop"
-    titles = [title for title, _ in terminal_of("certify").sections_of(campaign)]
+    titles = [title for title, _ in in_a_terminal(campaign)]
     assert "Risks: mean drop below large/plain against human labels, least first, and intervals" in titles
 
 

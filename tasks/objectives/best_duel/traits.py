@@ -5,7 +5,7 @@ from winnow.storage.objectives import Traits
 TRAITS = Traits(
     campaign="winnow.tasks.objectives.best_duel.objective:BestDuel",
     steps="winnow.tasks.objectives.best_duel.steps:DuelSteps",
-    terminal="winnow.flows.reports.terminal.best_duel",
+    terminal="winnow.flows.reports.terminal.best_duel:sections_of",
     page="winnow.flows.reports.html.objectives.best_duel",
     estimated="worst preference",
     unused_keys=(

@@ -6,7 +6,7 @@ NAME = "best-mean"
 
 TRAITS = Traits(
     campaign="winnow.tasks.objectives.best_mean.objective:BestMean",
-    terminal="winnow.flows.reports.terminal.best_mean",
+    terminal="winnow.flows.reports.terminal.best_mean:sections_of",
     page="winnow.flows.reports.html.objectives.best_mean",
     estimated="mean",
     unused_keys=("fresh_generations", "certify", "embedder", "prompt_type"),

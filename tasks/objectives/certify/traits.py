@@ -5,7 +5,7 @@ from winnow.storage.objectives import Traits
 TRAITS = Traits(
     campaign="winnow.tasks.objectives.certify.objective:Certify",
     steps="winnow.tasks.objectives.certify.steps:LossSteps",
-    terminal="winnow.flows.reports.terminal.certify",
+    terminal="winnow.flows.reports.terminal.certify:sections_of",
     page="winnow.flows.reports.html.objectives.certify",
     outcome="winnow.tasks.objectives.certify.certificate:outcome_of",
     details="winnow.tasks.objectives.certify.certificate:certificate_of",

@@ -4,7 +4,7 @@ from winnow.storage.objectives import Traits
 
 TRAITS = Traits(
     campaign="winnow.tasks.objectives.route.objective:Route",
-    terminal="winnow.flows.reports.terminal.route",
+    terminal="winnow.flows.reports.terminal.route:sections_of",
     page="winnow.flows.reports.html.objectives.route",
     outcome="winnow.tasks.objectives.route.status:outcome_of",
     details="winnow.tasks.objectives.route.status:standing_of",

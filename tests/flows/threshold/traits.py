@@ -4,7 +4,7 @@ from winnow.storage.objectives import Traits
 
 TRAITS = Traits(
     campaign="winnow.tasks.objectives.threshold.objective:Threshold",
-    terminal="winnow.tasks.objectives.threshold.reports",
+    terminal="winnow.tasks.objectives.threshold.reports:sections_of",
     page="winnow.tasks.objectives.threshold.reports",
     outcome="winnow.tasks.objectives.threshold.objective:outcome_of",
     lines="winnow.tasks.objectives.threshold.objective:lines_of",

@@ -2,8 +2,7 @@
 
 from winnow.flows.reports.html.model import Section
 from winnow.flows.reports.html.sections import standard
-from winnow.flows.reports.html.sections.standard import ReadOnce
-from winnow.storage.objectives import page_of
+from winnow.flows.reports.html.sections.standard import ReadOnce, page_of
 from winnow.tasks.campaign.look import Look
 
 

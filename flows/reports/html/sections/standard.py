@@ -2,6 +2,8 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from importlib import import_module
+from typing import Any
 
 from winnow.flows.reports.html.figures.budget import allocation as allocation_figure
 from winnow.flows.reports.html.figures.budget import loads, seconds, tokens
@@ -12,7 +14,7 @@ from winnow.flows.reports.html.model import Section, first_of
 from winnow.flows.reports.html.sections.samples import MOST_SAMPLES, sample_groups
 from winnow.flows.reports.rows.text_table import decimals_of
 from winnow.storage.json_types import Row
-from winnow.storage.objectives import page_of
+from winnow.storage.objectives import traits_of
 from winnow.storage.queries import campaign_views
 from winnow.storage.queries import samples as sample_views
 from winnow.storage.queries.costs import cache_hit_rate
@@ -186,6 +188,11 @@ def _spread(mean: float | None, deviation: float, decimals: int | None) -> str:
         return ""
     shape = ".3g" if decimals is None else f".{decimals}f"
     return f"{mean:{shape}} ± {deviation:{shape}}"
+
+
+def page_of(objective: str) -> Any:  # noqa: ANN401
+    """The module with the sections of an objective's page; see `Traits.page`."""
+    return import_module(traits_of(objective).page)
 
 
 def metrics(look: Look) -> Section | None:
