@@ -246,10 +246,14 @@ def _may_stop(compared: "Sequence[ComparedSelector]") -> set[str]:
 
 
 def _named(selectors: "Sequence[str]") -> list[str]:
-    """The names of the selectors; an objective stands for all of Winnow's own of it."""
+    """The names of the selectors; best-mean stands for all of Winnow's own for it.
+
+    Those of duels cannot all be compared: some need features, which few tables have.
+    """
     from winnow.algorithms.registry import SELECTORS
 
-    return [name for text in selectors for name in SELECTORS.get(text, [text])]
+    stand = {each: SELECTORS[each] for each in SELECTORS if traits_of(each).scores_a_benchmark}
+    return [name for text in selectors for name in stand.get(text, [text])]
 
 
 def _default_budgets(simulated: str, delta: float | None) -> str:

@@ -100,6 +100,7 @@ def test_one_run_has_no_standard_error():
 REFUSED = {
     "no table": (["none.npz"], "there is no file none.npz"),
     "no selector": (["--selector", "ucbe"], "--selector ucbe: no selector is called 'ucbe'"),
+    "all of duels": (["--selector", "best-duel"], "--selector best-duel: no selector is called 'best-duel'"),
     "no value": (["--selector", "ucb-e:a"], "'a' is not key=value; for example ucb-e:a=0.5"),
     "bad delta": (["--delta", "0.95"], "--delta: delta is the probability of a wrong answer, not the conf"),
     "bad delta of one": (["--selector", "champion:delta=0.9"], "--selector champion:delta=0.9: delta is the"),
