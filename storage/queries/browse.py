@@ -18,8 +18,17 @@ from winnow.storage.engine.database import is_broken_off
 from winnow.storage.errors import QueryRefused
 from winnow.storage.json_types import JsonObject, Row
 from winnow.storage.models import Candidate, Comparison, Example, Generation, Judgment, Label, Prompt, Round
-from winnow.storage.queries.comparison_joins import PLACE, PROMPT_A, PROMPT_B, TEXT_A, TEXT_B, A, B, joined
-from winnow.storage.queries.objective.duels import side
+from winnow.storage.queries.comparison_joins import (
+    PLACE,
+    PROMPT_A,
+    PROMPT_B,
+    TEXT_A,
+    TEXT_B,
+    A,
+    B,
+    joined,
+    side,
+)
 from winnow.storage.search.text_index import (
     BLOCK,
     INDEX_TABLES,

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from sqlalchemy import Select
-from sqlalchemy.orm import aliased
+from sqlalchemy import ColumnElement, Select, case
+from sqlalchemy.orm import QueryableAttribute, aliased
 
 from winnow.storage.models import Candidate, Comparison, Example, Generation, Prompt, Round
 
@@ -33,3 +33,8 @@ def joined(rows: Select[Any]) -> Select[Any]:
         .outerjoin(PROMPT_A, PROMPT_A.id == TEXT_A.prompt_id)
         .outerjoin(PROMPT_B, PROMPT_B.id == TEXT_B.prompt_id)
     )
+
+
+def side(verdict: QueryableAttribute[float | None]) -> ColumnElement[int]:
+    """Map a verdict to its side: 1 above 1/2, -1 below, else 0."""
+    return case((verdict > 0.5, 1), (verdict < 0.5, -1), else_=0)

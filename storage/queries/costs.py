@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import sqrt
 
-from sqlalchemy import and_, case, func, select
+from sqlalchemy import Select, and_, case, func, select
 from sqlalchemy.orm import Session
 
 from winnow.storage.columns import ByCodePoints
@@ -18,6 +18,7 @@ from winnow.storage.models import (
     CampaignStats,
     Candidate,
     CandidateStats,
+    Comparison,
     CostStats,
     Decision,
     Generation,
@@ -351,3 +352,18 @@ def texts_by_candidate(
         )
         for name, model, texts, timed, latency, squares, *sums in rows
     }
+
+
+def labels_used(session: Session, campaign_id: int) -> int:
+    """Number of examples whose labels a campaign has used."""
+    used = used_examples(campaign_id).distinct().subquery()
+    return session.scalars(select(func.count()).select_from(used)).one()
+
+
+def used_examples(campaign_id: int) -> Select[tuple[int]]:
+    """The example of each of a campaign's comparisons of one output."""
+    return (
+        select(Comparison.example_id)
+        .join(Candidate, Candidate.id == Comparison.candidate_a_id)
+        .where(Candidate.campaign_id == campaign_id, Comparison.candidate_b_id.is_(None))
+    )

@@ -22,6 +22,7 @@ from winnow.tasks.answer.model import (
     CandidateStanding,
     Constrained,
     Difference,
+    People,
     Unscored,
     claim_of,
 )
@@ -31,7 +32,6 @@ from winnow.tasks.campaign.budget import BudgetUsage
 from winnow.tasks.campaign.canaries.changed_models import server_changes
 from winnow.tasks.campaign.look import Look
 from winnow.tasks.engines.known_providers import FUNCTION
-from winnow.tasks.objectives.human.progress import People
 from winnow.tasks.spec.judge_tree import judge_tree, scored_by
 from winnow.tasks.spec.stored_spec import (
     NO_STORED_TEXT,

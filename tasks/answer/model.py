@@ -13,7 +13,6 @@ from winnow.tasks.answer.next_step import NextStep
 from winnow.tasks.answer.unit_costs import RunningCost
 from winnow.tasks.campaign.budget import BudgetUsage
 from winnow.tasks.campaign.canaries.changed_models import ServerChange
-from winnow.tasks.objectives.human.progress import People
 from winnow.tasks.spec.stored_spec import Constraint, Grouping
 
 if TYPE_CHECKING:  # these need numpy, which few answers have need of
@@ -66,6 +65,16 @@ class CandidateStanding:
     """The round after which the bets had shown it to be out; None where they have not."""
     out_at: int | None = None
     """Number of comparisons up to then."""
+
+
+@dataclass(frozen=True, slots=True)
+class People:
+    """Progress of the people who judge a campaign."""
+
+    annotators: int
+    """Number of different names that have judged something."""
+    wanted: int
+    """Judgments that the planned round waits for."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,10 +2,13 @@
 
 from dataclasses import replace
 
+from winnow.algorithms.state.plugin_registry import object_at
 from winnow.storage.objectives import traits_of
-from winnow.storage.queries.objective import duels as duel_views
 from winnow.tasks.answer.model import Answer, CandidateStanding
 from winnow.tasks.campaign.look import Look
+
+SHARES = "winnow.storage.queries.objective.duels:shares_of"
+"""Address of the function, so that campaigns without duels do not load it."""
 
 
 def with_rival(look: Look, answer: Answer) -> Answer:
@@ -25,7 +28,7 @@ def with_rival(look: Look, answer: Answer) -> Answer:
         known = [each for each in others if each.estimate is not None]
         ahead = max(known, key=lambda each: each.estimate or 0.0, default=None)
         return answer if ahead is None else replace(answer, rival=ahead.name)
-    met = duel_views.shares_of(look.session, look.record.id, answer.best)
+    met: dict[str, tuple[float, int]] = object_at(SHARES)(look.session, look.record.id, answer.best)
     shares = {each.name: met.get(each.name, (0.5, 0)) for each in others}
     name = min(shares, key=lambda each: shares[each][0], default=None)
     if name is None or not shares[name][1]:

@@ -13,7 +13,6 @@ from winnow.storage.json_types import JsonView
 from winnow.storage.objectives import Kind, traits_of
 from winnow.storage.queries import costs
 from winnow.storage.records import canaries, rounds
-from winnow.storage.records.human import labels
 from winnow.storage.records.loads import loads_by_model
 from winnow.storage.records.record_types import CampaignRecord, DecisionRecord
 from winnow.tasks.engines.known_providers import REMOTE, WIDTH_ARGS
@@ -216,7 +215,7 @@ class BudgetTracker:
                 asked = canaries.tokens_by_model(session, self._campaign_id)
                 return self._tokens + sum(map(sum, asked.values()))
             case "human_labels":
-                return labels.spent(session, self._campaign_id)
+                return costs.labels_used(session, self._campaign_id)
             case "gpu_seconds":
                 return self._device_seconds(session)
             case "cost":

@@ -24,7 +24,7 @@ def restored(
     )
     for asked, answered in round_records.answered_by_round(session, record.id):
         allowance.add(asked, answered)
-    selector = checked.create_selector(allowance.limit)
+    selector = checked.unused_selector(allowance.limit)
     for told in retold(session, record, checked, selector):
         if checked.repeats_examples:
             replicates.add(arms_and_examples(told.arms, told.examples))

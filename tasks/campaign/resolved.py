@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Never, Self
 
 import numpy as np
+from sqlalchemy.orm import Session
 
 from winnow.algorithms.protocols import Selector
 from winnow.algorithms.state.arrays import FloatArray
@@ -75,6 +76,8 @@ class ResolvedCampaign(ABC):
     """The server at which a model was first asked, by its name, where another one is asked now."""
     left_out: Mapping[str, str] = field(default_factory=dict)
     """Models of the file that the campaign began without and that have not joined, and the cause of each."""
+    tried: list[Selector] = field(default_factory=list, repr=False, compare=False)
+    """The selector that the check made, until `unused_selector` returns it."""
 
     @classmethod
     @abstractmethod
@@ -95,7 +98,8 @@ class ResolvedCampaign(ABC):
         if not self.takes_more_candidates:
             return self
         by_name = {each.name: each for each in self.candidates}
-        return replace(self, candidates=[by_name[name] for name in names], first_rounds=list(first_rounds))
+        found = replace(self, candidates=[by_name[name] for name in names], first_rounds=list(first_rounds))
+        return found if found.n_begun == self.n_begun else replace(found, tried=[])
 
     def begun_at(self, servers: Mapping[str, str]) -> Self:
         """The campaign with its models known by the servers that it began with; see `served_at`.
@@ -159,8 +163,8 @@ class ResolvedCampaign(ABC):
         """
         return {}
 
-    def with_labelled(self, labelled: frozenset[int]) -> Self:
-        """The campaign with the positions of the examples that have labels, where its `size` counts them."""
+    def with_stored_labels(self, session: Session) -> Self:
+        """The campaign with the examples that have labels in this database, if its `size` counts them."""
         return self
 
     def prepared(self, database: Database) -> Self:
@@ -379,6 +383,16 @@ class ResolvedCampaign(ABC):
             **(common_params(self.spec) | ({} if limit is None else {"budget": limit})),
             **{**self.spec.selector.params, **self.found_params()},
         )
+
+    def unused_selector(self, limit: int | None) -> Selector:
+        """A selector that observed no round: the one of the check if its limit is the same, else a new one.
+
+        Args:
+            limit: See `create_selector`.
+        """
+        if self.tried and limit in (None, self.spec.own_budget):
+            return self.tried.pop()
+        return self.create_selector(limit)
 
     def found_params(self) -> JsonObject:
         """Parameters of the selector that are not in the spec as they are."""

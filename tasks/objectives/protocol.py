@@ -1,5 +1,6 @@
 """The steps of a round that an objective can change: making outputs, judging them, waiting for people."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 
 from winnow.algorithms.state.plugin_registry import object_at
@@ -13,6 +14,7 @@ from winnow.tasks.engines.protocol import ModelRef
 from winnow.tasks.rounds.generate import have_outputs, plan_generations
 from winnow.tasks.rounds.samples import score_samples
 from winnow.tasks.rounds.score import score_outputs
+from winnow.tasks.spec.judge_tree import HUMAN
 
 
 class RoundSteps:
@@ -65,3 +67,35 @@ def steps_of(checked: ResolvedCampaign) -> RoundSteps:
     """The steps of a campaign's rounds, as its objective has them."""
     found: RoundSteps = object_at(traits_of(checked.spec.objective).steps)()
     return found
+
+
+class Annotators(ABC):
+    """The people who judge the rounds of a running campaign."""
+
+    @abstractmethod
+    def lack(self) -> bool:
+        """Whether tasks of the planned round are stored that nobody has answered."""
+
+    @abstractmethod
+    def ask(self, round_: RoundRecord, texts: GenerationBatch) -> bool:
+        """Store the tasks of a round whose outputs are stored; return whether some are not answered.
+
+        Raises:
+            LeaseLost: If another process took the campaign over; nothing is stored.
+        """
+
+    @abstractmethod
+    def informed(self, round_: RoundRecord, texts: GenerationBatch) -> ResolvedCampaign:
+        """The campaign with a judge that knows all judgments of a round."""
+
+
+def annotators_of(campaign: CampaignSession) -> Annotators | None:
+    """The people who judge a campaign; None if nobody does."""
+    if campaign.checked.spec.judge.type != HUMAN:
+        return None
+    found: Annotators = object_at(ANNOTATORS)(campaign)
+    return found
+
+
+ANNOTATORS = "winnow.tasks.objectives.human.annotation_tasks:RoundAnnotators"
+"""Address of the class, so that campaigns without annotators do not load it."""

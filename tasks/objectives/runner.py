@@ -13,7 +13,7 @@ from winnow.tasks.campaign.missing_texts import GenerationBatch
 from winnow.tasks.campaign.session import CampaignSession
 from winnow.tasks.campaign.tracing import round_span, tell_decision
 from winnow.tasks.engines.errors import EngineDied, EngineTimeout
-from winnow.tasks.objectives.human.annotation_tasks import ask_people
+from winnow.tasks.objectives.protocol import annotators_of
 from winnow.tasks.objectives.steps import awaits_humans, generate_round, judge_round
 from winnow.tasks.rounds.generate_ahead import RoundsInFlight
 from winnow.tasks.rounds.plan import plan_rounds
@@ -98,7 +98,7 @@ def finish_round(
     """
     with round_span(campaign.record, round_) as span:
         made = call(generate_round, campaign, round_) if texts is None else texts()
-        if ask_people(campaign, round_, made):
+        if (annotators := annotators_of(campaign)) is not None and annotators.ask(round_, made):
             return None
         comparisons = call(judge_round, campaign, round_, made)
         decision = call(decide_round, campaign, round_, comparisons)

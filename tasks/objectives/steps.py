@@ -23,12 +23,7 @@ from winnow.tasks.engines.protocol import GenerationFailure, ModelRef
 from winnow.tasks.errors import WinnowError
 from winnow.tasks.judges.asking.calls import TOO_FEW_JUDGES
 from winnow.tasks.judges.protocol import JUDGE_FAILED
-from winnow.tasks.objectives.human.annotation_tasks import (
-    is_judged_by_people,
-    lacks_annotations,
-    told_by_people,
-)
-from winnow.tasks.objectives.protocol import steps_of
+from winnow.tasks.objectives.protocol import annotators_of, steps_of
 from winnow.tasks.plugins.entry_points import remedy
 from winnow.tasks.rounds.plan import plan_round
 from winnow.tasks.spec.stored_spec import fork_command
@@ -42,8 +37,8 @@ def can_begin(campaign: CampaignSession) -> bool:
 
 def awaits_humans(campaign: CampaignSession, round_: RoundRecord) -> bool:
     """Whether a planned round cannot go on before a human has done something."""
-    if is_judged_by_people(campaign.checked):
-        return lacks_annotations(campaign)
+    if (annotators := annotators_of(campaign)) is not None:
+        return annotators.lack()
     return steps_of(campaign.checked).lacks_labels(campaign, round_)
 
 
@@ -81,8 +76,9 @@ def judge_round(
             loss or constraint needs, or if they refuse all that they are asked.
         LeaseLost: If another process took the campaign over.
     """
-    steps, checked = steps_of(campaign.checked), told_by_people(campaign, round_, texts)
-    comparisons = steps.judge(campaign, checked, round_, texts)
+    annotators = annotators_of(campaign)
+    checked = campaign.checked if annotators is None else annotators.informed(round_, texts)
+    comparisons = steps_of(checked).judge(campaign, checked, round_, texts)
     require_a_server(campaign, texts, comparisons)
     require_every_judge(campaign, comparisons)
     require_a_taker(campaign, comparisons)

@@ -16,12 +16,12 @@ from winnow.storage.records import canaries as canary_records
 from winnow.storage.records import leases
 from winnow.storage.records.record_types import CampaignRecord, DecisionRecord
 from winnow.tasks.answer.derive import answer_of
-from winnow.tasks.answer.model import Answer
+from winnow.tasks.answer.model import Answer, People
 from winnow.tasks.answer.outcome import reason_of
 from winnow.tasks.campaign.budget import BudgetTracker, BudgetUsage, ending_limit, total_price
 from winnow.tasks.campaign.lease import how_left, now, seems_gone
 from winnow.tasks.campaign.look import Look
-from winnow.tasks.objectives.human.progress import people_of
+from winnow.tasks.spec.judge_tree import is_human
 from winnow.tasks.spec.stored_spec import limits_of, own_kind
 
 if TYPE_CHECKING:
@@ -95,6 +95,10 @@ class CampaignStatus:
         return self.state in AT_REST and not self.has_room
 
 
+PROGRESS_OF_PEOPLE = "winnow.tasks.objectives.human.annotating:progress_of"
+"""Address of the function, so that campaigns without annotators do not load it."""
+
+
 def campaign_status(look: Look, *, in_full: bool = False) -> CampaignStatus:
     """The status of a campaign at this moment.
 
@@ -114,7 +118,7 @@ def campaign_status(look: Look, *, in_full: bool = False) -> CampaignStatus:
     stopped_by = ending_limit(look.session, look.record, decision, budgets)
     totals, own_budget = campaign_views.totals(look.session, look.record.id), _own_budget(look.record)
     reason = reason_of(decision, stopped_by)
-    people = people_of(look)
+    people = People(*object_at(PROGRESS_OF_PEOPLE)(look)) if is_human(look.record.spec) else None
     waits = bool((certificate and certificate.waits_for) or (people and people.wanted))
     state = _state(decision, reason, waits=waits)
     # A decided campaign that another process has just taken, to find it decided, has ended all the same.

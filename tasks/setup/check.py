@@ -185,7 +185,7 @@ def _check_selector(checked: ResolvedCampaign) -> None:
             path=f"selector.params.{clash}",
         )
     try:
-        checked.create_selector()
+        checked.tried.append(checked.create_selector())
         if spec.lookahead and not looks_ahead(spec.selector.name):
             raise SpecError(
                 f"{spec.selector.name} has no take_up, by which it would go on with rounds that were in "

@@ -13,7 +13,6 @@ from winnow.storage.errors import StorageError
 from winnow.storage.json_types import JsonView
 from winnow.storage.objectives import traits_of
 from winnow.storage.records import campaigns as campaign_records
-from winnow.storage.records.human import labels
 from winnow.tasks.campaign.resolved import ResolvedCampaign
 from winnow.tasks.data.file_digests import recall_digests
 from winnow.tasks.data.harnesses import harness_of
@@ -121,7 +120,7 @@ def with_stored_labels(checked: ResolvedCampaign, *, is_allowed: bool) -> Resolv
     if not reads_labels or not _may_look_into(storage, is_allowed=is_allowed):
         return checked
     with suppress(StorageError), reading(storage) as session:
-        return checked.with_labelled(labels.labelled(session, checked.dataset.fingerprint))
+        return checked.with_stored_labels(session)
     return checked
 
 

@@ -36,16 +36,6 @@ ELSEWHERE = (
 )  # fmt: skip
 """Packages and modules of duels, certificates, routes and people, and satellites."""
 
-OF_ANSWERS = {
-    "storage.queries.objective.duels", "storage.records.human", "tasks.objectives.human",
-}  # fmt: skip
-STILL_LOADED = {
-    "run": OF_ANSWERS | {"tasks.objectives.best_duel"},
-    "report": OF_ANSWERS,
-    "query": OF_ANSWERS,
-}
-"""Those that a command loads all the same; none is to be added."""
-
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
@@ -96,8 +86,7 @@ def test_a_command_loads_nothing_of_what_its_campaign_is_not_about(folder):
         ["query", "letters", "leaderboard"],
         ["query", "letters", "comparisons"],
     ):
-        found = packages_of(loaded(folder, *words))
-        assert found <= STILL_LOADED[words[0]], words
+        assert packages_of(loaded(folder, *words)) == set(), words
 
 
 def packages_of(modules):

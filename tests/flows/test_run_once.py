@@ -15,7 +15,7 @@ from winnow.flows.cli import campaigns
 from winnow.flows.run import launch
 from winnow.storage.engine import database
 from winnow.storage.records import campaigns as records
-from winnow.tasks.setup import check
+from winnow.tasks.setup import check, load
 
 COUNTED = {
     "checks": check.check_campaign,
@@ -66,9 +66,30 @@ def test_a_run_on_stored_texts_does_everything_once_and_without_prefect(stored_t
         monkeypatch.setattr(launch, name, lambda: pytest.fail("Prefect was started"))
     calls = counted()
     assert ran("name=again", "reuse=only") == 0
-    assert {name: calls[name] for name in COUNTED} == {"checks": 1, "selectors": 2, "opens": 1, "looks up": 2}
+    assert {name: calls[name] for name in COUNTED} == {"checks": 1, "selectors": 1, "opens": 1, "looks up": 2}
     assert [each for each in calls if each not in (None, *COUNTED)] == []
     assert rows(
         stored_texts,
         "SELECT count(*) FROM generations WHERE round_id IN (SELECT id FROM rounds WHERE campaign_id = 2)",
     ) == [(0,)]
+
+
+def test_the_selector_of_the_check_is_used_once_and_only_for_the_campaign_it_was_made_for(
+    tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    write_scored(tmp_path, ["knows", "slips", "guesses"], {"name": "champion"}, epsilon=0.0, delta=0.05)
+    scripted_engines.provide_all(monkeypatch)
+
+    def checked():
+        return load.check_campaign_file("campaign.yaml")
+
+    found = checked()
+    assert found.unused_selector(None) is not found.unused_selector(None)
+    limited = checked()
+    limited.unused_selector(7)
+    assert limited.tried  # that one has no limit of 7
+    names = [each.name for each in limited.candidates]
+    grown = checked().arranged(names, [0, 0, 1])
+    assert len(grown.unused_selector(None).decision().status) == 2
+    assert checked().arranged(names[::-1], [0, 0, 0]).tried

@@ -5,6 +5,8 @@ from sqlalchemy import update
 from stored_campaigns import NOW, decision, store_campaign
 
 from winnow.storage.models import Campaign
+from winnow.storage.queries import costs
+from winnow.storage.queries.objective import certify
 from winnow.storage.records import outcomes as outcome_records
 from winnow.storage.records import rounds as round_records
 from winnow.storage.records.human import labels
@@ -84,7 +86,7 @@ def test_losses_come_back_bit_for_bit_and_count_as_labels_spent(certifying):
     finish(certifying, losses)
     (told,) = read(certifying, lambda session: list(round_records.told_rounds(session, certifying.record.id)))
     assert told.losses == losses
-    assert read(certifying, labels.spent, certifying.record.id) == 2
+    assert read(certifying, costs.labels_used, certifying.record.id) == 2
     assert read(certifying, labels.used_positions, certifying.record.dataset_id) == {0, 1}
 
 
@@ -113,8 +115,8 @@ def test_other_objectives_use_no_labels(campaign):
 def test_comparisons_without_a_score_are_counted_by_their_reason(campaign):
     campaign.finish(campaign.plan(0, [0, 1, 2, 0], [3, 3, 1, 2]), [None, None, None, 1.0])
     with campaign.database.reading() as session:
-        assert labels.with_reason(session, campaign.record.id, "no_answer") == (3, 2)
-        assert labels.with_reason(session, campaign.record.id, "unclear") == (0, 0)
+        assert certify.with_reason(session, campaign.record.id, "no_answer") == (3, 2)
+        assert certify.with_reason(session, campaign.record.id, "unclear") == (0, 0)
 
 
 def test_people_who_rate_outputs_use_no_label(certifying):

@@ -2,11 +2,13 @@
 
 from collections.abc import Iterator
 
+from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from winnow.storage.json_types import Row
-from winnow.storage.models import Comparison, Generation, Prompt
+from winnow.storage.models import Comparison, Generation, Label, Prompt
 from winnow.storage.queries import campaign_views
+from winnow.storage.queries.costs import used_examples
 
 
 def leaderboard(session: Session, campaign_id: int) -> list[Row]:
@@ -38,3 +40,17 @@ def comparisons(
         Generation.text,
     )
     return campaign_views.scored_pairs(session, campaign_id, columns, candidate=candidate, limit=limit)
+
+
+def unanswerable(session: Session, campaign_id: int) -> int:
+    """Number of used labels of a campaign that mark an example as unanswerable."""
+    found = select(Label.targets).where(Label.example_id.in_(used_examples(campaign_id)))
+    return sum(not targets for targets in session.scalars(found))
+
+
+def with_reason(session: Session, campaign_id: int, reason: str) -> tuple[int, int]:
+    """Numbers of a campaign's comparisons unscored for this reason, and of their examples."""
+    found = used_examples(campaign_id).where(Comparison.reason == reason).subquery()
+    counts = select(func.count(), func.count(found.c.example_id.distinct())).select_from(found)
+    comparisons, examples = session.execute(counts).one()
+    return comparisons, examples

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from sqlalchemy import ColumnElement, and_, case, func, or_, select
-from sqlalchemy.orm import QueryableAttribute, Session, aliased
+from sqlalchemy.orm import Session, aliased
 
 from winnow.storage.columns import ByCodePoints
 from winnow.storage.json_types import Row
@@ -19,7 +19,17 @@ from winnow.storage.models import (
     Round,
 )
 from winnow.storage.queries.campaign_views import stream
-from winnow.storage.queries.comparison_joins import PLACE, PROMPT_A, PROMPT_B, TEXT_A, TEXT_B, A, B, joined
+from winnow.storage.queries.comparison_joins import (
+    PLACE,
+    PROMPT_A,
+    PROMPT_B,
+    TEXT_A,
+    TEXT_B,
+    A,
+    B,
+    joined,
+    side,
+)
 
 
 def comparisons(
@@ -261,11 +271,6 @@ def _flips(session: Session, campaign_id: int) -> dict[str, tuple[int, int]]:
         .group_by(original.judge)
     )
     return {judge: (both, flipped) for judge, both, flipped in rows}
-
-
-def side(verdict: QueryableAttribute[float | None]) -> ColumnElement[int]:
-    """Map a verdict to its side: 1 above 1/2, -1 below, else 0."""
-    return case((verdict > 0.5, 1), (verdict < 0.5, -1), else_=0)
 
 
 def _count(condition: ColumnElement[bool]) -> ColumnElement[int]:

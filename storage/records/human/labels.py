@@ -4,7 +4,7 @@ import datetime as dt
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sqlalchemy import ColumnElement, Select, and_, func, or_, select
+from sqlalchemy import ColumnElement, and_, func, or_, select
 from sqlalchemy.orm import Session
 
 from winnow.storage.columns import ByCodePoints
@@ -92,33 +92,6 @@ def used_positions(session: Session, dataset_id: int) -> set[int]:
         session.scalars(
             select(Example.position).where(Example.dataset_id == dataset_id, Example.id.in_(used))
         )
-    )
-
-
-def spent(session: Session, campaign_id: int) -> int:
-    """Number of examples whose labels a campaign has used."""
-    return session.scalars(select(func.count()).select_from(_used(campaign_id).distinct().subquery())).one()
-
-
-def unanswerable(session: Session, campaign_id: int) -> int:
-    """Number of used labels of a campaign that mark an example as unanswerable."""
-    found = select(Label.targets).where(Label.example_id.in_(_used(campaign_id)))
-    return sum(not targets for targets in session.scalars(found))
-
-
-def with_reason(session: Session, campaign_id: int, reason: str) -> tuple[int, int]:
-    """Numbers of a campaign's comparisons unscored for this reason, and of their examples."""
-    found = _used(campaign_id).where(Comparison.reason == reason).subquery()
-    counts = select(func.count(), func.count(found.c.example_id.distinct())).select_from(found)
-    comparisons, examples = session.execute(counts).one()
-    return comparisons, examples
-
-
-def _used(campaign_id: int) -> Select[tuple[int]]:
-    return (
-        select(Comparison.example_id)
-        .join(Candidate, Candidate.id == Comparison.candidate_a_id)
-        .where(Candidate.campaign_id == campaign_id, Comparison.candidate_b_id.is_(None))
     )
 
 

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from winnow.algorithms.claims import Claim
+from winnow.storage.queries import costs
+from winnow.storage.queries.objective import certify as certify_views
 from winnow.storage.queries.objective.earlier_campaigns import scored_positions
 from winnow.storage.records import datasets as dataset_records
 from winnow.storage.records import rounds as round_records
@@ -108,10 +110,10 @@ def certificate_of(look: Look) -> Certificate:
         selector=look.record.spec["selector"]["name"],
         costs={name: look.record.spec["candidate_costs"][name] for name in look.names},
         cost=section["cost"],
-        labels_used=labels.spent(look.session, look.record.id),
-        unanswerable=labels.unanswerable(look.session, look.record.id),
-        unreadable=labels.with_reason(look.session, look.record.id, "unreadable_target")[1],
-        unclear=labels.with_reason(look.session, look.record.id, UNCLEAR)[0],
+        labels_used=costs.labels_used(look.session, look.record.id),
+        unanswerable=certify_views.unanswerable(look.session, look.record.id),
+        unreadable=certify_views.with_reason(look.session, look.record.id, "unreadable_target")[1],
+        unclear=certify_views.with_reason(look.session, look.record.id, UNCLEAR)[0],
         waits_for=tuple(waits_for(look)),
         incomplete=sum(labels.incomplete(look.session, look.record.id, reads_auto=_reads_auto(look.record))),
         plain=look.names[passing[-1]] if passing else None,

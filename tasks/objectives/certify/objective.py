@@ -5,10 +5,13 @@ from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Self
 
+from sqlalchemy.orm import Session
+
 from winnow.algorithms.certify.config import rule_for
 from winnow.algorithms.protocols import Selector
 from winnow.algorithms.state.arrays import FloatArray
 from winnow.storage.json_types import JsonObject
+from winnow.storage.records.human import labels
 from winnow.storage.records.record_types import Losses, Values
 from winnow.tasks.campaign.look import Look
 from winnow.tasks.campaign.scored import (
@@ -74,9 +77,9 @@ class Certify(ScoredCampaign):
         )
         return {"certification": certification}
 
-    def with_labelled(self, labelled: frozenset[int]) -> Self:
+    def with_stored_labels(self, session: Session) -> Self:
         """See `ResolvedCampaign`."""
-        return replace(self, labelled=labelled)
+        return replace(self, labelled=labels.labelled(session, self.dataset.fingerprint))
 
     @property
     def judge_models(self) -> Sequence[ModelRef]:

@@ -100,6 +100,14 @@ def next_question(
         return _question(Look(session, campaign), task)
 
 
+def progress_of(look: Look) -> tuple[int, int]:
+    """Numbers of annotators so far, and of judgments that the planned round still needs."""
+    return (
+        len(annotations.annotators(look.session, look.record.id)),
+        annotations.lacking(look.session, look.record.id),
+    )
+
+
 def release(database: Database, campaign: CampaignRecord, annotator: str) -> None:
     """Let others have the tasks that an annotator was shown and did not answer."""
     with database.writing() as session:

@@ -24,106 +24,86 @@ from winnow.tasks.judges.human import (
     rating_key,
 )
 from winnow.tasks.objectives.best_duel.judging import round_duels
-from winnow.tasks.objectives.protocol import steps_of
+from winnow.tasks.objectives.protocol import Annotators, steps_of
 from winnow.tasks.text.canonical_json import sha256
 
 
-def is_judged_by_people(checked: ResolvedCampaign) -> bool:
-    """Whether rounds wait for people."""
-    return isinstance(checked.judge, People)
+class RoundAnnotators(Annotators):
+    """The annotators of a running campaign."""
 
+    def __init__(self, campaign: CampaignSession) -> None:
+        self._campaign = campaign
 
-def lacks_annotations(campaign: CampaignSession) -> bool:
-    """Whether tasks of the planned round are stored that nobody has answered."""
-    if not is_judged_by_people(campaign.checked):
-        return False
-    with campaign.database.reading() as session:
-        return annotations.lacking(session, campaign.record.id) > 0
+    def lack(self) -> bool:
+        """See `Annotators`."""
+        with self._campaign.database.reading() as session:
+            return annotations.lacking(session, self._campaign.record.id) > 0
 
+    def ask(self, round_: RoundRecord, texts: GenerationBatch) -> bool:
+        """See `Annotators`."""
+        wanted = list(self._tasks(round_, texts).values())
+        keys = [each.key for each in wanted]
+        with self._campaign.database.reading() as session:
+            is_stored = annotations.keys_among(session, keys).issuperset(keys)
+        if not is_stored:
+            with writing_under(self._campaign.database, self._campaign.lease) as session:
+                annotations.add_tasks(session, round_.id, wanted)
+        with self._campaign.database.reading() as session:
+            return len(annotations.answers(session, keys)) < len(set(keys))
 
-def ask_people(campaign: CampaignSession, round_: RoundRecord, texts: GenerationBatch) -> bool:
-    """Store the tasks of a round whose texts are there; return whether some of them are not answered.
+    def informed(self, round_: RoundRecord, texts: GenerationBatch) -> ResolvedCampaign:
+        """See `Annotators`."""
+        judge = self._campaign.checked.judge
+        assert isinstance(judge, People)
+        wanted = self._tasks(round_, texts)
+        with self._campaign.database.reading() as session:
+            found = annotations.answers(session, [each.key for each in wanted.values()])
+        said = {
+            key: Annotation(verdict=found[task.key].verdict, annotator=found[task.key].annotator)
+            for key, task in wanted.items()
+            if task.key in found
+        }
+        return replace(self._campaign.checked, judge=judge.with_annotations(said))
 
-    Raises:
-        LeaseLost: If another process took the campaign over; nothing is stored.
-    """
-    if not is_judged_by_people(campaign.checked):
-        return False
-    wanted = list(_tasks(campaign, round_, texts).values())
-    keys = [each.key for each in wanted]
-    with campaign.database.reading() as session:
-        is_stored = annotations.keys_among(session, keys).issuperset(keys)
-    if not is_stored:
-        with writing_under(campaign.database, campaign.lease) as session:
-            annotations.add_tasks(session, round_.id, wanted)
-    with campaign.database.reading() as session:
-        return len(annotations.answers(session, keys)) < len(set(keys))
+    def _tasks(self, round_: RoundRecord, texts: GenerationBatch) -> dict[str, NewAnnotationTask]:
+        """The tasks for people, by the keys that the judge knows them by."""
+        is_of_pairs = isinstance(self._campaign.checked.judge, HumanPairJudge)
+        return dict((self._comparing if is_of_pairs else self._rating)(round_, texts))
 
+    def _comparing(
+        self, round_: RoundRecord, texts: GenerationBatch
+    ) -> Iterator[tuple[str, NewAnnotationTask]]:
+        for position, duel in round_duels(self._campaign, round_, texts).items():
+            if needs_people(duel):
+                first, second = texts[2 * position], texts[2 * position + 1]
+                assert isinstance(first, StoredText)
+                assert isinstance(second, StoredText)
+                key = duel_key(duel)
+                yield (
+                    key,
+                    NewAnnotationTask(
+                        key=self._stored_key(key),
+                        example_id=self._campaign.example_ids[round_.examples[position]],
+                        generation_a_id=first.id,
+                        generation_b_id=second.id,
+                        presentation_order=presentation_order(duel),
+                    ),
+                )
 
-def told_by_people(
-    campaign: CampaignSession, round_: RoundRecord, texts: GenerationBatch
-) -> ResolvedCampaign:
-    """The campaign whose judge has all at hand that people said of a round; any other as it is."""
-    judge = campaign.checked.judge
-    if not isinstance(judge, People):
-        return campaign.checked
-    wanted = _tasks(campaign, round_, texts)
-    with campaign.database.reading() as session:
-        found = annotations.answers(session, [each.key for each in wanted.values()])
-    said = {
-        key: Annotation(verdict=found[task.key].verdict, annotator=found[task.key].annotator)
-        for key, task in wanted.items()
-        if task.key in found
-    }
-    return replace(campaign.checked, judge=judge.with_annotations(said))
+    def _rating(self, round_: RoundRecord, texts: GenerationBatch) -> Iterator[tuple[str, NewAnnotationTask]]:
+        campaign = self._campaign
+        for place, example in enumerate(steps_of(campaign.checked).examples_of(campaign, round_)):
+            text = texts[place]
+            if isinstance(text, StoredText):
+                key = rating_key(campaign.checked.dataset.examples[example].key, text.text)
+                yield (
+                    key,
+                    NewAnnotationTask(
+                        key=self._stored_key(key),
+                        example_id=campaign.example_ids[example],
+                        generation_a_id=text.id,
+                    ),
+                )
 
-
-def _tasks(
-    campaign: CampaignSession, round_: RoundRecord, texts: GenerationBatch
-) -> dict[str, NewAnnotationTask]:
-    """The tasks for people, by the keys that the judge knows them by."""
-    if isinstance(campaign.checked.judge, HumanPairJudge):
-        return dict(_comparing(campaign, round_, texts))
-    return dict(_rating(campaign, round_, texts))
-
-
-def _comparing(
-    campaign: CampaignSession, round_: RoundRecord, texts: GenerationBatch
-) -> Iterator[tuple[str, NewAnnotationTask]]:
-    for position, duel in round_duels(campaign, round_, texts).items():
-        if needs_people(duel):
-            first, second = texts[2 * position], texts[2 * position + 1]
-            assert isinstance(first, StoredText)
-            assert isinstance(second, StoredText)
-            key = duel_key(duel)
-            yield (
-                key,
-                NewAnnotationTask(
-                    key=_stored_key(campaign, key),
-                    example_id=campaign.example_ids[round_.examples[position]],
-                    generation_a_id=first.id,
-                    generation_b_id=second.id,
-                    presentation_order=presentation_order(duel),
-                ),
-            )
-
-
-def _rating(
-    campaign: CampaignSession, round_: RoundRecord, texts: GenerationBatch
-) -> Iterator[tuple[str, NewAnnotationTask]]:
-    for place, example in enumerate(steps_of(campaign.checked).examples_of(campaign, round_)):
-        text = texts[place]
-        if isinstance(text, StoredText):
-            key = rating_key(campaign.checked.dataset.examples[example].key, text.text)
-            yield (
-                key,
-                NewAnnotationTask(
-                    key=_stored_key(campaign, key),
-                    example_id=campaign.example_ids[example],
-                    generation_a_id=text.id,
-                ),
-            )
-
-
-def _stored_key(campaign: CampaignSession, key: str) -> str:
-    return sha256([campaign.record.name, key])
+    def _stored_key(self, key: str) -> str:
+        return sha256([self._campaign.record.name, key])

@@ -91,7 +91,7 @@ class Route(ScoredCampaign):
 
     def prepared(self, database: Database) -> Self:
         """See `ResolvedCampaign`: with the vectors of all prompts."""
-        return replace(self, contexts=self.embedding.contexts(database, self.dataset))
+        return replace(self, contexts=self.embedding.contexts(database, self.dataset), tried=[])
 
     @property
     def takes_more_candidates(self) -> bool:
