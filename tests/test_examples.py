@@ -19,8 +19,8 @@ from winnow.storage.admin.schema import ensure_schema
 from winnow.storage.engine.database import open_database
 from winnow.tasks.campaign.look import Look
 from winnow.tasks.embedding import sentence_model
+from winnow.tasks.engines.known_providers import PROVIDERS
 from winnow.tasks.engines.protocol import Completion
-from winnow.tasks.engines.providers import PROVIDERS
 from winnow.tasks.queries.status import campaign_status
 from winnow.tasks.setup.json_schema import campaign_schema
 from winnow.tasks.spec.campaign import CampaignSpec

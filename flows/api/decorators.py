@@ -12,12 +12,12 @@ from winnow.algorithms.registry import ENTRY_POINT_GROUP as SELECTOR_GROUP
 from winnow.algorithms.registry import SELECTORS
 from winnow.algorithms.state.plugin_registry import Registered, register
 from winnow.tasks.embedding.registry import GROUP as EMBEDDER_GROUP
+from winnow.tasks.engines.known_providers import BUILT_IN_EMBEDDERS, PROVIDERS
 from winnow.tasks.engines.providers import GROUP as ENGINE_GROUP
-from winnow.tasks.engines.providers import PROVIDERS
 from winnow.tasks.errors import SpecError
 from winnow.tasks.judges.plugin import FunctionPairJudge, judge_factory
-from winnow.tasks.judges.registry import BUILT_IN, GROUP, PAIR_GROUP, PAIRS
-from winnow.tasks.spec.sections.embedder import BUILT_IN_EMBEDDERS
+from winnow.tasks.judges.registry import GROUP, PAIR_GROUP
+from winnow.tasks.spec.judge_tree import BUILT_IN, PAIRS
 
 Plugin = TypeVar("Plugin", bound=Callable[..., object])
 Named = TypeVar("Named", bound=Callable[..., object])

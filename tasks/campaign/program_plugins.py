@@ -9,12 +9,9 @@ from dataclasses import dataclass
 from winnow.algorithms.state.plugin_registry import Registered, plugins
 from winnow.storage.objectives import traits_of
 from winnow.storage.records.record_types import CampaignRecord
-from winnow.tasks.engines.known_providers import FUNCTION
-from winnow.tasks.engines.providers import PROVIDERS
+from winnow.tasks.engines.known_providers import BUILT_IN_EMBEDDERS, FUNCTION, PROVIDERS
 from winnow.tasks.errors import SpecError, unknown_name
-from winnow.tasks.judges import registry as judges
-from winnow.tasks.spec.judge_tree import judge_trees, judging_models
-from winnow.tasks.spec.sections.embedder import BUILT_IN_EMBEDDERS
+from winnow.tasks.spec.judge_tree import BUILT_IN, PAIRS, judge_trees, judging_models
 
 KINDS = {"engine": "provider", "pair_judge": "pair judge"}
 """The word that people use for a decorator's plug-ins, where it is not the decorator's own name."""
@@ -81,8 +78,8 @@ def _ours(decorator: str) -> Collection[str]:
         return {name for names in SELECTORS.values() for name in names}
     ours: dict[str, Collection[str]] = {
         "engine": PROVIDERS,
-        "judge": judges.BUILT_IN,
-        "pair_judge": judges.PAIRS,
+        "judge": BUILT_IN,
+        "pair_judge": PAIRS,
         "embedder": BUILT_IN_EMBEDDERS,
     }
     return ours[decorator]

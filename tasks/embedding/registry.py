@@ -10,10 +10,11 @@ from winnow.algorithms.state.plugin_registry import plugins
 from winnow.storage.json_types import JsonObject
 from winnow.tasks.embedding.protocol import Embedder
 from winnow.tasks.embedding.sentence_model import Precision, SentenceModel
+from winnow.tasks.engines.known_providers import BUILT_IN_EMBEDDERS
 from winnow.tasks.errors import SpecError, WinnowError, unknown_name
 from winnow.tasks.plugins.entry_points import Plugin, calling
 from winnow.tasks.plugins.source_code import code_digests
-from winnow.tasks.spec.sections.embedder import BUILT_IN_EMBEDDERS, EmbedderSpec
+from winnow.tasks.spec.sections.embedder import EmbedderSpec
 
 
 class PluginEmbedder:

@@ -1,5 +1,17 @@
 """Names of providers and related constants, for modules that import no engine."""
 
+PROVIDERS: dict[str, str] = {
+    "function": "winnow.tasks.engines.external.scoring_function:start",
+    "litellm": "winnow.tasks.engines.litellm.engine:start",
+    "openai": "winnow.tasks.engines.openai.engine:start",
+    "transformers": "winnow.tasks.engines.transformers.engine:start",
+    "vllm": "winnow.tasks.engines.vllm.engine:start",
+}
+"""Provider of a model reference -> "module:function" of an `EngineFactory`."""
+
+BUILT_IN_EMBEDDERS = ("transformers", "vllm", "precomputed")
+"""Types of Winnow's embedders."""
+
 FUNCTION = "function"
 """Provider of candidates stored by `winnow.select`: no file can name it, since its function is a program's
 own."""

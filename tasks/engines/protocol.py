@@ -24,7 +24,7 @@ class ModelRef:
     name: str
     """Name of the model, used in messages and log files."""
     provider: str
-    """Key into `tasks.engines.providers.PROVIDERS`, such as "vllm" or "transformers"."""
+    """Key into `tasks.engines.known_providers.PROVIDERS`, such as "vllm" or "transformers"."""
     model: str
     """Folder of a saved checkpoint, or its id on the Hugging Face hub; or what a server calls it."""
     revision: str | None = None

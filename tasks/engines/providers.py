@@ -11,7 +11,7 @@ from pathlib import Path
 from winnow.algorithms.state.plugin_registry import object_at, plugins
 from winnow.tasks.engines.errors import EngineLoadFailed
 from winnow.tasks.engines.external.plugin import PluginEngine
-from winnow.tasks.engines.known_providers import FUNCTION, REMOTE, WIDTH_ARGS
+from winnow.tasks.engines.known_providers import FUNCTION, PROVIDERS, REMOTE, WIDTH_ARGS
 from winnow.tasks.engines.protocol import Engine, ModelRef
 from winnow.tasks.plugins.code_of_models import require_code_allowed
 from winnow.tasks.plugins.extras import Extra, require
@@ -47,15 +47,6 @@ class EngineSettings:
 
 
 EngineFactory = Callable[[ModelRef, EngineSettings], Engine]
-
-PROVIDERS: dict[str, str] = {
-    "function": "winnow.tasks.engines.external.scoring_function:start",
-    "litellm": "winnow.tasks.engines.litellm.engine:start",
-    "openai": "winnow.tasks.engines.openai.engine:start",
-    "transformers": "winnow.tasks.engines.transformers.engine:start",
-    "vllm": "winnow.tasks.engines.vllm.engine:start",
-}
-"""Provider of a model reference -> "module:function" of an `EngineFactory`."""
 
 GROUP = "winnow.engines"
 """Entry points by which packages add providers, each an `EngineFactory`; none replaces a built-in one."""

@@ -19,17 +19,13 @@ from winnow.tasks.judges.options import EXTRACT_VERSION, NO_ANSWER_VERSION, NoAn
 from winnow.tasks.judges.plugin import PluginJudge, PluginPairJudge
 from winnow.tasks.judges.protocol import BEST_OF, Duel, Judge, Sample
 from winnow.tasks.judges.target_forms import use_of
-from winnow.tasks.spec.judge_tree import HUMAN, JUDGES
+from winnow.tasks.spec.judge_tree import BUILT_IN, HUMAN, PAIRS
 from winnow.tasks.text.patterns import compiled
 
 GROUP = "winnow.judges"
 PAIR_GROUP = "winnow.pair_judges"
 EXTRACT = "extract"
 NO_ANSWER = "no_answer"
-
-BUILT_IN = {name: each.outputs for name, each in JUDGES.items() if each.outputs is not None}
-PAIRS = {name: each.pairs for name, each in JUDGES.items() if each.pairs is not None}
-"""What makes Winnow's judges of outputs, and of pairs, by name."""
 
 _CATALOGUE = Catalogue(
     "judge",

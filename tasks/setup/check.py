@@ -24,7 +24,6 @@ from winnow.tasks.engines.known_providers import REMOTE
 from winnow.tasks.engines.providers import devices_wanted, require_provider
 from winnow.tasks.errors import SpecError, unknown_name
 from winnow.tasks.judges.protocol import BEST_OF, Sample, lacks_target
-from winnow.tasks.judges.registry import BUILT_IN
 from winnow.tasks.plugins.entry_points import PluginFailed
 from winnow.tasks.plugins.extras import missing_for, require
 from winnow.tasks.plugins.source_code import code_digests
@@ -32,7 +31,7 @@ from winnow.tasks.setup.output_types import check_output_type, check_structured_
 from winnow.tasks.setup.program_tests import check_tests
 from winnow.tasks.setup.unread_targets import check_readable
 from winnow.tasks.spec.campaign import CampaignSpec, judges_of
-from winnow.tasks.spec.judge_tree import HUMAN
+from winnow.tasks.spec.judge_tree import BUILT_IN, HUMAN
 
 MOST_VALUES = 100
 """Values that a tag may have; more are too many to read."""

@@ -102,6 +102,10 @@ JUDGES = {
 }
 """Winnow's judges by name. A plug-in cannot replace one."""
 
+BUILT_IN = {name: each.outputs for name, each in JUDGES.items() if each.outputs is not None}
+PAIRS = {name: each.pairs for name, each in JUDGES.items() if each.pairs is not None}
+"""What makes Winnow's judges of outputs, and of pairs, by name."""
+
 _OF_PLUGINS = JudgeEntry(models=_MODELS)
 
 

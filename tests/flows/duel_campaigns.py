@@ -136,7 +136,7 @@ def history(folder: Path) -> dict[str, list]:
 def _resume(folder: str, storage: str, kill: Kill | None) -> None:
     import os
 
-    from winnow.tasks.engines.providers import PROVIDERS
+    from winnow.tasks.engines.known_providers import PROVIDERS
 
     os.chdir(folder)
     PROVIDERS.update(SCRIPTED)

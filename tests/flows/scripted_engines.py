@@ -11,8 +11,8 @@ from hostile_answers import HOSTILE_ANSWERS
 from waiting import PATIENCE_S
 
 from winnow.tasks.engines.errors import EngineDied, EngineLoadFailed
+from winnow.tasks.engines.known_providers import PROVIDERS
 from winnow.tasks.engines.protocol import Completion
-from winnow.tasks.engines.providers import PROVIDERS
 
 
 class ScriptedEngine:

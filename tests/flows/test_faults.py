@@ -24,7 +24,7 @@ from tests.faults.registry import all_faults
 from tests.faults.staging import fork_server
 from tests.faults.strikes import CALL, MOMENT, Length, struck
 from tests.faults.system_calls import KILL, Overseer, begin_counting, end_counting, goes_on
-from winnow.tasks.engines.providers import PROVIDERS
+from winnow.tasks.engines.known_providers import PROVIDERS
 
 CHEAP = {
     "SIGTERM within a batch / best-mean / sqlite",

@@ -10,7 +10,7 @@ from campaigns import winnow
 from faulty_server import faulty_server
 
 from tests.golden_database.campaigns import CAMPAIGNS, DATABASE, OUTCOMES, outcome, unpack
-from winnow.tasks.engines.providers import PROVIDERS
+from winnow.tasks.engines.known_providers import PROVIDERS
 
 STORAGE = ("--storage", f"sqlite:///{DATABASE}")
 EXPECTED = json.loads(OUTCOMES.read_text())

@@ -19,7 +19,7 @@ from waiting import PATIENCE_S
 from winnow.flows.reports.dashboard import STORAGE_VARIABLE
 from winnow.flows.reports.html.figures.labels import readable
 from winnow.storage.text import storable
-from winnow.tasks.engines.providers import PROVIDERS
+from winnow.tasks.engines.known_providers import PROVIDERS
 
 MEGABYTE = "<script>alert(1)</script>" * 40_000
 TEXTS = [*HOSTILE_TEXTS[:-1], "nul \0 and half a pair \ud83d", MEGABYTE]

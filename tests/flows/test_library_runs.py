@@ -23,7 +23,7 @@ import winnow
 from winnow.algorithms.state import plugin_registry
 from winnow.flows.prefect_support.server import CONNECTION_URL
 from winnow.tasks.engines.errors import EngineDied
-from winnow.tasks.engines.providers import PROVIDERS
+from winnow.tasks.engines.known_providers import PROVIDERS
 from winnow.tasks.errors import SpecError, WinnowError
 
 pytestmark = pytest.mark.usefixtures("prefect_api")
@@ -174,7 +174,7 @@ def test_a_thread_runs_one(spec, tables_of_prefect):
 CELLS = (
     f"import sys\nsys.path[:0] = {sys.path!r}",
     "import test_library_runs, winnow\n"
-    "from winnow.tasks.engines.providers import PROVIDERS\n"
+    "from winnow.tasks.engines.known_providers import PROVIDERS\n"
     'PROVIDERS["scripted"] = "test_library_runs:Engine"',
     'found = winnow.run("campaign.yaml")\nfound',
     "print(found.answer.outcome, found.answer.best)",

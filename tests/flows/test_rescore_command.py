@@ -18,10 +18,9 @@ from tiny_models import save_tiny_llama
 from waiting import PATIENCE_S
 
 from winnow.storage.engine.database import open_database
-from winnow.tasks.engines.providers import PROVIDERS
-from winnow.tasks.judges.registry import BUILT_IN
+from winnow.tasks.engines.known_providers import PROVIDERS
 from winnow.tasks.setup.rescore import rescoring_campaign
-from winnow.tasks.spec.judge_tree import JUDGES, JudgeEntry, Maker
+from winnow.tasks.spec.judge_tree import BUILT_IN, JUDGES, JudgeEntry, Maker
 
 pytestmark = pytest.mark.usefixtures("plain_runs")
 

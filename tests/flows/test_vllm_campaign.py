@@ -25,8 +25,9 @@ from tiny_models import save_tiny_llama
 from waiting import eventually
 from without_prefect import COMMAND
 
+from winnow.tasks.engines.known_providers import PROVIDERS
 from winnow.tasks.engines.protocol import ModelRef
-from winnow.tasks.engines.providers import PROVIDERS, EngineSettings
+from winnow.tasks.engines.providers import EngineSettings
 from winnow.tasks.engines.vllm.engine import VllmEngine
 
 pytestmark = [pytest.mark.vllm, pytest.mark.usefixtures("plain_runs")]

@@ -35,7 +35,7 @@ from tests.golden_database.campaigns import (
     outcome,
     place_files,
 )
-from winnow.tasks.engines.providers import PROVIDERS
+from winnow.tasks.engines.known_providers import PROVIDERS
 
 SPECIAL = ["<s>", "</s>", "<unk>", "<think>", "</think>"]
 CHARACTERS = sorted(set(string.printable) - set("\r\x0b\x0c"))

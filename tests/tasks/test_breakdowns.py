@@ -21,7 +21,7 @@ from winnow.storage.records.candidates.stats import COUNTED, STATS
 from winnow.tasks.campaign.look import Look
 from winnow.tasks.data import tag_counts
 from winnow.tasks.data.tag_counts import TagCounts, values_of
-from winnow.tasks.engines.providers import PROVIDERS
+from winnow.tasks.engines.known_providers import PROVIDERS
 from winnow.tasks.errors import SpecError
 from winnow.tasks.queries import breakdowns, factors
 from winnow.tasks.queries.breakdowns import tags, wilson

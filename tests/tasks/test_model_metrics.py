@@ -15,7 +15,7 @@ from winnow.storage.records import campaigns as campaign_records
 from winnow.tasks.campaign.budget import devices_by_model
 from winnow.tasks.campaign.look import Look
 from winnow.tasks.data.hub_cache import revisions_of
-from winnow.tasks.engines.providers import PROVIDERS
+from winnow.tasks.engines.known_providers import PROVIDERS
 from winnow.tasks.errors import SpecError
 from winnow.tasks.queries import breakdowns
 from winnow.tasks.queries.check.texts import findings

@@ -14,8 +14,8 @@ from winnow.storage.queries import campaign_views, costs, unscored
 from winnow.storage.records import campaigns as campaign_records
 from winnow.tasks.answer.status_lines import status_lines
 from winnow.tasks.campaign.look import Look
+from winnow.tasks.engines.known_providers import PROVIDERS
 from winnow.tasks.engines.protocol import GenerationFailure
-from winnow.tasks.engines.providers import PROVIDERS
 from winnow.tasks.errors import SpecError
 from winnow.tasks.queries.check.texts import findings
 from winnow.tasks.queries.status import campaign_status

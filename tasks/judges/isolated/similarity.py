@@ -14,12 +14,13 @@ from winnow.storage.json_types import JsonObject
 from winnow.tasks.embedding.protocol import Embedder, EmbeddingFailed, of_unit_length
 from winnow.tasks.embedding.registry import GROUP, create_embedder
 from winnow.tasks.embedding.sentence_model import Pooling, SentenceModel
+from winnow.tasks.engines.known_providers import BUILT_IN_EMBEDDERS
 from winnow.tasks.errors import JudgeError, WinnowError, unknown_name
 from winnow.tasks.judges.isolated.libraries import JUDGE_LIMIT, MEMORY, PATIENCE
 from winnow.tasks.judges.isolated.process import IsolatedJudge, IsolationFailed
 from winnow.tasks.judges.protocol import JUDGE_FAILED, Judge, Sample, Scale, Verdict
 from winnow.tasks.plugins.entry_points import Plugin, PluginFailed
-from winnow.tasks.spec.sections.embedder import BUILT_IN_EMBEDDERS, EmbedderSpec
+from winnow.tasks.spec.sections.embedder import EmbedderSpec
 from winnow.tasks.spec.spec_model import JsonScalar
 
 DIGITS = 4

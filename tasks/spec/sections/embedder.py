@@ -4,9 +4,8 @@ from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
+from winnow.tasks.engines.known_providers import BUILT_IN_EMBEDDERS
 from winnow.tasks.spec.spec_model import FilePath, JsonScalar, SpecModel
-
-BUILT_IN_EMBEDDERS = ("transformers", "vllm", "precomputed")
 
 
 class EmbedderSpec(SpecModel):

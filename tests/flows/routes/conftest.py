@@ -7,7 +7,7 @@ from route_campaigns import write_route
 from route_commands import done
 from without_prefect import leave_prefect_out
 
-from winnow.tasks.engines.providers import PROVIDERS
+from winnow.tasks.engines.known_providers import PROVIDERS
 
 
 @pytest.fixture(scope="session")

@@ -17,7 +17,7 @@ from route_campaigns import write_route
 from tiny_models import save_tiny_llama
 from waiting import PATIENCE_S
 
-from winnow.tasks.engines.providers import PROVIDERS
+from winnow.tasks.engines.known_providers import PROVIDERS
 
 pytestmark = pytest.mark.usefixtures("plain_runs")
 

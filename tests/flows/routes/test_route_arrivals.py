@@ -22,8 +22,8 @@ from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records.leases import acquire
 from winnow.storage.records.record_types import Holder
 from winnow.tasks.campaign.lease import LIFETIME, is_gone, now
+from winnow.tasks.engines.known_providers import PROVIDERS
 from winnow.tasks.engines.pool.pool import EnginePool
-from winnow.tasks.engines.providers import PROVIDERS
 from winnow.tasks.objectives.route.arrivals import read_prompts, store_arrival
 from winnow.tasks.objectives.route.router import Router
 from winnow.tasks.setup.open_campaign import reopen_campaign

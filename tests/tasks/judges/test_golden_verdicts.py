@@ -20,12 +20,12 @@ from winnow.tasks.judges.asking.calls import JudgeReply
 from winnow.tasks.judges.isolated import libraries, similarity
 from winnow.tasks.judges.protocol import Sample
 from winnow.tasks.judges.registry import (
-    BUILT_IN,
     create_judge,
     create_pair_judge,
     judge_code,
     pair_judge_code,
 )
+from winnow.tasks.spec.judge_tree import BUILT_IN
 
 TABLES = Path(__file__).parent / "golden"
 JUDGES = (
