@@ -1,4 +1,4 @@
-"""Three betting rules against a bounded mean being at least a level, and their capital.
+"""Four betting rules against a bounded mean being at least a level, and their capital.
 
 Letters as in Park et al.: q_i the i-th observation, in [., M], M its largest value; alpha the level; lambda_i
 the bet on q_i, a function of q_1..q_{i-1} only; E_n = prod_{i <= n} (1 - lambda_i (q_i - alpha)) the capital.
@@ -15,6 +15,7 @@ from itertools import pairwise
 from typing import Protocol
 
 import numpy as np
+from scipy.special import expit
 
 from winnow.algorithms.state.arrays import FloatArray, IntArray
 
@@ -24,6 +25,7 @@ PORTFOLIO_ERROR = 1e-6
 """Largest relative error of a portfolio's capital with the number of nodes that `nodes_for` returns."""
 MOST_STAKED = 0.75  # c: largest share of the capital that one observation can cost with the WSR rule
 MOST_STAKED_STAR = 0.9  # the same with the STaR rule
+STAR_SHARE = 0.7  # of a mixture's capital at the start; its portfolio has the rest
 BLOCK = 16  # steps between two logarithms: 16 factors, none below 1e-6, cannot underflow
 WORKING_SET = 2**18  # numbers in a block of steps and rows; a larger block would exceed the cache
 
@@ -247,4 +249,53 @@ class StarWealth:
             if bets is not None:
                 bets[:, step] = made
         self._logs[rows] = logs
+        return path
+
+
+class MixedWealth:
+    """Capital that is divided once: 7/10 for the bets of `StarWealth`, 3/10 for a `UniversalPortfolio`.
+
+    E = 0.7 E_star + 0.3 E_up in each of the S strategies. Both parts are supermartingales from 1 that use
+    past observations only, so their average with fixed shares is another one, and valid at any time. It
+    reaches 1 / level at the latest when 0.7 E_star does: the level of the first part is 0.7 level, so that
+    it stops betting at exactly that point, not before. Near the level of risk it certifies almost as much as
+    "star" alone, at low risk with as few observations as the portfolio alone.
+
+    One number lambda_i gives the same capital: the average of both parts' bets, weighted by what each part
+    has before observation i. It is predictable and below 1 / (M - alpha), as both bets are.
+
+    Args:
+        n_rows: R.
+        most: M, shape (S,).
+        alpha: The level, below every M.
+        level: The error probability at which the average is used, in (0, 1).
+        horizon: n, at least 1; see `StarWealth`.
+        nodes: J, at least 1; see `UniversalPortfolio`.
+    """
+
+    def __init__(
+        self, n_rows: int, most: FloatArray, alpha: float, level: float, horizon: int, nodes: int
+    ) -> None:
+        self._parts: tuple[WealthProcess, WealthProcess] = (
+            StarWealth(n_rows, most, alpha, STAR_SHARE * level, horizon),
+            UniversalPortfolio(n_rows, most, alpha, nodes),
+        )
+        self._shares = np.log([STAR_SHARE, 1.0 - STAR_SHARE])
+        self._logs = np.tile(self._shares[:, np.newaxis, np.newaxis], (n_rows, most.size))  # (2, R, S)
+
+    def bet(self, rows: Rows, observations: FloatArray, bets: FloatArray | None = None) -> FloatArray:
+        """Implement `WealthProcess.bet`."""
+        made = None if bets is None else np.empty((2, *observations.shape))
+        paths = np.stack(
+            [
+                share + part.bet(rows, observations, None if made is None else made[number])
+                for number, (share, part) in enumerate(zip(self._shares, self._parts, strict=True))
+            ]
+        )  # (2, R', B, S)
+        if bets is not None and made is not None:
+            before = np.concatenate([self._logs[:, rows][:, :, np.newaxis], paths[:, :, :-1]], axis=2)
+            of_star = expit(before[0] - before[1])
+            bets[:] = of_star * made[0] + (1.0 - of_star) * made[1]
+        self._logs[:, rows] = paths[:, :, -1]
+        path: FloatArray = np.logaddexp(paths[0], paths[1])
         return path

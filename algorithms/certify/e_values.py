@@ -9,6 +9,7 @@ equation (25).
 import numpy as np
 
 from winnow.algorithms.bounds.betting import (
+    MixedWealth,
     Rows,
     StarWealth,
     UniversalPortfolio,
@@ -34,7 +35,7 @@ class EValues:
         factors: rho, shape (S,), in [0, 1].
         alpha: The risk in question, in (0, 1).
         betting: Betting rule of each strategy.
-        level: Error probability for which the rules "star" and "wsr" are optimised, in (0, 1).
+        level: Error probability for which all rules but "up" are optimised, in (0, 1).
         horizon: Final number of losses, at least 1; those rules are optimised for it, and the portfolio's
             nodes suffice for it. More losses are equally valid.
         nodes: Number of nodes of the universal portfolio; None for as many as the horizon requires.
@@ -53,8 +54,11 @@ class EValues:
     ) -> None:
         most = 1.0 + factors
         self._capital: WealthProcess
+        nodes = nodes or nodes_for(horizon)
         if betting == "up":
-            self._capital = UniversalPortfolio(n_arms, most, alpha, nodes or nodes_for(horizon))
+            self._capital = UniversalPortfolio(n_arms, most, alpha, nodes)
+        elif betting == "mixture":
+            self._capital = MixedWealth(n_arms, most, alpha, level, horizon, nodes)
         else:
             rule = StarWealth if betting == "star" else WsrWealth
             self._capital = rule(n_arms, most, alpha, level, horizon)

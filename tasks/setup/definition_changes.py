@@ -116,7 +116,7 @@ FOLLOWS = (
     (r"embedder_identity(?:\..+)?", ("embedder",)),
     (r"candidate_costs(?:\..+)?", ("certify", "dataset_fingerprint", *PARTS)),
     (r"execution", ("streaming",)),
-    (r"betting_rule", ("selector", "stopping.budget", "certify", "dataset_fingerprint")),
+    (r"betting_rule", ("selector",)),
     (r"target_forms", ("dataset_fingerprint", "objective")),
     (r"text_rules", ("models", "judge", "metrics", "certify")),
     (r"cut_at_stop", PARTS),

@@ -22,7 +22,7 @@ RELIABLE = ("r-eval", "r-autoeval", "r-autoeval-plus")
         ({"alpha": float("nan")}, r"alpha must be in \(0, 1\), got nan"),
         ({"delta": 1.0}, r"delta must be in \(0, 1\), got 1.0"),
         ({"delta": None}, "delta must be a number, got None"),
-        ({"betting": "ons"}, "betting must be 'auto' or 'star' or 'up' or 'wsr', got 'ons'"),
+        ({"betting": "ons"}, "betting must be 'auto' or 'star' or 'up' or 'wsr' or 'mixture', got 'ons'"),
         ({"procedure": "holm"}, "procedure must be 'fixed-sequence' or 'bonferroni', got 'holm'"),
         ({"budget": 0}, "budget must be at least 1 or None, got 0"),
         ({"batch_size": 0}, "batch_size must be at least 1, got 0"),
@@ -65,7 +65,7 @@ def belief(selector):
     ]
 
 
-@pytest.mark.parametrize("betting", ["star", "up", "wsr"])
+@pytest.mark.parametrize("betting", ["star", "up", "wsr", "mixture"])
 @pytest.mark.parametrize("case", HOSTILE)
 def test_hostile_losses_among_good_ones_are_refused_and_leave_the_evidence_as_it_was(case, betting):
     world = CertifyWorld((0.1, 0.2), 30)
@@ -89,7 +89,7 @@ def test_losses_of_0_and_1_and_missing_ones_are_no_errors():
     assert selector.decision().estimates.tolist() == [0.5]
 
 
-@pytest.mark.parametrize("betting", ["star", "up", "wsr"])
+@pytest.mark.parametrize("betting", ["star", "up", "wsr", "mixture"])
 @pytest.mark.parametrize("alpha", [5e-324, 1e-300, np.nextafter(1.0, 0.0)])
 @pytest.mark.parametrize("loss", [0.0, 1.0])
 def test_every_alpha_between_0_and_1_gives_finite_evidence(alpha, loss, betting):
@@ -98,7 +98,7 @@ def test_every_alpha_between_0_and_1_gives_finite_evidence(alpha, loss, betting)
     assert selector.weights.sum() == pytest.approx(1.0)
 
 
-@pytest.mark.parametrize("betting", ["star", "up", "wsr"])
+@pytest.mark.parametrize("betting", ["star", "up", "wsr", "mixture"])
 def test_arms_that_are_told_together_have_the_evidence_they_have_alone(betting):
     world = CertifyWorld((0.1, 0.3, 0.2), 40)
     pairs = [(arm, example) for arm, number in enumerate((12, 12, 30)) for example in range(number)]
@@ -123,7 +123,7 @@ def told(name, losses, alpha=0.3, **params):
     return selector
 
 
-@pytest.mark.parametrize("betting", ["star", "up", "wsr"])
+@pytest.mark.parametrize("betting", ["star", "up", "wsr", "mixture"])
 @pytest.mark.parametrize(
     ("name", "factors"),
     [("r-eval", [0.0]), ("r-autoeval", [1.0]), ("r-autoeval-plus", np.linspace(0.0, 1.0, 10))],
@@ -269,7 +269,9 @@ def test_an_arm_that_is_dropped_is_certified_no_more():
     assert selector.decision().reason == "all-dropped"
 
 
-@pytest.mark.parametrize(("n_labels", "rule"), [(1, "star"), (300, "star"), (301, "up"), (5_000, "up")])
+@pytest.mark.parametrize(
+    ("n_labels", "rule"), [(1, "star"), (300, "star"), (301, "mixture"), (5_000, "mixture")]
+)
 def test_the_betting_rule_follows_from_the_number_of_labels_unless_it_is_chosen(n_labels, rule):
     assert CertifyConfig(n_arms=1, n_examples=10_000, budget=n_labels).rule == rule
     assert CertifyConfig(n_arms=1, n_examples=n_labels).rule == rule

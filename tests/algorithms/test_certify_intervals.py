@@ -10,7 +10,7 @@ from winnow.algorithms.registry import create_selector
 
 FACTORS = np.array([0.0, 0.5, 1.0])
 ALPHA, LEVEL = 0.3, 0.05
-RULES = ["star", "up", "wsr"]
+RULES = ["star", "up", "wsr", "mixture"]
 
 
 def bets_on(losses, betting, alpha=ALPHA, level=LEVEL):

@@ -79,7 +79,7 @@ def rejections(peaks):
     return {delta: int((peaks >= -np.log(delta)).sum()) for delta in DELTAS}
 
 
-@pytest.mark.parametrize("rule", ["star", "up", "wsr"])
+@pytest.mark.parametrize("rule", ["star", "up", "wsr", "mixture"])
 @pytest.mark.parametrize(
     ("human", "auto"), [("binary", "turncoat"), ("binary", "flattering"), ("spread", "opposite")]
 )
@@ -177,6 +177,19 @@ def test_the_check_catches_portfolio_bets_that_know_the_loss_they_are_for():
         return np.column_stack(path)
 
     assert too_many(rejections(played(binary, opposite, absorb))[0.5], PATHS, 0.5)  # 2,806
+
+
+def test_the_check_catches_a_mixture_whose_parts_both_start_with_all_of_the_capital():
+    alone = np.zeros(1)
+    star, up = (
+        EValues(PATHS, alone, ALPHA, betting=rule, level=0.1, horizon=LABELS) for rule in ("star", "up")
+    )
+
+    def absorb(outcomes):
+        losses = effective_losses(outcomes, alone)
+        return np.logaddexp(star.update(slice(None), losses), up.update(slice(None), losses))
+
+    assert too_many(rejections(played(binary, opposite, absorb))[0.1], PATHS, 0.1)  # 817
 
 
 def fates(campaigns, risks, alpha, delta, *, n_labels=60, **params):

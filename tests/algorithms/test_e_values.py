@@ -15,6 +15,7 @@ from literal_e_values import (
 from property_settings import tries
 from scipy.special import betaln, hyp2f1
 
+from winnow.algorithms.bounds.betting import nodes_for
 from winnow.algorithms.certify.e_values import EValues
 from winnow.algorithms.certify.label_record import effective_losses
 
@@ -35,7 +36,7 @@ RISKS = (0.001, 0.12, 0.5, 0.999)
 fractions = st.floats(0.0, 1.0) | st.sampled_from([0.0, 1.0])
 outcomes_of = arrays(np.float64, st.tuples(st.integers(1, 25), st.just(3)), elements=fractions)
 risks = st.floats(0.001, 0.999)
-RULES = ["star", "up", "wsr"]
+RULES = ["star", "up", "wsr", "mixture"]
 betting_rules = st.sampled_from(RULES)
 
 
@@ -75,6 +76,34 @@ def test_star_e_values_are_those_of_the_rule_written_out(name, alpha, horizon):
     )
     np.testing.assert_allclose(np.expm1(logs - expected), 0.0, atol=1e-9)
     np.testing.assert_allclose(weights, expected_weights, rtol=1e-9)
+
+
+@pytest.mark.parametrize("alpha", RISKS)
+@pytest.mark.parametrize("name", OUTCOMES)
+def test_mixture_e_values_are_seven_tenths_of_star_and_three_of_the_portfolio(name, alpha):
+    logs, weights = path(OUTCOMES[name], alpha=alpha, betting="mixture", horizon=40)
+    outcomes, level = OUTCOMES[name], 0.7 * LEVEL
+    star, star_weights = literal_log_e_values(
+        outcomes,
+        FACTORS,
+        alpha,
+        lambda losses, most, log_e_value: star_bet(losses, most, log_e_value, alpha, level, 40),
+    )
+    up, up_weights = literal_portfolio(outcomes, alpha, angular_grid(nodes_for(40)))
+    expected = np.logaddexp(np.log(0.7) + star, np.log(0.3) + up)
+    np.testing.assert_allclose(np.expm1(logs - expected), 0.0, atol=1e-9)
+    shares = np.array([0.7, 0.3]) * np.exp(np.array([star[-1], up[-1]]) - expected[-1])
+    np.testing.assert_allclose(weights, shares @ np.stack([star_weights, up_weights]), rtol=1e-9)
+
+
+@tries(60)
+@given(outcomes_of, risks)
+def test_a_mixture_certifies_whatever_seven_tenths_of_star_certify_alone(outcomes, alpha):
+    others = {"alpha": alpha, "horizon": len(outcomes)}
+    mixture, _ = path(outcomes, betting="mixture", **others)
+    star, _ = path(outcomes, betting="star", level=0.7 * LEVEL, **others)
+    assert (mixture >= np.log(0.7) + star - 1e-9).all()
+    assert mixture.max() >= -np.log(LEVEL) - 1e-9 or star.max() < -np.log(0.7 * LEVEL)
 
 
 @tries(60)

@@ -6,12 +6,13 @@ python -m tests.benchmarks.certify --data FOLDER --out .winnow/bench
 import argparse
 import json
 import platform
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
 
 from tests.benchmarks import certify_power, certify_speed, certify_toy
+from tests.benchmarks.certify_power import RULES
 from tests.benchmarks.certify_selection import METHODS, bonferroni, dearer, fixed_sequence, summary
 from tests.benchmarks.certify_tables import LossTable, prompts, quantised
 from tests.benchmarks.measurements import cpu_name
@@ -36,11 +37,11 @@ def main() -> None:
     parser.add_argument("--draws", type=int, default=100, help="independent draws of a published selection")
     parser.add_argument("--runs", type=int, default=100, help="runs of the examples")
     parser.add_argument("--labels", type=int, default=12_000, help="most labels of a run of the examples")
-    parser.add_argument("--betting", choices=["star", "up", "wsr"], action="append", help="may be repeated")
+    parser.add_argument("--betting", choices=RULES, action="append", help="may be repeated")
     parser.add_argument("--quality", action="append", help="autoevaluators of the prompts; may be repeated")
     parser.add_argument("--only", choices=TITLES, action="append", help="may be repeated")
     options = parser.parse_args()
-    rules = options.betting or ["wsr", "up", "star"]
+    rules = options.betting or RULES
     sections = {
         "speed": certify_speed.measure_speed,
         "power": lambda: measure_power(options.data, options.draws),
@@ -52,7 +53,7 @@ def main() -> None:
     write(found, options.out)
 
 
-def measure_quantised(data: Path, draws: int, rules: list[str]) -> Iterator[dict[str, str]]:
+def measure_quantised(data: Path, draws: int, rules: Sequence[str]) -> Iterator[dict[str, str]]:
     """Mean size of the chosen model by labels; true risk and errors over all looks."""
     for betting in rules:
         for ratio in (3, 5):
@@ -81,7 +82,7 @@ def measure_power(data: Path, draws: int) -> Iterator[dict[str, str]]:
 
 
 def measure_prompts(
-    data: Path, draws: int, rules: list[str], qualities: list[str] | None
+    data: Path, draws: int, rules: Sequence[str], qualities: list[str] | None
 ) -> Iterator[dict[str, str]]:
     """Mean length and true risk of the chosen prompt, over tasks; alpha by task as published."""
     tasks = prompts(data)

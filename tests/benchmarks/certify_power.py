@@ -10,7 +10,7 @@ from tests.benchmarks.certify_tables import LossTable, prompts, quantised
 from winnow.algorithms.certify.e_values import EValues
 from winnow.algorithms.certify.label_record import effective_losses
 
-RULES = ("up", "wsr", "star")
+RULES = ("up", "wsr", "star", "mixture")
 DELTA = 0.1
 QUANTISED_ALPHA = 0.1
 LONG = 1_000

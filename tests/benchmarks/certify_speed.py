@@ -38,7 +38,7 @@ def measure_speed() -> Iterator[dict[str, str]]:
     Everything has one thread, and seconds are those of the processor.
     """
     os.environ.update(dict.fromkeys(THREAD_SETTINGS, "1"))  # what is spawned takes it over
-    for betting in ("star", "up", "wsr"):
+    for betting in ("star", "up", "wsr", "mixture"):
         yield _alone(_beside_plain if betting in PLAIN_BETS else _without_plain, betting)
         for intervals, target in ((False, "0.1 s"), (True, "-")):
             what = f"selector, batches of 32 pairs, {'with' if intervals else 'without'} intervals"

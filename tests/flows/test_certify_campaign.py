@@ -19,7 +19,9 @@ from duel_campaigns import asked_texts, stored_texts
 from tiny_models import save_tiny_llama
 from waiting import PATIENCE_S
 
+from winnow.algorithms.certify.config import rule_for
 from winnow.tasks.engines.protocol import GenerationFailure
+from winnow.tasks.objectives.certify import objective
 
 pytestmark = pytest.mark.usefixtures("plain_runs")
 
@@ -131,6 +133,28 @@ def test_labels_in_portions_lead_to_what_labels_at_hand_lead_to_and_the_run_wait
     assert code == 0
     assert waits == status_json(portions)["certificate"]["labels_used"] // certify.BATCH_SIZE
     assert certify.history(portions) == told_at_once
+
+
+def test_a_campaign_goes_on_betting_by_the_rule_with_which_it_began(tmp_path):
+    started, chosen = tmp_path / "started", tmp_path / "chosen"
+    for folder in (started, chosen):
+        folder.mkdir()
+    write_certify(started, selector={"name": "r-autoeval-plus"})
+    write_certify(chosen, selector={"name": "r-autoeval-plus", "params": {"betting": "up"}})
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(objective, "rule_for", lambda betting, n_labels: "up")  # an earlier release's
+        assert ran(started) == 3
+    assert ran(chosen) == 3
+    for folder in (started, chosen):
+        done(folder, "label", "survivor", str(write_labels(folder, certify.all_keys())))
+    done(started, "resume", "survivor")
+    assert ran(chosen) == 0
+    assert certify.history(started) == certify.history(chosen)
+    assert asked(started, "e-values") == asked(chosen, "e-values")
+    assert ran(started) == 0  # its file is still that of the stored campaign
+    assert "is sound" in done(started, "db", "check")
+    ((stored,),) = rows(started, "SELECT spec FROM campaigns")
+    assert (json.loads(stored)["betting_rule"], rule_for("auto", certify.BUDGET)) == ("up", "star")
 
 
 def test_a_spent_label_budget_is_not_raised_and_what_is_said_instead_works(tmp_path):

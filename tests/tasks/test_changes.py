@@ -122,9 +122,9 @@ def named(*names, **more):
             ["exclude: [] -> ['b']", "models[a]: its files changed (weights, adapter or chat template)"],
         ),
         (
-            {"stopping": {"budget": 4}, "betting_rule": "star"},
-            {"stopping": {"budget": 4000}, "betting_rule": "up"},
-            ["stopping.budget: 4 -> 4000"],
+            {"selector": {"params": {}}, "betting_rule": "star"},
+            {"selector": {"params": {"betting": "up"}}, "betting_rule": "up"},
+            ["selector.params.betting: None -> 'up'"],
         ),
         ({"betting_rule": "star"}, {"betting_rule": "up"}, ["betting_rule: 'star' -> 'up'"]),
         (

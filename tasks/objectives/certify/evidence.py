@@ -19,7 +19,12 @@ from winnow.tasks.campaign.look import Look
 from winnow.tasks.campaign.stored_values import stored_spec
 from winnow.tasks.errors import WinnowError
 from winnow.tasks.objectives.certify.certificate import BONFERRONI, is_at_most, risk_of
-from winnow.tasks.objectives.certify.selector import LabelSelector, as_losses, certifying_selector
+from winnow.tasks.objectives.certify.selector import (
+    BETTING_RULE,
+    LabelSelector,
+    as_losses,
+    certifying_selector,
+)
 from winnow.tasks.objectives.certify.split import parts_of
 from winnow.tasks.objectives.human.files import label_rows as people_rows
 from winnow.tasks.spec.judge_tree import is_human
@@ -187,7 +192,8 @@ def _told(look: Look) -> tuple[LabelSelector, list[str]]:
 def _fresh(look: Look) -> tuple[LabelSelector, list[str]]:
     names = campaign_records.candidate_names(look.session, look.record.id)
     parts = parts_of(look.record, dataset_records.examples(look.session, look.record.dataset_id))
-    return certifying_selector(stored_spec(look.record, ""), len(names), parts, intervals=False), names
+    spec, rule = stored_spec(look.record, ""), look.record.spec[BETTING_RULE]
+    return certifying_selector(spec, len(names), parts, rule, intervals=False), names
 
 
 def _inner(selector: LabelSelector) -> Any:  # noqa: ANN401 -- which kind it is, its attributes tell

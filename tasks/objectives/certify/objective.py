@@ -7,10 +7,10 @@ from typing import Self
 
 from sqlalchemy.orm import Session
 
-from winnow.algorithms.certify.config import rule_for
+from winnow.algorithms.certify.config import Betting, Rule, rule_for
 from winnow.algorithms.protocols import Selector
 from winnow.algorithms.state.arrays import FloatArray
-from winnow.storage.json_types import JsonObject
+from winnow.storage.json_types import JsonObject, JsonView
 from winnow.storage.records.human import labels
 from winnow.storage.records.record_types import Losses, Values
 from winnow.tasks.campaign.look import Look
@@ -24,7 +24,12 @@ from winnow.tasks.candidates.candidates import Candidate, build_candidates
 from winnow.tasks.data.datasets import Dataset
 from winnow.tasks.engines.protocol import ModelRef
 from winnow.tasks.objectives.certify.check import Certification, certify_section, check_certification
-from winnow.tasks.objectives.certify.selector import LabelSelector, as_losses, certifying_selector
+from winnow.tasks.objectives.certify.selector import (
+    BETTING_RULE,
+    LabelSelector,
+    as_losses,
+    certifying_selector,
+)
 from winnow.tasks.objectives.certify.split import divide_by_spec
 from winnow.tasks.spec.campaign import CampaignSpec
 from winnow.tasks.spec.judge_tree import HUMAN
@@ -39,6 +44,8 @@ class Certify(ScoredCampaign):
     """
 
     certification: Certification
+    begun_with_rule: Rule | None = None
+    """The betting rule that a stored campaign began with; None before it has begun."""
     labelled: frozenset[int] = frozenset()
     """Positions of the examples that its database has labels of, where that was looked up to be told."""
 
@@ -75,7 +82,12 @@ class Certify(ScoredCampaign):
             autoevaluator=None,
             baseline=None,
         )
-        return {"certification": certification}
+        return {"certification": certification, "begun_with_rule": look.record.spec[BETTING_RULE]}
+
+    def begun_as(self, identity: JsonView) -> Self:
+        """See `ResolvedCampaign`."""
+        found = replace(super().begun_as(identity), begun_with_rule=identity[BETTING_RULE])
+        return found if found._betting_rule == self._betting_rule else replace(found, tried=[])
 
     def with_stored_labels(self, session: Session) -> Self:
         """See `ResolvedCampaign`."""
@@ -128,14 +140,17 @@ class Certify(ScoredCampaign):
         """See `ResolvedCampaign`."""
         return {
             "candidate_costs": dict(self.certification.costs),
-            "betting_rule": self._betting_rule,
+            BETTING_RULE: self._betting_rule,
             **self.metric_particulars,
         }
 
     @property
-    def _betting_rule(self) -> str:
-        """The selector's betting rule; one that it would choose by the number of labels is settled here."""
-        return rule_for(self.spec.selector.params.get("betting", "auto"), self.most)
+    def _betting_rule(self) -> Rule:
+        """Betting rule: the parameter's; for "auto" that of the stored campaign, or one by the labels."""
+        betting: Betting = self.spec.selector.params.get("betting", "auto")
+        if betting == "auto" and self.begun_with_rule is not None:
+            return self.begun_with_rule
+        return rule_for(betting, self.most)
 
     @property
     def counts_pairs(self) -> bool:
@@ -144,7 +159,8 @@ class Certify(ScoredCampaign):
 
     def create_selector(self, limit: int | None = None) -> Selector:
         """See `ResolvedCampaign`."""
-        return certifying_selector(self.spec, len(self.candidates), self.certification.parts)
+        rule = self._betting_rule
+        return certifying_selector(self.spec, len(self.candidates), self.certification.parts, rule)
 
     def outcomes(self, scores: Values, losses: Sequence[Losses], metrics: Sequence[Values]) -> FloatArray:
         """See `ResolvedCampaign`; shape (B, 4)."""

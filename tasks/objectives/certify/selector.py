@@ -6,6 +6,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
+from winnow.algorithms.certify.config import Rule
 from winnow.algorithms.decision import Decision
 from winnow.algorithms.protocols import Batch, Selector
 from winnow.algorithms.state.arrays import FloatArray, IntArray
@@ -14,6 +15,9 @@ from winnow.tasks.campaign.resolved import common_params
 from winnow.tasks.objectives.certify.split import Parts
 from winnow.tasks.plugins.selectors import campaign_selector
 from winnow.tasks.spec.campaign import CampaignSpec
+
+BETTING_RULE = "betting_rule"
+"""Key of an identity that has the betting rule. A campaign keeps the rule with which it began."""
 
 
 class LabelSelector:
@@ -51,9 +55,19 @@ class LabelSelector:
         return self.inner.decision()
 
 
-def certifying_selector(spec: CampaignSpec, n_arms: int, parts: Parts, **more: object) -> LabelSelector:
-    """A selector of a campaign that certifies, told nothing yet; `more` takes the place of its parameters."""
-    params = {**common_params(spec), **spec.selector.params, **more}
+def certifying_selector(
+    spec: CampaignSpec, n_arms: int, parts: Parts, rule: Rule, **more: object
+) -> LabelSelector:
+    """Create the selector of a campaign that certifies, without observations.
+
+    Args:
+        spec: The campaign.
+        n_arms: K.
+        parts: Its examples.
+        rule: Its betting rule, resolved.
+        more: Parameters that replace those of the spec.
+    """
+    params = {**common_params(spec), **spec.selector.params, "betting": rule, **more}
     inner = campaign_selector(spec.selector.name, n_arms=n_arms, n_examples=len(parts.labellable), **params)
     return LabelSelector(inner, parts.labellable)
 

@@ -201,13 +201,14 @@ def _bradley_terry(runs: int) -> Iterator[Cell]:
 
 def _certify(runs: int) -> Iterator[Cell]:
     """Every bet with every autoevaluator and losses missing; several arms; and two ways to deceive."""
-    for betting in ("star", "up", "wsr"):
+    for betting in ("star", "up", "wsr", "mixture"):
         for quality in certify.AGREEMENT:
             for missing in certify.MISSING:
                 yield _certificates("one arm", quality, missing, betting, runs)
     for world in ("three arms", "three arms, the first dropped"):
         for procedure in ("fixed-sequence", "bonferroni"):
-            yield _certificates(world, "useful", 0.1, "star", runs, procedure=procedure)
+            for betting in ("star", "mixture"):
+                yield _certificates(world, "useful", 0.1, betting, runs, procedure=procedure)
     broken = round(runs * BROKEN_SHARE)
     yield _certificates("one arm", "useful", 0.0, "star", broken, selected=True)
     yield _certificates("one arm", "useful", 0.4, "star", broken, left_out=True)

@@ -6,6 +6,7 @@ from typing import Literal
 import numpy as np
 
 from tests.benchmarks.errors.cells import Scene
+from winnow.algorithms.certify.config import Rule
 from winnow.algorithms.protocols import Batch
 from winnow.algorithms.registry import create_selector
 
@@ -31,7 +32,7 @@ def scene(
     world: str,
     quality: str,
     missing: float,
-    betting: Literal["star", "up", "wsr"],
+    betting: Rule,
     rng: np.random.Generator,
     *,
     procedure: Literal["fixed-sequence", "bonferroni"] = "fixed-sequence",
