@@ -60,6 +60,8 @@ class Traits:
     fewest_candidates: int = 2
     compares_pairs: bool = False
     """Whether a comparison is a duel of two candidates, which only a judge of pairs can decide."""
+    default_selector: str | None = None
+    """The selector of a file that names none, with the whole grid as its budget; None if a file has to."""
     looks_for_best: bool = False
     """Whether the answer is the best candidate."""
     scores_a_benchmark: bool = False

@@ -22,6 +22,7 @@ from winnow.tasks.objectives.best_mean.groups import require_several
 from winnow.tasks.objectives.best_mean.traits import NAME as SELECTED
 from winnow.tasks.plugins.selectors import campaign_selector
 from winnow.tasks.spec.selector_traits import PREFERS_COST, refuse_confidence
+from winnow.tasks.spec.shorthands import DELTA
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -186,7 +187,7 @@ def select(
         raise SpecError(f"candidates and examples are counted by themselves; leave {counted[0]} out")
     if selector == PREFERS_COST and params.get("costs") is not None and params.get("prefer") != "cost":
         raise SpecError("costs is for prefer='cost'; add that, or leave it out")
-    given = {"delta": 0.05, **params, **_arrays(params)}
+    given = {"delta": DELTA, **params, **_arrays(params)}
     try:
         if (objective := describe(selector).objective) != SELECTED:
             raise SpecError(f"selector {selector!r} answers {objective}; select needs one for {SELECTED}")

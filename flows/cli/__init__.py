@@ -13,8 +13,10 @@ if TYPE_CHECKING:
     from typer._click import Command
 
 COMMANDS = {
+    "compare": "start.comparing:compare",
     "init": "start.specs:init",
     "validate": "campaigns:validate",
+    "try": "start.trials:try_file",
     "schema": "start.specs:schema",
     "plan": "plan:plan",
     "run": "campaigns:run",

@@ -5,6 +5,7 @@ What a round needs is imported by the functions that run one: a campaign that is
 
 from collections.abc import Callable, Generator
 from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, suppress
+from typing import TYPE_CHECKING
 
 from winnow.flows import exit_codes
 from winnow.flows.notify.outbox import delivering
@@ -40,6 +41,9 @@ from winnow.tasks.setup.missing_models import missing_words, unstructured_words,
 from winnow.tasks.setup.open_campaign import as_stored, change_campaign, open_campaign, resolved
 from winnow.tasks.spec.campaign import CampaignSpec
 from winnow.tasks.spec.stored_spec import ONLY
+
+if TYPE_CHECKING:
+    from winnow.flows.run.trial import Trial
 
 
 class Launch:
@@ -120,6 +124,23 @@ class Launch:
             record=after,
             checked=as_stored(database, after, found.checked),
         )
+
+    def try_out(self, checked: ResolvedCampaign, n: int) -> "Trial":
+        """Have every candidate answer some examples; no campaign is stored. See `trial.try_out`.
+
+        Raises:
+            SpecError: If its judge does not score single outputs by itself.
+            ModelsMissing: If a model cannot be asked, and the campaign may not begin without it.
+            StorageError: If the database cannot be used.
+            ExtraMissing: If its engines need packages that are not installed here.
+        """
+        from winnow.flows.run.trial import require_scores, try_out
+
+        require_scores(checked.spec)
+        require_extras(checked)
+        database, _ = self._opened(checked.spec)
+        remember(checked.spec.storage)
+        return try_out(database, with_models_there(checked, None).checked, n)
 
     def _opened(self, spec: CampaignSpec) -> tuple[Database, CampaignRecord | None]:
         """The database with all tables, and the stored campaign of this name."""

@@ -198,7 +198,20 @@ def prune(
         )
 
 
-def _delete_campaign(session: Session, campaign_id: int) -> None:
+def forget(session: Session, campaign: CampaignRecord, seen: Collection[int]) -> None:
+    """Delete a campaign that a command made for itself; its outputs stay, and are nobody's.
+
+    Args:
+        session: Writes.
+        campaign: The campaign; no process runs it.
+        seen: Positions of the examples whose outputs a user was shown; recorded, as `prune` does it.
+    """
+    if seen:
+        remember(session, campaign, seen)
+    _delete_campaign(session, campaign.id, keeps_outputs=True)
+
+
+def _delete_campaign(session: Session, campaign_id: int, *, keeps_outputs: bool = False) -> None:
     rounds = select(Round.id).where(Round.campaign_id == campaign_id)
     candidates = select(Candidate.id).where(Candidate.campaign_id == campaign_id)
     comparisons = select(Comparison.id).where(Comparison.round_id.in_(rounds))
@@ -214,7 +227,8 @@ def _delete_campaign(session: Session, campaign_id: int) -> None:
         session.execute(delete(tally).where(tally.campaign_id == campaign_id))
     session.execute(delete(DuelStats).where(DuelStats.candidate_a_id.in_(candidates)))
     # Any remaining use of an output is by another campaign.
-    session.execute(delete(Generation).where(Generation.round_id.in_(rounds), ~_is_used()))
+    if not keeps_outputs:
+        session.execute(delete(Generation).where(Generation.round_id.in_(rounds), ~_is_used()))
     session.execute(update(Generation).where(Generation.round_id.in_(rounds)).values(round_id=None))
     for of_candidates in (CandidateStats, MetricStats, Standing, Ranking, Difference, Bet):
         session.execute(delete(of_candidates).where(of_candidates.candidate_id.in_(candidates)))

@@ -76,6 +76,12 @@ class PrunedRecord(CampaignRecord):
     met: Mapping[str, tuple[int, int]]
     """First and last epoch by contacted served model."""
 
+    @property
+    def positions(self) -> set[int]:
+        """Positions of the examples on which it had outcomes."""
+        runs = zip(self.seen[::2], self.seen[1::2], strict=True)
+        return {position for first, end in runs for position in range(first, end)}
+
     def has_seen(self, position: int) -> bool:
         """Whether it had an outcome on an example."""
         return bisect_right(self.seen, position) % 2 == 1

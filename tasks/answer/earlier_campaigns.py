@@ -41,6 +41,9 @@ CHANCES = ("selector", "batch_size", "lookahead", "holdout", "history_fingerprin
 
 A certificate is about more than its examples: with other examples it answers the same question."""
 
+SHOWN = "shown"
+"""Key of the versions of a campaign that was made to show outputs, and deleted: `winnow try` makes one."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Earlier:
@@ -120,6 +123,18 @@ def changed_since(look: Look) -> Earlier | None:
     before = campaigns_before(look.session, look.record, with_duels=True)
     others = [each for each in before if _scores_of(each) != mine or met_others(each)]
     return _most_seen_by(look, others, lambda: scored_positions(look.session, look.record))
+
+
+def n_shown(look: Look) -> int:
+    """Number of examples on which a user was shown outputs, as by `winnow try`, before the campaign began."""
+    shown = [each for each in campaigns_before(look.session, look.record) if SHOWN in each.versions]
+    found: set[int] = set()
+    for each in shown:
+        if isinstance(each, PrunedRecord):
+            found |= positions_elsewhere(
+                look.session, each.dataset_id, each.positions, look.record.dataset_id
+            )
+    return len(found)
 
 
 def is_drawn_again(look: Look) -> bool:

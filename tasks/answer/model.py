@@ -195,6 +195,8 @@ class Answer:
     held-out examples are left to score."""
     beyond: Beyond | None = None
     """The comparison with the closest rival on new examples; None where nobody asked or none is made."""
+    shown: int = 0
+    """Examples on which a user was shown outputs before the campaign began; 0 where nobody asked."""
     running: tuple[RunningCost, ...] = ()
     """Running costs of the best candidate and the runner-up, or of the tied; empty where nobody asked."""
     unsteady: tuple[str, ...] | None = None

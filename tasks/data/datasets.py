@@ -93,6 +93,11 @@ class Dataset:
             return not_stored(part, self.left_out[part])
         return unknown_field("field", name, [each.fields for each in self.examples])
 
+    def part(self, examples: Iterable[Example]) -> "Dataset":
+        """The dataset that some of its examples are by themselves."""
+        found, fingerprint = _gathered((self.name, each) for each in examples)
+        return replace(self, examples=tuple(found), fingerprint=fingerprint, remarks=())
+
     @cached_property
     def without_targets(self) -> tuple[Example, ...]:
         """The examples that have no target."""

@@ -174,6 +174,7 @@ def told_in_full(look: Look, status: CampaignStatus) -> CampaignStatus:
     """The status, with what follows for new examples and what may be wrong; see `campaign_status`."""
     # Imported here: they read outputs, which `winnow status` without a name does not.
     from winnow.tasks.answer import follow_ups
+    from winnow.tasks.answer.earlier_campaigns import n_shown
     from winnow.tasks.answer.unit_costs import unsteady_engines
     from winnow.tasks.queries.warnings.campaign_warnings import campaign_warnings
 
@@ -183,6 +184,7 @@ def told_in_full(look: Look, status: CampaignStatus) -> CampaignStatus:
         answer=replace(
             answer,
             beyond=follow_ups.beyond_the_benchmark(look, answer),
+            shown=n_shown(look),
             running=follow_ups.running_of(look, answer),
             unsteady=unsteady_engines(look),
             asked_before=follow_ups.same_questions(look, answer),

@@ -57,7 +57,7 @@ def check_campaign(
     _check_objective(spec)
     dataset = dataset or read_dataset(spec.dataset, is_allowed=is_allowed)
     _check_fields(spec, dataset)
-    checked = class_of(spec.objective).check(spec, dataset, is_allowed=is_allowed)
+    checked = _with_budget(class_of(spec.objective).check(spec, dataset, is_allowed=is_allowed))
     check_structured_outputs(spec)
     _check_samples(checked)
     _check_tags(checked)
@@ -73,6 +73,15 @@ def check_campaign(
         check_tests(checked)
     _try_chats(checked)
     return checked
+
+
+def _with_budget(checked: ResolvedCampaign) -> ResolvedCampaign:
+    """The campaign with the whole grid as its budget, where the file gives none: one round at least."""
+    spec = checked.spec
+    if spec.stopping.budget is not None:
+        return checked
+    stopping = spec.stopping.model_copy(update={"budget": max(checked.grid, spec.batch_size)})
+    return replace(checked, spec=spec.model_copy(update={"stopping": stopping}))
 
 
 def _check_fields(spec: CampaignSpec, dataset: Dataset) -> None:

@@ -59,6 +59,7 @@ def open_campaign(
     checked: ResolvedCampaign,
     series: str | None = None,
     begun: CampaignRecord | None = None,
+    marks: Mapping[str, str] | None = None,
 ) -> CampaignRecord:
     """Store the campaign, or find the stored one of its name and take over its execution fields.
 
@@ -67,6 +68,7 @@ def open_campaign(
         checked: The campaign.
         series: Name of the series that a new campaign shares with the others that its schedule begins.
         begun: The stored campaign of its name, if one was found before.
+        marks: Further entries of a new campaign's versions.
 
     Raises:
         IdentityChanged: If a campaign of this name was begun with another identity; nothing is written.
@@ -103,7 +105,7 @@ def open_campaign(
             seed=spec.seed,
             spec=identity,
             execution=spec.execution_fields(),
-            versions=releases,
+            versions={**releases, **(marks or {})},
             candidates=candidates,
             now=now(),
             series=series,

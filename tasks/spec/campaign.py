@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 from pydantic import (
     BaseModel,
+    BeforeValidator,
     ConfigDict,
     Field,
     ValidationInfo,
@@ -28,6 +29,14 @@ from winnow.tasks.spec.sections.generate_config import NamedGenerateConfig, Samp
 from winnow.tasks.spec.sections.models import ModelSpec
 from winnow.tasks.spec.sections.objectives import CertifySpec, ConstraintSpec, GroupsSpec
 from winnow.tasks.spec.sections.prompts import Name, PromptSpec
+from winnow.tasks.spec.shorthands import (
+    dataset_of,
+    judge_of,
+    models_of,
+    prompts_of,
+    selector_of,
+    with_defaults,
+)
 from winnow.tasks.spec.spec_model import FilePath, SpecModel, StorageUrl
 from winnow.tasks.spec.stored_spec import DEFAULT_STORAGE, limits_of, own_kind
 from winnow.tasks.spec.types_alone import read_by_types
@@ -93,11 +102,14 @@ class JudgeSpec(BaseModel):
         return judge_tree({"type": self.type, **self.params}, place)
 
 
+Judge = Annotated[JudgeSpec, BeforeValidator(judge_of, json_schema_input_type=JudgeSpec | str)]
+
+
 class MetricSpec(SpecModel):
     """One more judge, whose values are reported; they decide where a constraint names them."""
 
     name: Name
-    judge: JudgeSpec
+    judge: Judge
 
 
 class SelectorSpec(SpecModel):
@@ -110,8 +122,9 @@ class SelectorSpec(SpecModel):
 class StoppingSpec(SpecModel):
     """The end of a campaign: the budget is spent, or the best stands out at error probability `delta`."""
 
-    budget: Budget
-    """Comparisons whose texts could be made (for certify, human labels), or limits by name."""
+    budget: Budget | None = None
+    """Comparisons whose texts could be made (for certify, human labels), or limits by name; for best-mean,
+    None is every candidate on every example."""
     delta: float | None = Field(default=None, gt=0.0, lt=1.0)
     epsilon: float = Field(default=0.0, ge=0.0, lt=1.0)
     """A candidate this close to the best is good enough: in mean score for best-mean, and for best-duel one
@@ -119,7 +132,9 @@ class StoppingSpec(SpecModel):
 
     @property
     def stored_budget(self) -> int | JsonObject:
-        """The budget as JSON values."""
+        """The budget as JSON values; without limits until it is known how many evaluations there are."""
+        if self.budget is None:
+            return {}
         budget = self.budget
         return budget.model_dump(exclude_none=True) if isinstance(budget, BudgetSpec) else budget
 
@@ -146,12 +161,21 @@ class CampaignSpec(SpecModel):
     objective: Objective
     seed: int = Field(default=0, ge=0, lt=2**63)
     storage: StorageUrl = DEFAULT_STORAGE
-    models: list[ModelSpec] = Field(min_length=1)
-    prompts: list[PromptSpec] = Field(min_length=1)
+    models: Annotated[
+        list[ModelSpec], BeforeValidator(models_of, json_schema_input_type=list[ModelSpec | str] | str)
+    ] = Field(min_length=1)
+    """Each is a mapping, or a text such as openai:gpt-x, http://host/v1#served-name, ./folder or the id of a
+    hub."""
+    prompts: Annotated[
+        list[PromptSpec], BeforeValidator(prompts_of, json_schema_input_type=list[PromptSpec | str] | str)
+    ] = Field(min_length=1)
+    """Each is a mapping, or a template alone."""
     guardrails: list[GuardrailSpec] = []
     generate_configs: list[NamedGenerateConfig] = []
     exclude: list[Exclusion] = []
-    dataset: DatasetSpec
+    dataset: Annotated[
+        DatasetSpec, BeforeValidator(dataset_of, json_schema_input_type=DatasetSpec | str | list[str])
+    ]
     output_type: OutputType = "generate"
     """The output asked of models: a text, or how probable each choice, the target or the prompt is."""
     choices: ChoicesSpec | None = None
@@ -162,7 +186,7 @@ class CampaignSpec(SpecModel):
     samples: Samples = None
     """Not for best-duel: texts that a candidate writes for each example, and how their scores become one; a
     number alone is that many, and the mean."""
-    judge: JudgeSpec
+    judge: Judge
     metrics: list[MetricSpec] = []
     """Not for best-duel: further judges, whose means are reported beside the score."""
     constraints: list[ConstraintSpec] = []
@@ -174,7 +198,7 @@ class CampaignSpec(SpecModel):
     """For route: the field of an example that names the kind of its prompt, for reports alone."""
     fresh_generations: bool = True
     """For best-duel: whether a candidate that meets an example again answers it anew."""
-    selector: SelectorSpec
+    selector: Annotated[SelectorSpec, BeforeValidator(selector_of, json_schema_input_type=SelectorSpec | str)]
     history: list[FilePath] = []
     """Score tables or `campaign:NAME`: earlier results on the same examples, for selectors that learn."""
     groups: GroupsSpec | None = None
@@ -199,6 +223,11 @@ class CampaignSpec(SpecModel):
     tags: list[Annotated[str, Field(min_length=1)]] = []
     """For best-mean: fields of an example by whose values reports break scores down."""
     execution: ExecutionSpec = ExecutionSpec()
+
+    @model_validator(mode="before")
+    @classmethod
+    def _with_defaults(cls, values: object) -> object:
+        return with_defaults(values)
 
     @field_validator("models", "prompts", "guardrails", "generate_configs", "metrics")
     @classmethod
@@ -259,6 +288,8 @@ class CampaignSpec(SpecModel):
         if not (objective := info.data.get("objective")):
             return stopping
         traits = traits_of(objective)
+        if stopping.budget is None and traits.default_selector is None:
+            raise ValueError(f"{objective} needs a budget; add stopping.budget")
         if stopping.epsilon and not traits.takes_epsilon:
             raise ValueError(f"epsilon means nothing to {objective}; leave it out")
         if stopping.epsilon >= 0.5 and traits.compares_pairs:

@@ -100,7 +100,21 @@ def answer_lines(answer: Answer) -> list[Line]:
     """The lines of an answer: the best candidate, its results, how sure they are, and what follows beyond."""
     lines = [*_lines(answer), *_plugin_lines(answer), *_judge_lines(answer), *people_lines(answer)]
     lines += [*_stored_lines(answer), *left_out_lines(answer), *_unsolved_lines(answer)]
+    lines = _with_shown(lines, answer)
     return _assumed_once(_said_once(lines, answer), answer)
+
+
+def _with_shown(lines: list[Line], answer: Answer) -> list[Line]:
+    """The lines; the last on new examples says whether outputs were seen before the campaign began."""
+    places = [place for place, (word, _) in enumerate(lines) if word == "beyond"]
+    if not answer.shown or not places:
+        return lines
+    seen = (
+        f"; outputs of {count_of(answer.shown, 'example')} of these were seen before it began (winnow try or "
+        "compare): nothing here holds for new examples if a candidate, the judge or a setting was changed "
+        "after that"
+    )
+    return [(word, said + seen if place == places[-1] else said) for place, (word, said) in enumerate(lines)]
 
 
 def _lines(answer: Answer) -> list[Line]:

@@ -10,6 +10,7 @@ TRAITS = Traits(
     page="winnow.flows.reports.html.objectives.best_mean",
     estimated="mean",
     unused_keys=("fresh_generations", "certify", "embedder", "prompt_type"),
+    default_selector="champion",
     looks_for_best=True,
     scores_a_benchmark=True,
     can_be_rescored=True,

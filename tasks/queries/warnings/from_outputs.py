@@ -107,6 +107,14 @@ class Looked:
         """The part of one of its outputs that was judged."""
         return judged_text(output.text, self.settings) if self.is_cut else output.text
 
+    def find_faults(self, spec: JsonView) -> None:
+        """Add the faults of the outputs; `spec` is the campaign's."""
+        for output in self.outputs:
+            seen = Output(output.text, output.reasoning, output.finish_reason)
+            for fault in faults_of(seen, self.settings):
+                if fault != "thoughts" or not leaves_thoughts_out(spec, self.judged(output)):
+                    self.faults.setdefault(fault, []).append(output)
+
 
 def looked_at(look: Look, only: Collection[int] | None = None) -> list[Looked]:
     """The candidates of a campaign, with some of their outputs; none where models weigh given texts.
@@ -143,12 +151,7 @@ def looked_at(look: Look, only: Collection[int] | None = None) -> list[Looked]:
             outputs=outputs,
             is_cut=cuts_at_stop(look.record.spec),
         )
-        for output in outputs:
-            for fault in faults_of(
-                Output(output.text, output.reasoning, output.finish_reason), looked.settings
-            ):
-                if fault != "thoughts" or not leaves_thoughts_out(look.record.spec, looked.judged(output)):
-                    looked.faults.setdefault(fault, []).append(output)
+        looked.find_faults(look.record.spec)
         found.append(looked)
     return found
 
@@ -252,18 +255,39 @@ def output_warnings(
     found = looked_at(look, only)
     if not found:
         return []
-    is_part = only is not None
     labels = labels_of(targets_of(look.session, look.record.dataset_id, most=MOST_EXAMPLES))
+    return warnings_about(look.record, found, labels, has_ended=has_ended, is_part=only is not None)
+
+
+def warnings_about(
+    campaign: CampaignRecord,
+    found: Sequence[Looked],
+    labels: Sequence[str],
+    *,
+    has_ended: bool,
+    is_part: bool = False,
+    fewest: int = FEWEST_OF_ONE,
+) -> list[CampaignWarning]:
+    """The warnings about some outputs of candidates.
+
+    Args:
+        campaign: Their campaign.
+        found: The candidates with their outputs.
+        labels: The labels that its targets are; empty where they are none.
+        has_ended: Whether nothing more is asked, so that few outputs are enough.
+        is_part: Whether there are other candidates.
+        fewest: Outputs of a candidate before scores that are all 0 are worth a warning about it.
+    """
     warnings = [
         _truncated(found, is_part=is_part),
         _refused(found),
         *(_of_fault(found, fault, is_part=is_part) for fault in SAID),
         None if is_part else _no_thoughts(found),
-        _several_labels(look.record, found, labels),
+        _several_labels(campaign, found, labels),
     ]
     said = [warning for warning in warnings if warning is not None and warning.kind != "stop-ignored"]
     known = {name for warning in said for name in warning.about}
-    warnings += _without_point(look.record, found, known, labels, has_ended=has_ended)
+    warnings += _without_point(campaign, found, known, labels, has_ended=has_ended, fewest=fewest)
     return [warning for warning in warnings if warning is not None]
 
 
@@ -441,6 +465,7 @@ def _without_point(
     labels: Sequence[str],
     *,
     has_ended: bool,
+    fewest: int,
 ) -> list[CampaignWarning | None]:
     """Warnings about candidates without a point, by the likely cause; `known` are those explained already."""
     if traits_of(campaign.objective).compares_pairs:
@@ -449,7 +474,7 @@ def _without_point(
         each
         for each in found
         if each.counts.has_no_point
-        and len(each.outputs) >= FEWEST_OF_ONE
+        and len(each.outputs) >= fewest
         and each.counts.name not in known
         and not all(output.reason in OF_TARGETS for output in each.outputs)
         and (has_ended or each.status in OUT or len(each.outputs) >= FEWEST_WITHOUT_POINT)

@@ -1,0 +1,403 @@
+"""compare: from models, prompts and data to an answer, without a campaign's file; it writes one."""
+
+import json
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from winnow.flows.cli.options import LogFormatOption, LogLevelOption, SpecStorage, TrustOption
+from winnow.flows.run.log_format import LogFormat, logged
+from winnow.storage.objectives import OBJECTIVES
+from winnow.tasks.errors import SpecError
+from winnow.tasks.spec.stored_spec import DEFAULT_STORAGE
+from winnow.tasks.text.phrases import count_of
+
+if TYPE_CHECKING:
+    from winnow.flows.run.trial import Trial
+    from winnow.storage.json_types import JsonObject, Row
+    from winnow.tasks.campaign.resolved import ResolvedCampaign
+    from winnow.tasks.engines.protocol import ModelRef
+
+SHOWN = 6
+"""Outputs that are shown before the campaign begins."""
+
+ARROW = "=>"
+"""Stands between input and target of an example on the command line."""
+
+SMALLEST_ROUND = 32
+"""Evaluations of a round, unless the budget is smaller."""
+
+Data = Annotated[
+    str | None, typer.Option("--data", metavar="FILE", help="Your examples: .csv, .jsonl, .json or .parquet.")
+]
+Input = Annotated[str | None, typer.Option("--input", metavar="COLUMN", help="Column of the input.")]
+Target = Annotated[str | None, typer.Option("--target", metavar="COLUMN", help="Column of the target.")]
+OneExample = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--example", metavar=f"'INPUT {ARROW} TARGET'", help="An example, instead of --data; repeatable."
+    ),
+]
+Models = Annotated[
+    list[str],
+    typer.Option(
+        "--model",
+        metavar="MODEL",
+        help="openai:NAME, http://HOST/v1#SERVED-NAME, a checkpoint's folder, or a hub's id; repeatable.",
+    ),
+]
+Prompts = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--prompt",
+        metavar="TEMPLATE",
+        help="A prompt with {{ COLUMN }}, or @FILE with one; repeatable.",
+    ),
+]
+JudgeOption = Annotated[
+    str | None,
+    typer.Option("--judge", metavar="JUDGE", help="How an output is scored; winnow judges lists the names."),
+]
+BudgetOption = Annotated[
+    int | None, typer.Option("--budget", min=1, help="Most evaluations; by default as many as there can be.")
+]
+Yes = Annotated[
+    bool, typer.Option("--yes", help="The outputs are scored as they should be; permits nothing else.")
+]
+Out = Annotated[Path, typer.Option("--out", metavar="FILE", help="The campaign's file to write.")]
+
+
+def compare(
+    model: Models,
+    prompt: Prompts = None,
+    data: Data = None,
+    example: OneExample = None,
+    input_: Input = None,
+    target: Target = None,
+    judge: JudgeOption = None,
+    budget: BudgetOption = None,
+    yes: Yes = False,
+    out: Out = Path("campaign.yaml"),
+    storage: SpecStorage = None,
+    trust: TrustOption = False,
+    log_format: LogFormatOption = LogFormat.text,
+    log_level: LogLevelOption = None,
+) -> None:
+    """Compare models and prompts on your examples: see some outputs with their scores, then the answer.
+
+    What is not given is guessed from the data, and said before anything is sent. The campaign's file is
+    written, to be edited and run again; a file that is there already is never overwritten.
+    """
+    from winnow.flows.run.launch import launching, run_stored_campaign
+    from winnow.flows.run.trust_prompt import Trust, approving
+    from winnow.tasks.setup.load import check_spec_file
+    from winnow.tasks.setup.yaml_file import SpecFile
+
+    if out.exists():
+        raise SpecError(f"{out} is there already; run it with winnow run {out}, or name another by --out")
+    asked = _asked(data, example, input_, target, out)
+    values, asked = _values(asked, model, prompt or [], judge, budget, storage)
+    with logged(log_format, log_level), launching() as launch:
+        approve = approving(Trust(everything=trust, asks=True))
+        checked = check_spec_file(SpecFile(out, values), approve, launch.recall)
+        print("\n".join(_guesses(asked, checked)), flush=True)
+        trial = launch.try_out(checked, -(-SHOWN // len(checked.candidates)))
+        _show(trial)
+        if not (yes or _is_right(trial)):
+            _tell_others(trial, checked)
+            if asked.written is not None:
+                asked.written.unlink(missing_ok=True)
+            raise typer.Exit(2)
+        _write(out, values)
+        code = run_stored_campaign(launch.store(checked))
+    print("\n".join(_next(checked, out)))
+    raise typer.Exit(code)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Asked:
+    """The examples that are compared on, and what was guessed of them."""
+
+    path: str
+    fields: "JsonObject"
+    targets: Sequence[Sequence[str]]
+    guessed: tuple[str, ...] = ()
+    written: Path | None = None
+    """The file that the examples of the command line were written to."""
+
+
+def _asked(
+    data: str | None, examples: Sequence[str] | None, input_: str | None, target: str | None, out: Path
+) -> _Asked:
+    from winnow.tasks.setup.guesses import columns_of, first_rows, targets_in
+
+    if (data is None) == (not examples):
+        raise SpecError(f"name your examples: --data FILE, or --example 'INPUT {ARROW} TARGET' for each")
+    if data is None:
+        return _from_command_line(examples or (), out)
+    rows = first_rows(data)
+    columns = columns_of(rows, data, input_, target)
+    guessed = []
+    if input_ is None:
+        guessed.append(f"input   the column {columns.input} (--input COLUMN)")
+    if target is None:
+        guessed.append(f"target  the column {columns.target} (--target COLUMN)")
+    return _Asked(
+        path=data,
+        fields=columns.fields(),
+        targets=targets_in(rows, columns.target),
+        guessed=tuple(guessed),
+    )
+
+
+def _from_command_line(examples: Sequence[str], out: Path) -> _Asked:
+    """The examples of the command line, in a file of their own: a campaign's file names its data."""
+    rows: list[Row] = []
+    for each in examples:
+        asked, arrow, target = each.rpartition(ARROW)
+        if not arrow or not asked.strip() or not target.strip():
+            raise SpecError(f"--example {each!r}: write 'INPUT {ARROW} TARGET'")
+        rows.append({"input": asked.strip(), "target": target.strip()})
+    path = out.with_name(f"{out.stem}-examples.jsonl")
+    text = "".join(json.dumps(each, ensure_ascii=False) + "\n" for each in rows)
+    try:
+        with path.open("x", encoding="utf-8") as file:
+            file.write(text)
+        written = path
+    except FileExistsError:
+        if path.read_text(encoding="utf-8") != text:
+            raise SpecError(f"{path} holds other examples; name another file by --out FILE") from None
+        written = None
+    except OSError as error:
+        raise SpecError(f"{path} cannot be written: {error.strerror}") from error
+    return _Asked(
+        path=str(path),
+        fields={"input": "input", "target": "target"},
+        targets=[[each["target"]] for each in rows],
+        written=written,
+    )
+
+
+def _values(
+    asked: _Asked,
+    models: Sequence[str],
+    prompts: Sequence[str],
+    judge: str | None,
+    budget: int | None,
+    storage: str | None,
+) -> "tuple[JsonObject, _Asked]":
+    """The campaign's values, and what was guessed in all."""
+    from winnow.tasks.setup.guesses import judge_for, prompt_for
+    from winnow.tasks.spec.shorthands import DELTA
+
+    guessed = list(asked.guessed)
+    written_prompts = _prompts(prompts)
+    if not written_prompts:
+        template = prompt_for(str(asked.fields["input"]), asked.targets)
+        written_prompts = [{"name": "prompt-1", "template": template}]
+        guessed.append(f"prompt  {json.dumps(template, ensure_ascii=False)} (--prompt TEMPLATE)")
+    if len(models) * len(written_prompts) < 2:
+        raise SpecError("one candidate has nothing to be compared with; give a second --model or --prompt")
+    if judge is None:
+        judge, why = judge_for(asked.targets)
+        guessed.append(f"judge   {judge}: {why} (--judge JUDGE)")
+    values = {
+        "name": _free_name(Path(asked.path).name.partition(".")[0], storage or DEFAULT_STORAGE),
+        "objective": OBJECTIVES[0],
+        **({} if storage is None else {"storage": storage}),
+        "models": _models(models),
+        "prompts": written_prompts,
+        "dataset": {"path": asked.path, "fields": asked.fields},
+        "judge": _judge(judge),
+        "selector": {"name": "champion"},
+        **({"batch_size": budget} if budget is not None and budget < SMALLEST_ROUND else {}),
+        "stopping": {"delta": DELTA, **({} if budget is None else {"budget": budget})},
+    }
+    return values, replace(asked, guessed=tuple(guessed))
+
+
+def _models(given: Sequence[str]) -> "list[JsonObject]":
+    """The models as the file names them; those that run here get an engine that is installed."""
+    from winnow.tasks.engines.chat import own_template
+    from winnow.tasks.plugins.extras import missing_for
+    from winnow.tasks.spec.shorthands import models_of
+
+    try:
+        found = models_of(list(given))
+    except ValueError as error:
+        raise SpecError(f"--model {error}") from None
+    assert isinstance(found, list)
+    for each in found:
+        if "provider" not in each:
+            each["provider"] = "transformers" if missing_for("vllm", "vLLM") else "vllm"
+        if "model_base_url" not in each and Path(each["model"]).is_dir():
+            each["chat"] = own_template(Path(each["model"])) is not None
+    order = ("name", "provider", "model")
+    return [{**{key: each[key] for key in order}, **each} for each in found]
+
+
+def _prompts(given: Sequence[str]) -> "list[JsonObject]":
+    """The prompts as the file names them: those of files by their names, all others by their places."""
+    from winnow.tasks.spec.shorthands import short_name
+
+    found: list[JsonObject] = []
+    for number, each in enumerate(given, 1):
+        name, template = f"prompt-{number}", each
+        if each.startswith("@"):
+            path = Path(each[1:])
+            try:
+                name, template = short_name(path.stem), path.read_text(encoding="utf-8").removesuffix("\n")
+            except (OSError, UnicodeDecodeError) as error:
+                why = getattr(error, "strerror", None) or "it is no UTF-8 text"
+                raise SpecError(f"--prompt {each}: the file cannot be read: {why}") from None
+        taken = {prompt["name"] for prompt in found}
+        found.append({"name": name if name not in taken else f"{name}-{number}", "template": template})
+    return found
+
+
+def _judge(given: str) -> "JsonObject":
+    """The judge: a name, or its type and parameters as a campaign's file has them."""
+    import yaml
+
+    if not given.lstrip().startswith("{"):
+        return {"type": given}
+    try:
+        found = yaml.safe_load(given)
+    except yaml.YAMLError:
+        found = None
+    if not isinstance(found, dict):
+        raise SpecError(f"--judge {given}: write a name, or a mapping such as '{{type: exact}}'")
+    return found
+
+
+def _free_name(wanted: str, storage: str) -> str:
+    """A name that no campaign of the database has: the wanted one, or that with a number behind it."""
+    from winnow.flows.reports.open_readonly import may_be_there, reading
+    from winnow.storage.errors import StorageError
+    from winnow.storage.records import campaigns as campaign_records
+    from winnow.tasks.spec.shorthands import short_name
+
+    name, taken = short_name(wanted), set()
+    if may_be_there(storage):
+        try:
+            with reading(storage) as session:
+                taken = {each.name for each in campaign_records.campaigns(session)}
+        except StorageError:  # what is wrong is told when it is opened to be written
+            taken = set()
+    numbered = (f"{name}-{number}" for number in range(2, len(taken) + 3))
+    return next(each for each in (name, *numbered) if each not in taken)
+
+
+def _guesses(asked: _Asked, checked: "ResolvedCampaign") -> list[str]:
+    """The lines on what is compared, what was guessed, and what is sent where."""
+    from winnow.flows.reports.output import terminal_width
+    from winnow.flows.reports.summary import hanging
+    from winnow.tasks.engines.known_providers import REMOTE
+    from winnow.tasks.text.printable import one_line
+
+    spec, width = checked.spec, terminal_width(sys.stdout)
+    examples = count_of(len(checked.dataset.examples), "example")
+    lines = [
+        f"{spec.name}: {count_of(len(spec.models), 'model')} x {count_of(len(spec.prompts), 'prompt')} on "
+        f"{examples} of {one_line(asked.path)}, judge {spec.judge.type}"
+    ]
+    lines += [line for each in asked.guessed for line in hanging("  guessed ", one_line(each), width)]
+    servers = {_server_of(each) for each in checked.models if each.provider in REMOTE}
+    if servers:
+        to = " and ".join(sorted(map(one_line, servers)))
+        lines += hanging(
+            "  sends   ", f"prompts for at most {count_of(checked.most, 'output')} to {to}", width
+        )
+    return [*lines, ""]
+
+
+def _server_of(model: "ModelRef") -> str:
+    """The server of a model, or the API where it is known by that alone."""
+    from winnow.tasks.engines.server_keys import OPENAI_URL, base_url_of
+
+    try:
+        return base_url_of(model.provider, model.model, model.model_base_url) or OPENAI_URL
+    except ValueError:
+        return f"the API of {model.model}"
+
+
+def _show(trial: "Trial") -> None:
+    from winnow.flows.reports.output import terminal_width
+    from winnow.flows.run.trial_lines import trial_lines
+
+    print("\n".join(trial_lines(trial, terminal_width(sys.stdout), SHOWN)), flush=True)
+
+
+def _is_right(trial: "Trial") -> bool:
+    """Whether the user, asked on a terminal, says that the outputs are scored as they should be."""
+    if not _is_terminal():
+        raise SpecError(
+            "whether that is how outputs should be scored can only be asked in a terminal; say --yes if it is"
+        )
+    return typer.confirm("Is that how they should be scored?", default=not trial.warnings)
+
+
+def _is_terminal() -> bool:
+    return bool(sys.stdin and sys.stdin.isatty() and sys.stdout and sys.stdout.isatty())
+
+
+OTHERS = ("exact", "normalised", "contains", "numeric", "f1")
+"""Judges that are tried on the outputs that were shown."""
+
+
+def _tell_others(trial: "Trial", checked: "ResolvedCampaign") -> None:
+    """What other judges would make of the same outputs."""
+    from winnow.tasks.data.labels import labels_of
+    from winnow.tasks.judges.protocol import Sample
+    from winnow.tasks.judges.registry import create_judge
+    from winnow.tasks.text.phrases import rounded
+
+    labels = labels_of(each.targets for each in checked.dataset.examples)
+    judges = {name: create_judge(name) for name in OTHERS if name != checked.spec.judge.type}
+    if labels:
+        judges[f"'{{type: choice, options: {json.dumps(labels, ensure_ascii=False)}}}'"] = create_judge(
+            "choice", options=labels
+        )
+    print("Nothing was begun, and no file was written. Other judges give these outputs:")
+    for name, judge in judges.items():
+        verdicts = [
+            judge.judge(Sample(output=each.text, targets=each.targets, has_forms=True)).score
+            for each in trial.outputs[:SHOWN]
+            if each.text is not None
+        ]
+        if any(score is not None for score in verdicts):
+            scores = ("-" if each is None else rounded(each).removesuffix(".000") for each in verdicts)
+            print(f"  {'  '.join(f'{each:>5}' for each in scores)}   --judge {name}")
+
+
+def _write(out: Path, values: "JsonObject") -> None:
+    from winnow.tasks.setup.written_files import campaign_text
+
+    comment = [
+        "Written by winnow compare, which ran it. To change something and run it again under another name:",
+        f"winnow run {out} --fork {values['name']}-2",
+    ]
+    try:
+        with out.open("x", encoding="utf-8") as file:
+            file.write(campaign_text(values, comment))
+    except FileExistsError:
+        raise SpecError(f"{out} is there by now; name another file by --out FILE") from None
+    except OSError as error:
+        raise SpecError(f"{out} cannot be written: {error.strerror}") from error
+
+
+def _next(checked: "ResolvedCampaign", out: Path) -> list[str]:
+    """The two commands to go on with."""
+    from winnow.storage.engine.database import shown_url, storage_option
+
+    spec = checked.spec
+    delta = 0.01
+    return [
+        "",
+        f"see outputs        winnow query {spec.name} comparisons {storage_option(shown_url(spec.storage))}",
+        f"make it stricter   winnow run {out} --fork {spec.name}-strict --set stopping.delta={delta:g}",
+    ]

@@ -1,0 +1,43 @@
+"""try: a few outputs of every candidate of a file with their scores, before a campaign begins."""
+
+import sys
+from typing import Annotated
+
+import typer
+
+from winnow.flows.cli.options import (
+    AllowMissing,
+    Overrides,
+    SpecPath,
+    SpecStorage,
+    TrustOption,
+    overrides_of,
+)
+
+Examples = Annotated[int, typer.Option("--n", min=1, help="Number of examples that every candidate answers.")]
+
+
+def try_file(
+    spec: SpecPath,
+    n: Examples = 4,
+    set_: Overrides = None,
+    allow_missing: AllowMissing = False,
+    storage: SpecStorage = None,
+    trust: TrustOption = False,
+) -> None:
+    """Show input, target, output and score of every candidate on a few examples; begin no campaign.
+
+    The outputs are stored, so that a campaign takes them over. Its line on new examples says that outputs
+    of these examples were seen.
+    """
+    from winnow.flows.reports.output import terminal_width
+    from winnow.flows.run.launch import launching
+    from winnow.flows.run.trial_lines import trial_lines
+    from winnow.flows.run.trust_prompt import Trust, approving
+    from winnow.tasks.setup.load import check_campaign_file
+
+    overrides = overrides_of(set_, storage=storage, allow_missing=allow_missing)
+    with launching() as launch:
+        checked = check_campaign_file(spec, overrides, approving(Trust(everything=trust, asks=True)))
+        trial = launch.try_out(checked, n)
+    print("\n".join(trial_lines(trial, terminal_width(sys.stdout))))

@@ -1,0 +1,233 @@
+"""A few outputs of every candidate with their scores, before a campaign begins.
+
+They are made and judged as those of a campaign are, under a name of their own that is gone afterwards: the
+outputs stay, so that the campaign takes them over, and so does a record of the examples that a user has seen
+outputs of, which the campaign's line on new examples mentions.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from uuid import uuid4
+
+from winnow.storage.admin.prune import forget
+from winnow.storage.engine.database import Database
+from winnow.storage.objectives import traits_of
+from winnow.storage.queries.candidate_outputs import CandidateCounts, JudgedOutput
+from winnow.storage.records import campaigns as campaign_records
+from winnow.storage.records import leases
+from winnow.storage.records.record_types import CampaignRecord, NewComparison, StoredText
+from winnow.tasks.answer.earlier_campaigns import SHOWN
+from winnow.tasks.campaign.lease import is_gone
+from winnow.tasks.campaign.missing_texts import GenerationBatch
+from winnow.tasks.campaign.outputs import Settings
+from winnow.tasks.campaign.resolved import ResolvedCampaign
+from winnow.tasks.campaign.session import CampaignSession, running
+from winnow.tasks.data.datasets import Dataset, Example
+from winnow.tasks.data.labels import labels_of
+from winnow.tasks.errors import SpecError
+from winnow.tasks.objectives.best_mean.traits import NAME as SCORED
+from winnow.tasks.objectives.steps import generate_round, judge_round
+from winnow.tasks.queries.warnings.from_outputs import Looked, warnings_about
+from winnow.tasks.queries.warnings.from_spec import CampaignWarning
+from winnow.tasks.rounds.plan import plan_rounds
+from winnow.tasks.setup.check import check_campaign
+from winnow.tasks.setup.open_campaign import as_stored, open_campaign
+from winnow.tasks.spec.campaign import CampaignSpec, SelectorSpec, StoppingSpec
+from winnow.tasks.spec.judge_tree import HUMAN
+from winnow.tasks.spec.sections.embedder import EmbedderSpec
+from winnow.tasks.spec.stored_spec import LONGEST_NAME
+from winnow.tasks.text.canonical_json import digest
+
+ASKS_ALL = "row-mean"
+"""The selector that asks every candidate about every example of the trial."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrialOutput:
+    """One output, beside what was asked and what is wanted."""
+
+    candidate: str
+    example: str
+    asked: str
+    """The example's input."""
+    targets: Sequence[str]
+    text: str | None
+    """As it was judged; None where there is none."""
+    score: float | None
+    why: str | None
+    """The reason for a missing output or score; None where nothing is missing."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trial:
+    """All outputs of a trial, example by example, and what may be wrong with them."""
+
+    outputs: Sequence[TrialOutput]
+    warnings: Sequence[CampaignWarning]
+
+
+def require_scores(spec: CampaignSpec) -> None:
+    """Refuse a campaign whose judge gives single outputs no score without people.
+
+    Raises:
+        SpecError: If it is one.
+    """
+    if traits_of(spec.objective).compares_pairs or spec.judge.type == HUMAN:
+        raise SpecError(
+            f"judge {spec.judge.type} does not score single outputs by itself, so nothing can be tried; "
+            "begin the campaign with winnow run"
+        )
+
+
+def try_out(database: Database, checked: ResolvedCampaign, n: int) -> Trial:
+    """Have every candidate answer a few examples, and score the outputs.
+
+    Args:
+        database: The campaign's, with all tables.
+        checked: The campaign, whose judge scores single outputs and whose models were found to be there.
+        n: Number of examples; all where there are fewer.
+
+    Raises:
+        WinnowError: If models or judges fail as they may in a campaign.
+    """
+    _forget_abandoned(database)
+    examples = _chosen(checked.dataset, n)
+    trial = check_campaign(_spec(checked.spec, len(examples)), checked.dataset.part(examples))
+    record = open_campaign(database, trial, marks={SHOWN: "outputs were shown"})
+    shown: set[int] = set()
+    try:
+        trial = as_stored(database, record, trial) or trial
+        with running(database, record, trial) as session:
+            session.load_engines()
+            [round_] = plan_rounds(session, begins=True)
+            texts = generate_round(session, round_)
+            comparisons = judge_round(session, round_, texts)
+        shown |= {*round_.examples}
+        return _trial(session, record, round_.arms, round_.examples, texts, comparisons)
+    finally:
+        with database.writing() as writing:
+            forget(writing, record, shown)
+
+
+def _chosen(dataset: Dataset, n: int) -> list[Example]:
+    """Examples by chance, the same each time: files are often sorted."""
+    order = sorted(dataset.examples, key=lambda each: (not each.targets, digest(f'["try",{each.key!a}]')))
+    chosen = {each.key for each in order[:n]}
+    return [each for each in dataset.examples if each.key in chosen]
+
+
+def _spec(spec: CampaignSpec, n_examples: int) -> CampaignSpec:
+    """A campaign that asks every candidate about every example in one round."""
+    most = 10**6
+    unused: dict[str, object] = {
+        "samples": spec.samples,
+        "metrics": [],
+        "constraints": [],
+        "certify": None,
+        "embedder": EmbedderSpec(),
+        "prompt_type": None,
+        "fresh_generations": True,
+        "history": [],
+        "groups": None,
+        "holdout": None,
+        "tags": [],
+        "lookahead": 0,
+    }
+    name = f"{spec.name[: LONGEST_NAME - 14]}.try-{uuid4().hex[:8]}"
+    return spec.model_copy(
+        update={
+            **unused,
+            "name": name,
+            "objective": SCORED,
+            "selector": SelectorSpec(name=ASKS_ALL),
+            "batch_size": most,
+            "stopping": StoppingSpec(budget=most),
+            "fail_on_error": 1.0,
+        }
+    )
+
+
+def _forget_abandoned(database: Database) -> None:
+    """Delete what is left of trials whose process was killed."""
+    with database.reading() as session:
+        left = [each for each in campaign_records.campaigns(session) if SHOWN in each.versions]
+    for record in left:
+        with database.writing() as session:
+            lease = leases.find(session, record.id)
+            if lease is None or not leases.is_live(lease, is_gone=is_gone):
+                forget(session, record, ())
+
+
+def _trial(
+    session: CampaignSession,
+    record: CampaignRecord,
+    arms: Sequence[int],
+    examples: Sequence[int],
+    texts: GenerationBatch,
+    comparisons: Sequence[NewComparison],
+) -> Trial:
+    checked = session.checked
+    found: list[tuple[int, int, TrialOutput]] = []
+    judged: dict[int, list[tuple[JudgedOutput, NewComparison]]] = {}
+    for place, (arm, at, comparison) in enumerate(zip(arms, examples, comparisons, strict=True)):
+        example, text = checked.dataset.examples[at], texts[place * checked.spec.texts_each]
+        output = TrialOutput(
+            candidate=checked.candidates[arm].name,
+            example=example.key,
+            asked=example.question,
+            targets=example.targets,
+            text=text.text if isinstance(text, StoredText) else None,
+            score=comparison.outcome,
+            why=comparison.detail or comparison.reason,
+        )
+        found.append((at, arm, output))
+        if isinstance(text, StoredText):
+            judged.setdefault(arm, []).append((_judged(example, text, comparison), comparison))
+    looked = [_looked(session, arm, outputs) for arm, outputs in sorted(judged.items())]
+    labels = labels_of(each.targets for each in checked.dataset.examples)
+    warnings = warnings_about(record, looked, labels, has_ended=True, fewest=1)
+    in_order = sorted(found, key=lambda each: each[:2])
+    return Trial(outputs=[output for *_, output in in_order], warnings=warnings)
+
+
+def _judged(example: Example, text: StoredText, comparison: NewComparison) -> JudgedOutput:
+    return JudgedOutput(
+        example=example.key,
+        targets=example.targets,
+        text=text.text,
+        reasoning=text.reasoning,
+        finish_reason=text.finish_reason,
+        output_tokens=text.output_tokens,
+        no_answer=comparison.no_answer,
+        answer=comparison.answer,
+        reason=comparison.reason,
+    )
+
+
+def _looked(
+    session: CampaignSession, arm: int, outputs: Sequence[tuple[JudgedOutput, NewComparison]]
+) -> Looked:
+    candidate = session.checked.candidates[arm].as_record()
+    scores = [each.outcome for _, each in outputs if each.outcome is not None]
+    counts = CandidateCounts(
+        id=session.candidate_ids[arm],
+        position=arm,
+        name=candidate.name,
+        scored=len(scores),
+        unscored=len(outputs) - len(scores),
+        highest=max(scores, default=None),
+        texts=len(outputs),
+        truncated=sum(each.finish_reason == "length" for each, _ in outputs),
+        refused=0,
+        refusal=None,
+    )
+    looked = Looked(
+        counts=counts,
+        model=str(candidate.model.get("name")),
+        status="active",
+        settings=Settings.from_record(candidate.model, candidate.sampling),
+        outputs=[each for each, _ in outputs],
+        is_cut=session.checked.cuts_at_stop,
+    )
+    looked.find_faults(session.record.spec)
+    return looked

@@ -1,0 +1,141 @@
+"""Guesses about a data file that nobody has described: its columns, its judge, a prompt. Each is shown."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import islice
+
+from winnow.storage.json_types import JsonObject, Row
+from winnow.tasks.data.dataset_files import read_files
+from winnow.tasks.data.labels import labels_of
+from winnow.tasks.errors import SpecError, unknown_name
+
+MOST_READ = 2_000
+"""Rows that guesses are made from."""
+
+INPUTS = (
+    "input", "question", "text", "prompt", "query", "sentence", "ticket", "message", "content", "document",
+    "body", "instruction", "source", "title",
+)  # fmt: skip
+TARGETS = (
+    "target", "label", "answer", "expected", "expected_output", "output", "reference", "gold", "ideal",
+    "category", "class", "intent", "sentiment", "translation", "summary",
+)  # fmt: skip
+"""Names of columns that mostly are inputs, and targets, the likeliest first."""
+IDS = ("id", "key", "uid", "uuid")
+
+LONG_TARGET = 80
+"""Characters from which on a target is a text of many right wordings, and no answer to be met exactly."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Columns:
+    """The columns of a data file by role."""
+
+    input: str
+    target: str
+    id: str | None
+
+    def fields(self) -> JsonObject:
+        """The columns as `dataset.fields`."""
+        found = {} if self.id is None else {"id": self.id}
+        return {**found, "input": self.input, "target": self.target}
+
+
+def first_rows(path: str) -> list[Row]:
+    """The first rows of a data file.
+
+    Raises:
+        DatasetError: If it cannot be read.
+    """
+    rows = [row for _, row in islice(read_files([path]), MOST_READ)]
+    if not rows:
+        raise SpecError(f"{path} has no rows; name a file that has examples")
+    return rows
+
+
+def columns_of(rows: Sequence[Row], path: str, given: str | None, target: str | None) -> Columns:
+    """The columns of a data file, those that are not given by their names and contents.
+
+    Args:
+        rows: Its first rows.
+        path: The file, for errors.
+        given: The column of the input, if it is known.
+        target: The column of the target, if it is known.
+
+    Raises:
+        SpecError: If there is no such column, or none that can be the input or the target.
+    """
+    names = list(dict.fromkeys(name for row in rows for name in row))
+    for option, name in (("--input", given), ("--target", target)):
+        if name is not None and name.partition(".")[0] not in names:
+            raise SpecError(f"{option}: {unknown_name('column', name, names)}")
+    own_id = next((each for each in names if each.casefold() in IDS and _is_unique(rows, each)), None)
+    free = [each for each in names if each not in (given, target, own_id)]
+    target = target or _named(free, TARGETS)
+    free = [each for each in free if each != target]
+    given = given or _named(free, INPUTS) or max(free, key=lambda name: _length(rows, name), default=None)
+    if given is None:
+        raise SpecError(f"{path} has no column that can be the input; name it by --input COLUMN")
+    left = [each for each in free if each != given]
+    if target is None and len(left) == 1:
+        target = left[0]
+    if target is None:
+        known = f"its columns: {', '.join(names)}"
+        raise SpecError(f"{path} has no column that looks like the target ({known}); name one by --target")
+    return Columns(input=given, target=target, id=own_id)
+
+
+def _named(names: Sequence[str], likely: Sequence[str]) -> str | None:
+    by_name = {each.casefold(): each for each in reversed(names)}
+    return next((by_name[each] for each in likely if each in by_name), None)
+
+
+def _is_unique(rows: Sequence[Row], name: str) -> bool:
+    values = [row.get(name) for row in rows]
+    return all(isinstance(each, str | int) and each != "" for each in values) and len(set(values)) == len(
+        rows
+    )
+
+
+def _length(rows: Sequence[Row], name: str) -> int:
+    return sum(len(each) for row in rows if isinstance(each := row.get(name), str))
+
+
+def targets_in(rows: Sequence[Row], column: str) -> list[list[str]]:
+    """The targets of rows as texts; those of a column within an object are left out."""
+    found = []
+    for row in rows:
+        value = row.get(column)
+        several = value if isinstance(value, list) else [value]
+        found.append([str(each) for each in several if each not in (None, "")])
+    return found
+
+
+def judge_for(targets: Sequence[Sequence[str]]) -> tuple[str, str]:
+    """The name of the likely judge, and the reason in a few words."""
+    all_ = [each for some in targets for each in some]
+    if not all_:
+        return "normalised", "no target was read"
+    if all(map(_is_number, all_)):
+        return "numeric", "targets are numbers"
+    if labels := labels_of(targets):
+        return "normalised", f"targets are {len(labels)} labels"
+    if sum(map(len, all_)) > LONG_TARGET * len(all_):
+        return "f1", "targets are long texts, of which words are compared"
+    return "normalised", "targets are short texts; case and punctuation do not matter"
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text.replace(",", ""))
+    except ValueError:
+        return False
+    return True
+
+
+def prompt_for(column: str, targets: Sequence[Sequence[str]]) -> str:
+    """A prompt that shows the input, and the labels where there are few."""
+    shown = f"{{{{ {column} }}}}"
+    if not (labels := labels_of(targets)):
+        return shown
+    return f"{shown}\n\nAnswer with one of these alone: {', '.join(sorted(labels))}."

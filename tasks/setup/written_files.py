@@ -1,0 +1,67 @@
+"""The text of a campaign's file, written by a command for people who go on to edit it."""
+
+from collections.abc import Sequence
+
+import yaml
+
+from winnow.storage.json_types import JsonObject
+
+WIDE = 10**6
+"""Columns of a line that is not to be broken."""
+FLOW_WIDTH = 110
+"""Columns of a mapping that stands in one line."""
+
+
+class _Writer(yaml.SafeDumper):
+    """Writes texts of several lines as blocks, as people do."""
+
+
+def _text(writer: yaml.SafeDumper, text: str) -> yaml.Node:
+    is_block = "\n" in text and all(c.isprintable() or c == "\n" for c in text) and not text.startswith(" ")
+    style = "|" if is_block and not any(line.endswith(" ") for line in text.split("\n")) else None
+    return writer.represent_scalar("tag:yaml.org,2002:str", text, style=style)
+
+
+_Writer.add_representer(str, _text)
+
+
+def campaign_text(values: JsonObject, comment: Sequence[str] = ()) -> str:
+    """A campaign's values as YAML; what is short stands in one line.
+
+    Args:
+        values: The values; they are read back as they are.
+        comment: Lines that stand before them.
+    """
+    lines = [f"# {line}".rstrip() for line in comment]
+    for key, value in values.items():
+        if isinstance(value, list):
+            lines.append(f"{key}:")
+            lines += [f"  {line}" for each in value for line in _entry(each)]
+        else:
+            lines.append(f"{key}: {_in_one_line(value)}")
+    return "\n".join(lines) + "\n"
+
+
+def _entry(value: object) -> list[str]:
+    """The lines of an entry of a list."""
+    if not _has_lines(value) and len(line := f"- {_in_one_line(value)}") <= FLOW_WIDTH:
+        return [line]
+    text = yaml.dump([value], Dumper=_Writer, sort_keys=False, allow_unicode=True, width=WIDE)
+    return text.rstrip("\n").split("\n") if not text.endswith("\n\n") else text[:-1].split("\n")
+
+
+def _has_lines(value: object) -> bool:
+    values = value.values() if isinstance(value, dict) else [value]
+    return any(isinstance(each, str) and "\n" in each for each in values)
+
+
+def _in_one_line(value: object) -> str:
+    text: str = yaml.dump(
+        value,
+        Dumper=yaml.SafeDumper,
+        default_flow_style=True,
+        sort_keys=False,
+        allow_unicode=True,
+        width=WIDE,
+    )
+    return text.removesuffix("\n").removesuffix("\n...")

@@ -1,0 +1,115 @@
+"""Short ways to write parts of a campaign's file, and the whole values that they stand for.
+
+They are written out as the file is read, so that a campaign is the same one, whichever way it was written.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Callable, Mapping
+
+from winnow.storage.json_types import JsonObject
+from winnow.storage.objectives import OBJECTIVES, traits_of
+from winnow.tasks.engines.known_providers import REMOTE
+from winnow.tasks.engines.providers import is_provider, provider_names
+
+DELTA = 0.05
+"""Error probability of a campaign whose file is short, and of `winnow.select`."""
+
+OPENAI_NAME = re.compile(r"(?:gpt|chatgpt)-[^/:]+|o\d[^/:]*")
+"""Matches the names of the models of OpenAI's own server."""
+
+LONGEST_SHORT_NAME = 40
+
+
+def model_of(text: str) -> JsonObject:
+    """The model that a short text stands for; those that a server runs are sent chats.
+
+    Args:
+        text: `PROVIDER:MODEL`, `http://HOST/v1#SERVED-NAME`, a folder, the id of a hub, or the name of one of
+            OpenAI's models.
+
+    Raises:
+        ValueError: If it names a server and no model of it, or a provider that does not exist.
+    """
+    if re.match("https?://", text):
+        url, _, served = text.partition("#")
+        if not served:
+            raise ValueError(f"{text!r} names a server and no model; write {url}#SERVED-NAME")
+        name = short_name(served)
+        return {"name": name, "provider": "openai", "model": served, "model_base_url": url, "chat": True}
+    provider, colon, model = text.partition(":")
+    if OPENAI_NAME.fullmatch(text):
+        provider, colon, model = "openai", ":", text
+    if not colon or provider.startswith((".", "/", "~")):
+        return {"name": short_name(text), "model": text}
+    if not model or not is_provider(provider):
+        known = ", ".join(f"{each}:" for each in provider_names())
+        raise ValueError(
+            f"{text!r} is no model; write one of {known} before its name, http://HOST/v1#SERVED-NAME, a "
+            "folder, or the id of a hub"
+        )
+    chats = {"chat": True} if provider in REMOTE else {}
+    return {"name": short_name(model), "provider": provider, "model": model, **chats}
+
+
+def short_name(text: str) -> str:
+    """The last part of a path or an id as a name; "model" where nothing of it can stand in one."""
+    last = text.rstrip("/").rpartition("/")[2]
+    return re.sub(r"[^A-Za-z0-9._]+", "-", last)[:LONGEST_SHORT_NAME].strip("-._") or "model"
+
+
+def models_of(given: object) -> object:
+    """A list of models whose texts are written out; a text alone is a list of one."""
+    return _written_out(given, lambda text, _: model_of(text))
+
+
+def prompts_of(given: object) -> object:
+    """A list of prompts whose texts are written out; each is named by its place."""
+    return _written_out(given, lambda text, number: {"name": f"prompt-{number}", "template": text})
+
+
+def _written_out(given: object, entry_of: Callable[[str, int], JsonObject]) -> object:
+    """A list whose texts are written out, each with a name that no other entry has."""
+    listed = [given] if isinstance(given, str) else given
+    if not isinstance(listed, list) or not any(isinstance(each, str) for each in listed):
+        return listed
+    found = [entry_of(each, at) if isinstance(each, str) else each for at, each in enumerate(listed, 1)]
+    counts = Counter(str(each.get("name")) for each in found if isinstance(each, Mapping))
+    numbers: Counter[str] = Counter()
+    for each, written in zip(found, listed, strict=True):
+        if isinstance(written, str) and counts[each["name"]] > 1:
+            numbers[each["name"]] += 1
+            each["name"] += f"-{numbers[each['name']]}"
+    return found
+
+
+def judge_of(given: object) -> object:
+    """A judge, of which the name alone may be given."""
+    return {"type": given} if isinstance(given, str) else given
+
+
+def selector_of(given: object) -> object:
+    """A selector, of which the name alone may be given."""
+    return {"name": given} if isinstance(given, str) else given
+
+
+def dataset_of(given: object) -> object:
+    """A dataset, of which the files alone may be given."""
+    return {"path": given} if isinstance(given, str | list) else given
+
+
+def with_defaults(values: object) -> object:
+    """A campaign's values with the selector, budget and error probability of a file that leaves them out.
+
+    Objectives without a default selector have no such defaults. A file that names a selector and a budget,
+    and no error probability, asks for none.
+    """
+    if not isinstance(values, Mapping) or values.get("objective") not in OBJECTIVES:
+        return values
+    selector = traits_of(str(values["objective"])).default_selector
+    stopping = values.get("stopping", {})
+    if selector is None or not isinstance(stopping, Mapping):
+        return values
+    if "selector" not in values or "budget" not in stopping:
+        stopping = {"delta": DELTA, **stopping}
+    return {"selector": {"name": selector}, **values, "stopping": stopping}

@@ -1,0 +1,267 @@
+"""`winnow try` and `winnow compare`: outputs with their scores before anything is decided by them."""
+
+import json
+import sqlite3
+
+import pytest
+import typer
+import yaml
+from campaigns import one_message, status_json, winnow
+from faulty_server import SERVER_ERROR, always, faulty_server
+
+from winnow.flows.cli.start import comparing
+from winnow.tasks.answer.earlier_campaigns import SHOWN
+
+pytestmark = pytest.mark.usefixtures("plain_runs")
+
+ROWS = [("parcel", "shipping"), ("charged", "billing"), ("crash", "bug")]
+TERSE, WORDY = "{{ text }}", "Label: {{ text }}"
+
+
+def reply(call):
+    """The right label: in a sentence where the prompt begins with Label."""
+    label = next((label for word, label in ROWS if word in call.prompt), "none of them")
+    return f"The label is {label}." if call.prompt.startswith("Label:") else label
+
+
+@pytest.fixture
+def server():
+    with faulty_server(reply=reply, model="qwen") as found:
+        yield found
+
+
+@pytest.fixture
+def folder(tmp_path):
+    rows = [f"my {ROWS[i % 3][0]} {i},{ROWS[i % 3][1]}" for i in range(24)]
+    (tmp_path / "tickets.csv").write_text("\n".join(["text,label", *rows]) + "\n")
+    return tmp_path
+
+
+def compare(folder, server, *options, prompts=(TERSE, WORDY)):
+    given = [part for each in prompts for part in ("--prompt", each)]
+    return winnow(folder, "compare", "--model", f"{server.url}#qwen", *given, *options)
+
+
+def data(*options):
+    return ("--data", "tickets.csv", *options)
+
+
+def write(folder, server, **keys):
+    values = {
+        "name": "tickets",
+        "objective": "best-mean",
+        "models": [f"{server.url}#qwen"],
+        "prompts": [TERSE, WORDY],
+        "dataset": {"path": "tickets.csv", "fields": {"input": "text", "target": "label"}},
+        "judge": "exact",
+    }
+    (folder / "campaign.yaml").write_text(yaml.safe_dump(values | keys))
+
+
+def test_compare_goes_from_data_to_an_answer_and_a_file(folder, server):
+    ran = compare(folder, server, *data("--yes", "--judge", "exact"))
+    assert ran.returncode == 0, ran.stderr
+    said = ran.stdout
+    assert said.startswith("tickets: 1 model x 2 prompts on 24 examples of tickets.csv, judge exact\n")
+    assert "guessed input   the column text (--input COLUMN)" in said
+    assert "guessed target  the column label (--target COLUMN)" in said
+    assert f"sends   prompts for at most 48 outputs to {server.url}" in said
+    assert said.count("   target  ") == 6
+    assert said.count("score 1.000\n") == said.count("score 0.000\n") == 3
+    assert "warning: qwen/prompt-2 scored 0 on all 3 outputs, and 3 of them hold the target" in said
+    assert "tickets: winner, " in said
+    assert said.endswith(
+        "see outputs        winnow query tickets comparisons --storage sqlite:///winnow.db\n"
+        "make it stricter   winnow run campaign.yaml --fork tickets-strict --set stopping.delta=0.01\n"
+    )
+    assert status_json(folder, "tickets")["best"] == "qwen/prompt-1"
+    again = winnow(folder, "run", "campaign.yaml")
+    assert again.returncode == 0, again.stderr
+    assert winnow(folder, "run", "campaign.yaml", "--fork", "other", "--set", "stopping.delta=0.01").stdout
+
+
+def test_both_commands_that_compare_ends_with_can_be_run(folder, server):
+    said = compare(folder, server, *data("--yes", "--judge", "exact")).stdout
+    for line in said.splitlines()[-2:]:
+        words = line.partition("winnow ")[2].split()
+        assert winnow(folder, *words).returncode == 0
+
+
+def test_guesses_are_said_before_anything_is_sent(folder, monkeypatch):
+    with faulty_server(always(SERVER_ERROR), model="qwen") as server:
+        said = []
+        monkeypatch.setattr(comparing, "_guesses", lambda *_: said.append(len(server.calls)) or ["guesses"])
+        compare(folder, server, *data("--yes"))
+    assert said == [0]
+
+
+def test_a_file_that_is_there_is_never_overwritten(folder, server):
+    (folder / "campaign.yaml").write_text("mine")
+    assert (
+        "campaign.yaml is there already; run it with winnow run campaign.yaml, or name another by --out"
+        in (one_message(compare(folder, server, *data("--yes"))))
+    )
+    assert (folder / "campaign.yaml").read_text() == "mine"
+    assert server.calls == []
+    assert compare(folder, server, *data("--yes", "--out", "other.yaml")).returncode == 0
+    assert yaml.safe_load((folder / "other.yaml").read_text())["name"] == "tickets"
+
+
+def test_without_a_terminal_only_yes_answers_the_question(folder, server):
+    ran = compare(folder, server, *data())
+    assert ran.returncode == 2
+    assert "can only be asked in a terminal; say --yes if it is" in one_message(ran)
+    assert not (folder / "campaign.yaml").exists()
+    assert winnow(folder, "list").stdout == "no rows\n"
+
+
+@pytest.mark.parametrize("yes", [True, False])
+def test_in_a_terminal_the_answer_decides(folder, server, monkeypatch, yes):
+    asked = []
+    monkeypatch.setattr(comparing, "_is_terminal", lambda: True)
+    monkeypatch.setattr(typer, "confirm", lambda text, default: asked.append((text, default)) or yes)
+    ran = compare(folder, server, *data("--judge", "exact"))
+    assert asked == [("Is that how they should be scored?", False)]  # a warning stands above it
+    assert (folder / "campaign.yaml").exists() is yes
+    assert ran.returncode == (0 if yes else 2)
+    if not yes:
+        assert "      1      1      1      1      1      1   --judge contains\n" in ran.stdout
+        assert "--judge numeric" not in ran.stdout  # it scores none of them
+
+
+def test_yes_permits_nothing_else(folder, server, tmp_path_factory):
+    elsewhere = tmp_path_factory.mktemp("elsewhere") / "tickets.csv"
+    elsewhere.write_text((folder / "tickets.csv").read_text())
+    ran = compare(folder, server, "--data", str(elsewhere), "--yes")
+    assert "which nobody has allowed here; give --trust" in one_message(ran)
+    assert server.calls == []
+    assert compare(folder, server, "--data", str(elsewhere), "--yes", "--trust").returncode == 0
+
+
+def test_several_models_and_one_prompt_from_a_file(folder, server):
+    (folder / "terse.txt").write_text("{{ text }}\n")
+    with faulty_server(reply=lambda call: "bug", model="weak") as weak:
+        ran = winnow(
+            folder, "compare", *data("--yes", "--budget", "20"), "--prompt", "@terse.txt",
+            "--model", f"{server.url}#qwen", "--model", f"{weak.url}#weak",
+        )  # fmt: skip
+    assert ran.returncode in (0, 3), ran.stderr
+    values = yaml.safe_load((folder / "campaign.yaml").read_text())
+    assert values["prompts"] == [{"name": "terse", "template": "{{ text }}"}]
+    assert [each["name"] for each in values["models"]] == ["qwen", "weak"]
+    assert (values["stopping"], values["batch_size"]) == ({"delta": 0.05, "budget": 20}, 20)
+    assert status_json(folder, "tickets")["totals"]["comparisons"] <= 20
+
+
+def test_without_a_prompt_one_is_guessed(folder, server):
+    ran = compare(folder, server, "--model", f"{server.url}#other", *data("--yes"), prompts=())
+    prompt = "{{ text }}\\n\\nAnswer with one of these alone: billing, bug, shipping."
+    assert f'guessed prompt  "{prompt}" (--prompt TEMPLATE)' in ran.stdout
+
+
+def test_examples_may_stand_on_the_command_line(folder, server):
+    given = ("--example", "my parcel => shipping", "--example", "a => b crash => bug")
+    ran = compare(folder, server, *given, "--yes", prompts=("{{ input }}", "Label: {{ input }}"))
+    assert ran.returncode == 0, ran.stderr
+    rows = [json.loads(line) for line in (folder / "campaign-examples.jsonl").read_text().splitlines()]
+    assert rows == [
+        {"input": "my parcel", "target": "shipping"},
+        {"input": "a => b crash", "target": "bug"},
+    ]
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ((), "name your examples: --data FILE, or --example 'INPUT => TARGET' for each"),
+        (("--data", "tickets.csv", "--example", "a => b"), "name your examples"),
+        (("--example", "a"), "--example 'a': write 'INPUT => TARGET'"),
+        (data("--prompt", "@gone.txt"), "--prompt @gone.txt: the file cannot be read: No such file"),
+        (data("--judge", "{type"), "--judge {type: write a name, or a mapping such as '{type: exact}'"),
+        (data("--judge", "exakt"), "unknown judge 'exakt'; did you mean 'exact'?"),
+        (data("--model", "http://h/v1"), "names a server and no model; write http://h/v1#SERVED-NAME"),
+        (data("--input", "txt"), "--input: unknown column 'txt'; did you mean 'text'?"),
+        (("--data", "gone.csv"), "gone.csv"),
+    ],
+)
+def test_what_cannot_be_compared_ends_in_a_sentence_before_anything_is_sent(folder, server, options, said):
+    ran = compare(folder, server, "--yes", *options)
+    assert ran.returncode == 2
+    assert said in one_message(ran)
+    assert server.calls == []
+    assert not (folder / "campaign.yaml").exists()
+
+
+def test_one_candidate_has_nothing_to_be_compared_with(folder, server):
+    ran = compare(folder, server, *data("--yes"), prompts=(TERSE,))
+    assert "give a second --model or --prompt" in one_message(ran)
+
+
+def test_a_second_comparison_has_a_name_of_its_own(folder, server):
+    for out in ("a.yaml", "b.yaml"):
+        assert compare(folder, server, *data("--yes", "--out", out)).returncode == 0
+    assert yaml.safe_load((folder / "b.yaml").read_text())["name"] == "tickets-2"
+
+
+def test_try_shows_every_candidate_and_begins_no_campaign(folder, server):
+    write(folder, server)
+    ran = winnow(folder, "try", "campaign.yaml", "--n", "2")
+    assert ran.returncode == 0, ran.stderr
+    blocks = ran.stdout.split("\n\n")
+    assert [block.splitlines()[0].split(",")[0] for block in blocks[:4]] == [
+        "1. qwen/prompt-1", "2. qwen/prompt-2", "3. qwen/prompt-1", "4. qwen/prompt-2",
+    ]  # fmt: skip
+    assert all("   output  " in block for block in blocks[:4])
+    assert winnow(folder, "list").stdout == "no rows\n"
+
+
+def test_outputs_of_a_trial_are_taken_over_and_its_examples_are_told(folder, server):
+    write(folder, server)
+    winnow(folder, "try", "campaign.yaml", "--n", "24")
+    made = len(server.calls)
+    ran = winnow(folder, "run", "campaign.yaml")
+    assert {call.prompt for call in server.calls[made:]} <= {"Say hello."}
+    assert "outputs of 24 examples of these were seen before it began (winnow try or compare)" in ran.stdout
+
+
+def test_a_campaign_without_a_trial_does_not_speak_of_one(folder, server):
+    write(folder, server)
+    assert "were seen before it began" not in winnow(folder, "run", "campaign.yaml").stdout
+    winnow(folder, "try", "campaign.yaml")  # which comes after it
+    assert "were seen before it began" not in winnow(folder, "status", "tickets").stdout
+
+
+def test_a_trial_that_fails_leaves_no_campaign(folder):
+    with faulty_server(always(SERVER_ERROR), model="qwen") as server:
+        write(folder, server, execution={"max_retries": 0})
+        ran = winnow(folder, "try", "campaign.yaml")
+    assert ran.returncode in (1, 2)
+    assert winnow(folder, "list").stdout == "no rows\n"
+
+
+def test_what_a_killed_trial_left_is_cleared_by_the_next(folder, server):
+    write(folder, server)
+    winnow(folder, "run", "campaign.yaml", "--fork", "left.try-1")
+    with sqlite3.connect(folder / "winnow.db") as connection:
+        connection.execute(f"UPDATE campaigns SET versions = json_set(versions, '$.{SHOWN}', 'x')")
+    winnow(folder, "try", "campaign.yaml")
+    assert winnow(folder, "list").stdout == "no rows\n"
+
+
+@pytest.mark.parametrize(
+    "keys",
+    [
+        {"judge": {"type": "human", "question": "Right?", "levels": {"yes": 1.0, "no": 0.0}}},
+        {
+            "judge": {"type": "rules", "scorer": {"type": "exact"}},
+            "objective": "best-duel",
+            "selector": "llm-po",
+            "stopping": {"budget": 40, "delta": 0.1},
+        },
+    ],
+)
+def test_judges_that_score_no_single_output_are_refused(folder, server, keys):
+    write(folder, server, **keys)
+    ran = winnow(folder, "try", "campaign.yaml")
+    assert "does not score single outputs by itself, so nothing can be tried" in one_message(ran)
+    assert server.calls == []
