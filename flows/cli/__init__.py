@@ -5,12 +5,13 @@ from inspect import cleandoc
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 
 from winnow.algorithms.state.plugin_registry import object_at
+from winnow.tasks.errors import SpecError
 
 if TYPE_CHECKING:
-    from typer._click import Command
+    from typer._click import Command, Context
 
 COMMANDS = {
     "compare": "start.comparing:compare",
@@ -79,6 +80,18 @@ class _LazyGroup(TyperGroup):
         return list(COMMANDS)
 
 
+class _Command(TyperCommand):
+    """A command that names the right form of `--set KEY VALUE`."""
+
+    def parse_args(self, ctx: "Context", args: list[str]) -> list[str]:
+        """See `TyperCommand`."""
+        for option, key, value in zip(args, args[1:], args[2:], strict=False):
+            if option == "--set" and "=" not in key and not value.startswith("-"):
+                written = f"{key}.{value}" if "=" in value else f"{key}={value}"
+                raise SpecError(f"--set {key} {value}: write --set {written}")
+        return super().parse_args(ctx, args)
+
+
 def _command(name: str, address: str) -> "Command":
     found = object_at(f"winnow.flows.cli.{address}")
     if isinstance(found, typer.Typer):
@@ -86,7 +99,7 @@ def _command(name: str, address: str) -> "Command":
             each.help = each.help or _help(each.callback)
         return typer.main.get_command(found)
     alone = typer.Typer(add_completion=False)
-    alone.command(name=name, help=_help(found))(found)
+    alone.command(name=name, help=_help(found), cls=_Command)(found)
     return typer.main.get_command(alone)
 
 

@@ -20,7 +20,14 @@ from sqlalchemy.orm import Session
 from winnow.storage.engine import sqlite
 from winnow.storage.engine.postgresql import READS, postgresql_engine
 from winnow.storage.engine.shared_files import require_one_writer
-from winnow.storage.engine.sqlite import WRITES, is_busy, is_full, is_interrupted, sqlite_engine
+from winnow.storage.engine.sqlite import (
+    WRITES,
+    NoSuchDatabase,
+    is_busy,
+    is_full,
+    is_interrupted,
+    sqlite_engine,
+)
 from winnow.storage.engine.write_lock import why_file_is_locked, why_server_is_locked
 from winnow.storage.errors import (
     CHECK_THE_PLACE,
@@ -43,6 +50,7 @@ NO_SCHEMA = (
     "its search_path names no existing schema that its role can use: "
     "create one, or correct the URL, then run the command again"
 )
+NAME_ANOTHER = "check its path, name another by --storage sqlite:///FILE, or run a campaign, which creates it"
 MAKE_ROOM = "make room on the disk that it is on, then run the command again"
 TOO_MANY = re.compile("connection slots|too many clients|too many connections")
 """Matches a server's message that no further connection is possible; the driver has no code for it."""
@@ -145,6 +153,8 @@ class Database:
             return StorageUnavailable(self.url, said, MAKE_ROOM)
         if self.is_postgresql and TOO_MANY.search(said):
             return StorageUnavailable(self.url, said, FEWER)
+        if isinstance(error, NoSuchDatabase):
+            return StorageUnavailable(self.url, said, NAME_ANOTHER)
         code = getattr(error, "sqlite_errorcode", 0) & 0xFF
         return StorageUnavailable(self.url, said, OF_BROKEN_FILES.get(code, CHECK_THE_PLACE))
 
@@ -184,21 +194,33 @@ def open_database(url: str, *, read_only: bool = False, creates: bool = True) ->
         elif parsed.drivername in ("postgresql", "postgresql+psycopg"):
             engine = postgresql_engine(parsed, shown=shown, read_only=read_only, wait_ms=BUSY_TIMEOUT_MS)
         else:
-            raise ArgumentError("it begins neither with sqlite:/// nor with postgresql://")
+            raise ArgumentError(f"unknown kind {parsed.drivername!r}")
     except (ArgumentError, NoSuchModuleError, ModuleNotFoundError, ValueError) as error:
         raise StorageUnavailable(
             shown,
-            f"not a database URL this installation can open ({error})",
-            "correct it, then run the command again",
+            f"its URL cannot be read ({error})",
+            f"{URL_FORMS}{_file_url(url)}",
         ) from error
     return Database(shown, engine)
+
+
+URL_FORMS = (
+    "write sqlite:///FILE for a file (sqlite:////FOLDER/FILE from the root), or "
+    "postgresql://USER@HOST/DATABASE"
+)
+
+
+def _file_url(url: str) -> str:
+    """The URL that was meant where only the number of slashes is wrong, as the end of a sentence."""
+    wrong = re.fullmatch(r"sqlite:/{0,2}([^/].*)", url)
+    return f"; here: sqlite:///{wrong[1]}" if wrong else ""
 
 
 def _require_readable(url: str, shown: str) -> None:
     """Raise if a URL is malformed or incomplete, with the correct form."""
     if ":" not in url:
         raise StorageUnavailable(
-            shown, f"a database is named by a URL, that of a file is sqlite:///{shown or 'FILE'}"
+            shown, "it is not a URL", f"for a file write sqlite:///{shown or 'winnow.db'}"
         )
     if ":***@" in url:
         raise StorageUnavailable(

@@ -161,6 +161,10 @@ LOST_AT_LAST = "the rows that were stored last are not in it"
 LOST_WITH_THE_LOG = "rows that were stored last may be lost, and nothing more was stored"
 
 
+class NoSuchDatabase(sqlite3.OperationalError):
+    """The file to open does not exist."""
+
+
 def sqlite_engine(path: str, *, shown: str, read_only: bool, creates: bool, wait_ms: int) -> Engine:
     """Create an engine on a file; `creates` allows a new file, and a writer waits `wait_ms` for another one.
 
@@ -173,7 +177,7 @@ def sqlite_engine(path: str, *, shown: str, read_only: bool, creates: bool, wait
 
     def connect() -> sqlite3.Connection:
         if mode != "rwc" and not os.path.exists(path):
-            raise sqlite3.OperationalError("there is no such file (--storage names another)")
+            raise NoSuchDatabase("there is no such file")
         _refuse_links_beside(path)
         if mode != "ro" and os.path.exists(path):
             file.require(LOST_SINCE_THE_COPY)  # before opening, and again in `configure` afterwards

@@ -3,10 +3,12 @@
 This module imports no table, because a process that answers one statement must start quickly.
 """
 
+import re
 import sqlite3
 import time
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
+from difflib import get_close_matches
 from typing import Any
 
 from sqlalchemy import Result, text
@@ -36,18 +38,18 @@ def run_sql(session: Session, statement: str) -> tuple[list[str], Iterator[tuple
         # On PostgreSQL a streamed statement becomes the query of a cursor, so it can only be one SELECT.
         streamed = {"yield_per": ROWS_AT_ONCE}
         result = session.execute(text(statement.replace(":", r"\:")), execution_options=streamed)
-        return list(result.keys()), _rows(result)
+        return list(result.keys()), _rows(session, result)
     except DBAPIError as error:
         if error.connection_invalidated:  # the connection is broken; nothing was refused
             raise
-        raise _refusal(error) from error
+        raise _refusal(session, error) from error
     except UnicodeEncodeError:
         raise QueryRefused("the statement contains half a surrogate pair, which is not a character") from None
     except ResourceClosedError:
         raise QueryRefused("the statement returns no rows; only SELECT statements answer questions") from None
 
 
-def _rows(result: Result[Any]) -> Iterator[tuple[object, ...]]:
+def _rows(session: Session, result: Result[Any]) -> Iterator[tuple[object, ...]]:
     try:
         with result:
             for row in result:
@@ -55,11 +57,39 @@ def _rows(result: Result[Any]) -> Iterator[tuple[object, ...]]:
     except DBAPIError as error:
         if error.connection_invalidated:
             raise
-        raise _refusal(error) from error
+        raise _refusal(session, error) from error
 
 
-def _refusal(error: DBAPIError) -> QueryRefused:
-    return QueryRefused(f"the statement was refused: {cause(error)} (statements may only read)")
+def _refusal(session: Session, error: DBAPIError) -> QueryRefused:
+    said = cause(error)
+    if missing := _NO_TABLE.search(said):
+        remedy = _near(session, missing[1] or missing[2])
+    elif _NO_COLUMN.search(said):
+        remedy = "SELECT * FROM VIEW LIMIT 1 shows the columns of a view"
+    else:
+        remedy = "statements can only read: write one SELECT"
+    return QueryRefused(f"the statement was refused: {said}; {remedy}")
+
+
+_NO_TABLE = re.compile(r'no such table: (?:main\.)?(\S+)|relation "([^"]+)" does not exist')
+_NO_COLUMN = re.compile(r"no such column|column \S+ does not exist")
+
+
+def _near(session: Session, name: str) -> str:
+    """The view nearest to a missing one, and all views."""
+    is_sqlite = session.connection().dialect.name == "sqlite"
+    if not is_sqlite:
+        session.rollback()  # PostgreSQL answers nothing more in a transaction that has failed
+    views = (
+        "SELECT name FROM sqlite_master WHERE type = 'view'"
+        if is_sqlite
+        else "SELECT table_name FROM information_schema.views WHERE table_schema = current_schema()"
+    )
+    known = sorted(str(row[0]) for row in session.execute(text(views)))
+    near = next((each for each in known if each == f"v_{name.replace('-', '_')}"), None)
+    near = near or next(iter(get_close_matches(name, known, n=1)), None)
+    question = f"did you mean {near!r}? " if near else ""
+    return f"{question}views: {', '.join(known) or 'none'}"
 
 
 @contextmanager

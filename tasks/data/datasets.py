@@ -397,7 +397,8 @@ class _RowReader:
         ):
             problem = f"no column {column!r}; a field within an object is named {dotted}"
         else:
-            problem = unknown_field("column", column, [row])
+            remedy = f"name the column of the {role}: fields: {{{role}: COLUMN}}"
+            problem = f"{unknown_field('column', column, [row])}; {remedy}"
         return DatasetError(f"{place}: {problem}", f"dataset.fields.{role}")
 
     def _key(self, place: str, value: object) -> str:

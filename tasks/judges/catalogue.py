@@ -13,19 +13,34 @@ import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import EntryPoint
-from typing import Any
+from typing import Any, Literal, get_args, get_origin
 
 from pydantic import ConfigDict, TypeAdapter, ValidationError
-from pydantic_core import ErrorDetails
 
 from winnow.algorithms.state.plugin_registry import Registered, in_words, plugins
 from winnow.storage.json_types import JsonObject, JsonView
-from winnow.tasks.errors import JudgeError, WinnowError, in_quotes, unknown_name
+from winnow.tasks.errors import JudgeError, WinnowError, unknown_name
 from winnow.tasks.judges.isolated.libraries import versions
 from winnow.tasks.judges.protocol import Scale
 from winnow.tasks.plugins.entry_points import Plugin, PluginFailed, calling, parameters_of
 from winnow.tasks.plugins.source_code import code_digests
 from winnow.tasks.spec.judge_tree import Maker
+from winnow.tasks.spec.value_errors import demand, remedy
+
+_EXAMPLES = {
+    "judges": "[{type: exact}, {type: contains}]",
+    "levels": "{bad: 0, good: 1}",
+    "model": "{name: grader, provider: openai, model: MODEL}",
+    "models": "[{name: grader, provider: openai, model: MODEL}]",
+    "path": "judge.py",
+    "pattern": "'^(yes|no)$'",
+    "question": '"Is the answer right?"',
+    "rubric": '"The answer names the right category."',
+    "schema": "{type: object}",
+    "scorer": "{type: normalised}",
+    "weights": "[1, 2]",
+}
+"""Values of parameters that judges need, by name."""
 
 Factory = Callable[..., Any]
 """Makes a judge of its parameters."""
@@ -68,6 +83,7 @@ class Catalogue:
         built_in: What makes each judge, by name.
         guard: Makes a plug-in's judge one whose exceptions name it.
         common: Parameters of every judge, which the caller takes off before it calls `create`.
+        elsewhere: Returns the sentence for a name that only another catalogue has, or None.
     """
 
     def __init__(
@@ -78,12 +94,14 @@ class Catalogue:
         built_in: Mapping[str, Maker],
         guard: Callable[[Plugin, Any], object],
         common: Sequence[JudgeParameter] = (),
+        elsewhere: Callable[[str], str | None] = lambda name: None,
     ) -> None:
         self._kind = kind
         self._group = group
         self._built_in = built_in
         self._guard = guard
         self._common = tuple(common)
+        self._elsewhere = elsewhere
 
     def names(self) -> tuple[str, ...]:
         """Every judge there is, built in and installed, in alphabetical order; none is imported."""
@@ -155,7 +173,8 @@ class Catalogue:
             return factory
         entry = self._installed().get(name)
         if entry is None:
-            raise JudgeError(unknown_name(self._kind, name, self.names()), "judge.type")
+            sentence = self._elsewhere(name) or unknown_name(self._kind, name, self.names())
+            raise JudgeError(sentence, "judge.type")
         try:
             loaded: Factory = entry.load()
             _signature(loaded)
@@ -175,23 +194,20 @@ class Catalogue:
         for key, (hint, default) in known.items():
             if default is inspect.Parameter.empty and key not in params:
                 raise JudgeError(
-                    f"{name} needs {key} ({_spelled(hint)}); {self._remedy(name, factory)}", f"judge.{key}"
+                    f"{name} needs {key}; {self._remedy(name, factory, key, hint)}",
+                    f"judge.{key}",
                 )
         return {key: checked(key, known[key][0], value) for key, value in params.items()}
 
-    def _remedy(self, name: str, factory: Factory) -> str:
+    def _remedy(self, name: str, factory: Factory, key: str, hint: object) -> str:
         """The remedy for a missing parameter, which may be the output that a function is to judge."""
         entry = self._installed().get(name)
         if entry is None or isinstance(entry, Registered) or not inspect.isfunction(factory):
-            return "add it"
+            return f"add {_written(key, hint)}"
         return (
             f"add it, or where {entry.value} is a function that judges, have the entry point name a class or "
             "a function that makes a judge: functions that judge are for @winnow.judge"
         )
-
-
-SCALARS = (bool, int, float)
-"""Types of what YAML reads where quotes would make a text of it."""
 
 
 def checked(name: str, hint: Any, value: object) -> Any:  # noqa: ANN401 -- any type and its values
@@ -207,20 +223,15 @@ def checked(name: str, hint: Any, value: object) -> Any:  # noqa: ANN401 -- any 
         first = error.errors()[0]
         place = name + "".join(f"[{part}]" for part in first["loc"] if isinstance(part, int))
         given = first["input"]
-        quotes = in_quotes(given) if first["type"] == "string_type" and isinstance(given, SCALARS) else ""
-        raise JudgeError(f"{_demand(first)}, got {given!r}{quotes}", f"judge.{place}") from error
+        raise JudgeError(f"{demand(first)}, got {given!r}{remedy(first, place)}", f"judge.{place}") from error
 
 
-def _demand(found: ErrorDetails) -> str:
-    """The demand that a value fails, in the words of a campaign's file where pydantic has those of Python."""
-    context = found.get("ctx", {})
-    if found["type"] in ("dict_type", "mapping_type"):
-        return "must be a mapping of keys to values"
-    if found["type"] in ("list_type", "sequence_str") or context.get("class") == "Sequence":
-        return "must be a list"
-    if found["type"] == "too_short":
-        return f"must have {context['min_length']} or more entries"
-    return found["msg"].replace("Input should", "must", 1)
+def _written(key: str, hint: object) -> str:
+    """A required parameter with its choices, a typical value or its type."""
+    if get_origin(hint) is Literal:
+        return f"{key}, one of: {', '.join(map(str, get_args(hint)))}"
+    example = _EXAMPLES.get(key)
+    return f"it, for example {key}: {example}" if example else f"it ({_spelled(hint)})"
 
 
 def _signature(factory: Factory) -> Mapping[str, tuple[Any, object]]:

@@ -13,6 +13,7 @@ from typing import TypeVar
 import regex
 
 from winnow.storage.json_types import JsonObject
+from winnow.storage.objectives import OBJECTIVES, traits_of
 from winnow.tasks.errors import JudgeError
 from winnow.tasks.judges.catalogue import Catalogue, JudgeDescription, JudgeParameter, checked
 from winnow.tasks.judges.options import EXTRACT_VERSION, NO_ANSWER_VERSION, NoAnswer, WithOptions
@@ -27,6 +28,30 @@ PAIR_GROUP = "winnow.pair_judges"
 EXTRACT = "extract"
 NO_ANSWER = "no_answer"
 
+
+def _of_pairs() -> str:
+    """The objectives that compare pairs."""
+    return " or ".join(name for name in OBJECTIVES if traits_of(name).compares_pairs)
+
+
+def _is_of_pairs(name: str) -> str | None:
+    if name in BUILT_IN or name not in PAIRS:
+        return None
+    return (
+        f"{name} judges pairs of outputs, for objective {_of_pairs()}; choose a judge of single outputs, "
+        f"such as normalised, or set objective: {_of_pairs()}"
+    )
+
+
+def _is_of_outputs(name: str) -> str | None:
+    if name in PAIRS or name not in BUILT_IN:
+        return None
+    return (
+        f"{name} judges single outputs, and objective {_of_pairs()} compares pairs; write "
+        f"judge: {{type: rules, scorer: {{type: {name}}}}}"
+    )
+
+
 _CATALOGUE = Catalogue(
     "judge",
     group=GROUP,
@@ -36,8 +61,15 @@ _CATALOGUE = Catalogue(
         JudgeParameter(name=EXTRACT, accepts="str | None", default=None, required=False),
         JudgeParameter(name=NO_ANSWER, accepts="'wrong' | 'unscored'", default="wrong", required=False),
     ),
+    elsewhere=_is_of_pairs,
 )
-_PAIR_CATALOGUE = Catalogue("pair judge", group=PAIR_GROUP, guard=PluginPairJudge, built_in=PAIRS)
+_PAIR_CATALOGUE = Catalogue(
+    "pair judge",
+    group=PAIR_GROUP,
+    guard=PluginPairJudge,
+    built_in=PAIRS,
+    elsewhere=_is_of_outputs,
+)
 
 
 def judge_names() -> tuple[str, ...]:

@@ -30,6 +30,7 @@ from winnow.tasks.plugins.source_code import code_digests
 from winnow.tasks.setup.output_types import check_output_type, check_structured_outputs
 from winnow.tasks.setup.program_tests import check_tests
 from winnow.tasks.setup.unread_targets import check_readable
+from winnow.tasks.setup.yaml_file import to_add
 from winnow.tasks.spec.campaign import CampaignSpec, judges_of
 from winnow.tasks.spec.judge_tree import BUILT_IN, HUMAN
 
@@ -177,9 +178,11 @@ def _check_objective(spec: CampaignSpec) -> None:
     except (AlgorithmError, PluginFailed) as error:
         raise SpecError(str(error), path="selector") from error
     if objective != spec.objective:
+        certify = spec.certify and spec.certify.model_dump()
+        fitting = to_add("selector.name", {"objective": spec.objective, "certify": certify})
         raise SpecError(
-            f"{spec.selector.name} answers {objective}, the campaign asks for {spec.objective}; "
-            "`winnow selectors` lists what fits",
+            f"{spec.selector.name} is a selector for {objective}, not for {spec.objective}; "
+            f"choose another{fitting}",
             path="selector.name",
         )
 

@@ -14,12 +14,13 @@ from pydantic_core import ErrorDetails
 from winnow.storage.json_types import JsonObject, JsonView
 from winnow.storage.objectives import OBJECTIVES, traits_of
 from winnow.storage.text import in_home
-from winnow.tasks.errors import SpecError, SpecMistakes, in_quotes
+from winnow.tasks.errors import SpecError, SpecMistakes
 from winnow.tasks.setup.task_key import with_task
 from winnow.tasks.spec.campaign import CampaignFile, CampaignSpec
 from winnow.tasks.spec.sections.dataset import TaskSpec
 from winnow.tasks.spec.selector_traits import TO_BEGIN_WITH, WITHOUT_AUTOEVALUATOR
 from winnow.tasks.spec.spec_model import SECRET, keys_of
+from winnow.tasks.spec.value_errors import demand, missing_form, remedy, shown
 from winnow.tasks.text.printable import one_line
 
 MOST_BYTES = 16 * 2**20
@@ -392,14 +393,10 @@ def _complaint(file: SpecFile, detail: ErrorDetails) -> str:
         return f"{where}: unknown key; {hint}{merging}"
     if detail["type"] == "missing":
         return f"{where}: is missing; add it{to_add(format_key(parts), file.values)}"
-    message = detail["msg"].removeprefix("Value error, ")
-    message = "must be a mapping of keys to values" if detail["type"] == "model_type" else message
-    message = message[0].lower() + message[1:]
     given = detail.get("input")
     is_shown = detail["type"] != SECRET and (isinstance(given, (str, int, float, bool)) or given is None)
-    shown = f" (got {given!r})" if is_shown else ""
-    quotes = in_quotes(given) if detail["type"] == "string_type" and shown else ""
-    return f"{where}: {message}{shown}{quotes}"
+    got = f" (got {shown(given)})" if is_shown else ""
+    return f"{where}: {demand(detail)}{got}{remedy(detail, format_key(parts))}"
 
 
 def to_add(key: str, values: JsonView) -> str:
@@ -412,14 +409,14 @@ def to_add(key: str, values: JsonView) -> str:
     if key == "objective":
         return f", one of: {', '.join(OBJECTIVES)}"
     if key == "judge" or key.endswith("judge.type"):
-        return "; winnow judges lists what there is"
+        return ", such as judge: {type: normalised}; winnow judges lists all"
     if key not in ("selector", "selector.name"):
-        return ""
+        return missing_form(key)
     from winnow.algorithms.registry import BASELINES, SELECTORS
 
     objective, certify = str(values.get("objective")), values.get("certify")
     if objective not in SELECTORS:
-        return "; winnow selectors lists what there is"
+        return "; winnow selectors lists them"
     has_autoevaluator = isinstance(certify, dict) and certify.get("autoevaluator")
     is_alone = traits_of(objective).measures_risk and not has_autoevaluator
     ours = SELECTORS[objective]
@@ -428,10 +425,7 @@ def to_add(key: str, values: JsonView) -> str:
     )
     others = ", ".join(name for name in ours if name != first and name not in BASELINES)
     written = f"selector: {{name: {first}}}" if key == "selector" else f"name: {first}"
-    return (
-        f", to begin with as {written}; for {objective} there are {others}, too, and winnow selectors says "
-        "what each is for"
-    )
+    return f", such as {written}; others for {objective}: {others} (winnow selectors describes them)"
 
 
 def format_key(parts: Sequence[str | int]) -> str:
@@ -516,18 +510,33 @@ def _section_of(annotation: Any) -> type[BaseModel]:  # noqa: ANN401
 def _yaml_complaint(path: Path, error: yaml.YAMLError) -> str:
     mark = getattr(error, "problem_mark", None)
     problem = getattr(error, "problem", None) or str(error)
-    remedy = next((f"; {remedy}" for part, remedy in _REMEDIES.items() if part in problem), "")
+    advice = next((f"; {advice}" for part, advice in _ADVICE.items() if part in problem), "")
+    opened = getattr(error, "context_mark", None)
+    if mark and opened and opened.line < mark.line and any(part in problem for part in _OPENED):
+        advice += f" (opened in line {opened.line + 1})"
     line = f":{mark.line + 1}" if mark else ""
-    return f"{path}{line}: not YAML: {problem}{remedy}"
+    return f"{path}{line}: not YAML: {problem}{advice}"
 
 
-_REMEDIES = {
+_OPENED = ("expected ',' or", "end of stream", "document separator")
+"""Problems whose cause is a bracket or quote that was opened in a line above."""
+
+_ADVICE = {
     "'\\t'": "indent with spaces",
+    "that cannot start any token": "put text that begins with this character in quotes",
     "another document": "a file holds one campaign: write each into a file of its own",
     "constructor for the tag": "write plain values, without a tag",
     "undefined alias": "put text that begins with * in quotes",
+    "expected alphabetic or numeric": "put text that begins with * or & in quotes",
+    "expected <block end>": "indent this line like the lines of the same list or mapping above it",
+    "expected ',' or": "close the quote or bracket before it, and put text with commas or braces in quotes",
+    "mapping values are not allowed": "put text that contains ': ' in quotes, and check the indentation",
+    "could not find expected ':'": "write KEY: VALUE, and put text of several lines behind KEY: |",
+    "end of stream": "close the quote or bracket",
+    "document separator": "close the quote or bracket",
+    "special characters are not allowed": "remove control characters",
 }
-"""Remedies by a part of what the YAML parser says."""
+"""Remedies by a part of the YAML parser's message; the first that fits counts."""
 
 
 def _kind(value: object) -> str:

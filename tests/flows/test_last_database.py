@@ -110,7 +110,7 @@ def test_what_writes_does_not_go_by_the_note_and_makes_no_database_that_would_hi
     result = winnow(tmp_path, *command)
     assert result.returncode == 1
     assert (
-        "sqlite:///winnow.db is unavailable: there is no such file (--storage names another)"
+        "sqlite:///winnow.db is unavailable: there is no such file; check its path, name another by --storage"
     ) in one_message(result)
     assert winnow(tmp_path, "status", "letters").returncode == 0
 

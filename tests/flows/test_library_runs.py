@@ -247,7 +247,7 @@ def test_a_campaign_that_changed_takes_another_name_which_makes_no_text_a_second
     ("key", "value", "said"),
     [
         ("sede", 7, "spec: sede: unknown key; did you mean 'seed'?"),
-        ("storage", 7, "spec: storage: input should be a valid string (got 7)"),
+        ("storage", 7, "spec: storage: must be text (got 7)"),
         ("execution", {"log_folder": "/elsewhere"}, "pass trust=True if you know where it comes from"),
     ],
 )

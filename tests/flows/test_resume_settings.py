@@ -96,7 +96,7 @@ def test_a_file_that_lowers_the_budget_is_taken_and_that_is_said(finished):
         ("models[0].name=other", "models[other] is new"),
         ("storage=sqlite:///other.db", "a stored campaign stays where it is; leave name and storage out"),
         ("name=other", "a stored campaign stays where it is; leave name and storage out"),
-        ("stopping.budget=0", "--set stopping.budget: input should be greater than or equal to 1 (got 0)"),
+        ("stopping.budget=0", "--set stopping.budget: must be at least 1 (got 0)"),
         ("budget=40", "--set budget: unknown key; did you mean 'stopping.budget'?"),
         ("stopping.budget", "write key=value, for example --set stopping.budget=2000"),
     ],

@@ -314,6 +314,8 @@ def test_a_place_that_holds_no_database_is_named_with_a_remedy(tmp_path, place, 
         require_schema(database) if read_only else ensure_schema(database)
     assert url in str(refused.value)
     remedy = "name another file" if place == "notes.txt" else "check that the path or server exists"
+    if place.endswith("results.db") and read_only:
+        remedy = "name another by --storage sqlite:///FILE"
     assert remedy in str(refused.value)
     database.close()
 
@@ -366,7 +368,7 @@ def test_who_opens_read_only_cannot_write(opened, url):
     ],
 )
 def test_a_url_that_cannot_be_opened_is_refused_without_its_password(url):
-    with pytest.raises(StorageUnavailable, match="not a database URL this installation can open") as refused:
+    with pytest.raises(StorageUnavailable, match="its URL cannot be read") as refused:
         open_database(url)
     assert "secret" not in str(refused.value)
 
@@ -374,8 +376,10 @@ def test_a_url_that_cannot_be_opened_is_refused_without_its_password(url):
 @pytest.mark.parametrize(
     ("url", "remedy"),
     [
-        ("postgres://ann:secret@host/x", "it begins neither with sqlite:/// nor with postgresql://"),
+        ("postgres://ann:secret@host/x", "or postgresql://USER@HOST/DATABASE"),
         ("postgresql://ann:secret@cret@host/x", "write each @ of a name or a password as %40"),
+        ("sqlite:/w.db", "here: sqlite:///w.db"),
+        ("sqlite:w.db", "here: sqlite:///w.db"),
         ("postgresql://ann:***@host/x", "write the password there, or set WINNOW_STORAGE to the whole URL"),
     ],
 )
@@ -387,9 +391,9 @@ def test_a_url_that_is_not_written_as_it_should_be_is_told_how(url, remedy):
     assert "cret" not in str(refused.value)
 
 
-@pytest.mark.parametrize(("path", "url"), [("w.db", "sqlite:///w.db"), ("", "sqlite:///FILE")])
+@pytest.mark.parametrize(("path", "url"), [("w.db", "sqlite:///w.db"), ("", "sqlite:///winnow.db")])
 def test_a_path_in_the_place_of_a_url_is_told_how_it_is_written(path, url):
-    with pytest.raises(StorageUnavailable, match=f"named by a URL, that of a file is {url};"):
+    with pytest.raises(StorageUnavailable, match=f"not a URL; for a file write {url}"):
         open_database(path)
 
 

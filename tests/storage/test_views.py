@@ -457,3 +457,20 @@ def test_a_statement_that_fails_on_a_later_row_is_refused_too(sql):
     numbers = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 3000)"
     with pytest.raises(QueryRefused, match=r"integer overflow|bigint out of range"):
         sql(f"{numbers} SELECT {overflow} FROM n")
+
+
+@pytest.mark.parametrize(
+    ("statement", "remedy"),
+    [
+        ("SELECT * FROM leaderboard", "did you mean 'v_leaderboard'? views: v_campaigns, "),
+        ("SELECT * FROM v_leaderbord", "did you mean 'v_leaderboard'?"),
+        ("SELECT * FROM nothing_like_it", "; views: v_campaigns, "),
+        ("SELECT canidate FROM v_leaderboard", "SELECT * FROM VIEW LIMIT 1 shows the columns"),
+        ("DELETE FROM campaigns", "statements can only read: write one SELECT"),
+        ("SELCT 1", "statements can only read: write one SELECT"),
+    ],
+)
+def test_a_refused_statement_comes_with_a_remedy(sql, statement, remedy):
+    with pytest.raises(QueryRefused) as refused:
+        sql(statement)
+    assert remedy in str(refused.value)

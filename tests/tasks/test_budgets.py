@@ -129,11 +129,11 @@ def test_a_campaign_stored_before_there_were_prices_loads_unchanged(campaign_fil
     ("budget", "said"),
     [
         ("{comparison: 4}", "campaign.yaml:20: stopping.budget.comparison: unknown key; did you mean"),
-        ("{tokens: 0}", "campaign.yaml:20: stopping.budget.tokens: input should be greater than"),
-        ("{tokens: 1.5}", "campaign.yaml:20: stopping.budget.tokens: input should be a valid integer"),
-        ("{cost: 0}", "campaign.yaml:20: stopping.budget.cost: input should be greater than 0"),
+        ("{tokens: 0}", "campaign.yaml:20: stopping.budget.tokens: must be at least"),
+        ("{tokens: 1.5}", "campaign.yaml:20: stopping.budget.tokens: must be a whole number"),
+        ("{cost: 0}", "campaign.yaml:20: stopping.budget.cost: must be greater than 0"),
         ("{}", "campaign.yaml:20: stopping.budget: give at least one of comparisons, tokens, gpu_seconds"),
-        ("much", "campaign.yaml:20: stopping.budget: input should be a valid integer"),
+        ("much", "campaign.yaml:20: stopping.budget: must be a whole number"),
         ("{human_labels: 9}", "campaign.yaml:20: stopping: budget.human_labels means nothing to best-mean"),
         ("{comparisons: 7}", "campaign.yaml:20: stopping: the budget (7) is smaller than one round"),
         ("{cost: 1}", "campaign.yaml:20: stopping.budget.cost: nobody said what tokens of small cost; add"),
@@ -162,8 +162,8 @@ def test_what_never_ends_by_itself_needs_a_limit_of_its_own(campaign_file, objec
         ("{prices: {small: {input: 1, outptu: 1}}}", "unknown key; did you mean 'output'?"),
         ("{prices: {input: {input: 1, outptu: 1}}}", "unknown key; did you mean 'output'?"),
         ("{prices: {small: {input: 1}}}", "prices.small.output: is missing; add it"),
-        ("{prices: {small: {input: -1, output: 1}}}", "prices.small.input: input should be greater than or"),
-        ("{price_per_hour: -1}", "price_per_hour: input should be greater than or equal to 0"),
+        ("{prices: {small: {input: -1, output: 1}}}", "prices.small.input: must be at least "),
+        ("{price_per_hour: -1}", "price_per_hour: must be at least 0"),
     ],
 )
 def test_a_mistake_in_a_price_is_named_with_its_remedy(campaign_file, execution, said):

@@ -309,7 +309,7 @@ def test_a_campaign_that_was_never_stored_cannot_be_reopened(database, opened):
         (
             "type: contains",
             "type: contains, ignore_case: 1",
-            "17: judge.ignore_case: must be a valid boolean",
+            "17: judge.ignore_case: must be true or false",
         ),
         ("type: contains", "type: regex", "17: judge.pattern: regex needs pattern"),
         ("type: contains", "type: regex, pattern: '('", "17: judge: regex: '(' is not a regular expression"),

@@ -126,7 +126,7 @@ def in_place_of_plain(prompts):
         ),
         (
             '{name: p, messages: [{role: bot, content: "x"}]}',
-            "messages[0].role: input should be 'system', 'user'",
+            "messages[0].role: must be 'system', 'user'",
         ),
         (
             "{name: p, messages: [{turns: id}], few_shot: {n: 1}}",
@@ -134,7 +134,7 @@ def in_place_of_plain(prompts):
         ),
         (
             "{name: p, template: x, few_shot: {n: 0}}",
-            "few_shot.n: input should be greater than or equal to 1",
+            "few_shot.n: must be at least 1",
         ),
         (
             "{name: p, template: x, few_shot: {n: 1, from: {fields: {input: q}}}}",

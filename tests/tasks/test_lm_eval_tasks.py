@@ -328,7 +328,7 @@ def test_odd_values_in_a_tasks_file_end_in_a_sentence_or_are_taken(tasks, odd):
         ({"lm_eval": "tasks/plain.yaml", "filter": "x"}, {}, "has no filter 'x'; leave filter out"),
         ({"lm_eval": "tasks/plain.yaml", "fewshot_as_multiturn": True}, {}, "is for models that chat"),
         ({"lm_eval": "tasks/plain.yaml"}, {"dataset": "x"}, "dataset: must be a mapping of keys to values"),
-        ({"lm_eval": "tasks/plain.yaml"}, {"models": 3}, "models: input should be a valid list"),
+        ({"lm_eval": "tasks/plain.yaml"}, {"models": 3}, "models: must be a list"),
         ({"lm_eval": "tasks/plain.yaml"}, {"objective": "best-duel"}, "judge: is missing; add it"),
         ({"lm_eval": "tasks/plain.yaml"}, {"dataset": {"path": "x"}}, "dataset.path: is said by the task"),
         ({"lm_eval": "tasks/plain.yaml"}, {"output_type": "generate"}, "output_type: is said by the task"),

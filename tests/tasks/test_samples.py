@@ -229,8 +229,8 @@ def test_the_text_is_scored_that_another_judge_likes_best_without_knowing_the_ta
             {"metrics": [{"name": "chosen", "judge": BEST_OF}]},
             "metrics[0].judge.type: judge best-of chooses among the texts of a pair, and a metric is the",
         ),
-        ({"samples": 0}, "samples.n: input should be greater than or equal to 2"),
-        ({"samples": 101}, "samples.n: input should be less than or equal to 100"),
+        ({"samples": 0}, "samples.n: must be at least 2"),
+        ({"samples": 101}, "samples.n: must be at most 100"),
         (
             {"samples": {"n": 4, "reduce": "median"}},
             "samples.reduce: must be mean, majority, best-of",

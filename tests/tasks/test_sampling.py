@@ -61,17 +61,17 @@ def test_a_named_way_of_sampling_can_switch_off_what_its_model_sets(campaign_fil
 @pytest.mark.parametrize(
     ("added", "said"),
     [
-        ("min_p: 1.5", "generate_configs[1].min_p: input should be less"),
+        ("min_p: 1.5", "generate_configs[1].min_p: must be at most"),
         (
             "presence_penalty: 3",
-            "generate_configs[1].presence_penalty: input should be less",
+            "generate_configs[1].presence_penalty: must be at most",
         ),
-        ("repetition_penalty: 0", "generate_configs[1].repetition_penalty: input should be greater than 0"),
+        ("repetition_penalty: 0", "generate_configs[1].repetition_penalty: must be greater than 0"),
         ("logit_bias: {-1: 1}", "generate_configs[1].logit_bias"),
         ("logit_bias: {word: 1}", "generate_configs[1].logit_bias"),
         (
             "stop_token_ids: [-2]",
-            "generate_configs[1].stop_token_ids[0]: input should be greater",
+            "generate_configs[1].stop_token_ids[0]: must be at least",
         ),
         (
             "structured_output: {regex: a, choice: [b]}",

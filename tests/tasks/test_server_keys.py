@@ -152,7 +152,7 @@ def test_of_a_provider_that_does_not_exist_nothing_is_told_that_only_follows_fro
     with pytest.raises(SpecError) as caught:
         check_campaign_file(path, ["models[0].provider=7"])
     assert str(caught.value).count("\n") == 0
-    assert "models[0].provider: input should be a valid string (got 7)" in str(caught.value)
+    assert "models[0].provider: must be text (got 7)" in str(caught.value)
 
 
 @pytest.mark.parametrize(

@@ -68,10 +68,10 @@ def test_a_file_without_mistakes_gives_the_campaign_it_describes(campaign_file):
             5,
             "models[0].dtype: unknown key; did you mean 'model_args.dtype'?",
         ),
-        ("seed: 7", "seed: seven", 3, "seed: input should be a valid integer (got 'seven')"),
-        ("seed: 7", "seed: 7.5", 3, "seed: input should be a valid integer (got 7.5)"),
-        ("seed: 7", "seed: -1", 3, "seed: input should be greater than or equal to 0 (got -1)"),
-        ("name: letters", "name: no", 1, "name: input should be a valid string (got False); put"),
+        ("seed: 7", "seed: seven", 3, "seed: must be a whole number (got 'seven')"),
+        ("seed: 7", "seed: 7.5", 3, "seed: must be a whole number (got 7.5)"),
+        ("seed: 7", "seed: -1", 3, "seed: must be at least 0 (got -1)"),
+        ("name: letters", "name: no", 1, "name: must be text (got false); put"),
         ("name: letters", "name: a/b", 1, "name: may hold letters (a to z), digits, '.', '_' and '-', and"),
         ("seed: 7", "defaults: {a: 1}", 3, "defaults: unknown key; known here: "),
         ("seed: 7", "<<: 3", 3, "<<: merges a mapping, such as *name, or a list of mappings"),
@@ -87,9 +87,14 @@ def test_a_file_without_mistakes_gives_the_campaign_it_describes(campaign_file):
             "best-mean",
             "best-meen",
             2,
-            "objective: input should be 'best-mean', 'best-duel', 'certify' or 'route' (got 'best-meen')",
+            "objective: must be 'best-mean', 'best-duel', 'certify' or 'route' (got 'best-meen')",
         ),
-        ("temperature: 1.0", "temperature: .nan", 15, "generate_configs[1].temperature: input should"),
+        (
+            "temperature: 1.0",
+            "temperature: .nan",
+            15,
+            "generate_configs[1].temperature: must be a finite number",
+        ),
         (
             "temperature: 1.0",
             'stop_seqs: [""]',
@@ -175,14 +180,14 @@ def test_a_name_that_is_none_is_answered_in_words_with_one_that_is(campaign_file
 def test_a_text_that_yaml_reads_as_true_needs_quotes(campaign_file, section, line, part):
     path = campaign_file("seed: 7\n", f"seed: 7\n{section}\n")
     assert complaint(path).splitlines()[0] == (
-        f"campaign.yaml:{line}: {part}: input should be a valid string (got True); put it in quotes; YAML "
+        f"campaign.yaml:{line}: {part}: must be text (got true); put it in quotes; YAML "
         "reads yes, no, on and off without them as true and false"
     )
 
 
 def test_a_number_where_a_text_belongs_needs_quotes_too(campaign_file):
     said = complaint(campaign_file("name: smaller", "name: 3"))
-    assert said.endswith("models[1].name: input should be a valid string (got 3); put it in quotes")
+    assert said.endswith("models[1].name: must be text (got 3); put it in quotes")
 
 
 MERGED = """\
@@ -307,28 +312,28 @@ def test_of_a_missing_key_that_few_values_may_stand_under_these_are_told(campaig
     assert "objective: is missing; add it, one of: best-mean, best-duel, certify, route" in said
     others = [name for name in SELECTORS["best-mean"] if name not in {"champion", *BASELINES}]
     assert to_add("selector", {"objective": "best-mean"}) == (
-        ", to begin with as selector: {name: champion}; for best-mean there are "
-        f"{', '.join(others)}, too, and winnow selectors says what each is for"
+        ", such as selector: {name: champion}; others for best-mean: "
+        f"{', '.join(others)} (winnow selectors describes them)"
     )
     said = complaint(campaign_file("{name: ucb-e, params: {a: 1.0}}", "{}"))
-    assert "selector.name: is missing; add it, to begin with as name: champion; for best-mean there" in said
+    assert "selector.name: is missing; add it, such as name: champion; others for best-mean" in said
     said = complaint(campaign_file("judge: {type: contains}\n", ""))
-    assert "judge: is missing; add it; winnow judges lists what there is" in said
+    assert "judge: is missing; add it, such as judge: {type: normalised}; winnow judges lists all" in said
 
 
 @pytest.mark.parametrize(
     ("values", "told"),
     [
-        ({}, "; winnow selectors lists what there is"),
-        ({"objective": ["best-mean"]}, "; winnow selectors lists what there is"),
-        ({"objective": "best"}, "; winnow selectors lists what there is"),
-        ({"objective": "best-duel"}, ", to begin with as name: llm-po; for best-duel there are "),
-        ({"objective": "route"}, ", to begin with as name: pak-ucb; for route there are "),
-        ({"objective": "certify"}, ", to begin with as name: r-eval; for certify there are "),
-        ({"objective": "certify", "certify": 3}, ", to begin with as name: r-eval; "),
+        ({}, "; winnow selectors lists them"),
+        ({"objective": ["best-mean"]}, "; winnow selectors lists them"),
+        ({"objective": "best"}, "; winnow selectors lists them"),
+        ({"objective": "best-duel"}, ", such as name: llm-po; others for best-duel: "),
+        ({"objective": "route"}, ", such as name: pak-ucb; others for route: "),
+        ({"objective": "certify"}, ", such as name: r-eval; others for certify: "),
+        ({"objective": "certify", "certify": 3}, ", such as name: r-eval; "),
         (
             {"objective": "certify", "certify": {"autoevaluator": {"prompt": "x"}}},
-            ", to begin with as name: r-autoeval-plus; ",
+            ", such as name: r-autoeval-plus; ",
         ),
     ],
 )
@@ -340,7 +345,7 @@ def test_the_selector_to_begin_with_follows_from_the_question(values, told):
 def test_the_files_to_start_from_begin_with_the_selectors_that_are_told(objective):
     values = yaml.safe_load(starter(objective))
     first = values["selector"]["name"]
-    assert to_add("selector.name", values).startswith(f", to begin with as name: {first}; ")
+    assert to_add("selector.name", values).startswith(f", such as name: {first}; ")
 
 
 def test_all_mistakes_are_told_at_once(campaign_file):
@@ -446,8 +451,8 @@ def test_overrides_take_the_place_of_the_files_values(campaign_file):
         ("seed={", "--set seed={: the value is not YAML; put text in quotes"),
         ("seed={{ x }}", "--set seed={{ x }}: a key must be plain text; put a value that begins with '{{'"),
         ("seed={a: 1, a: 2}", "--set seed={a: 1, a: 2}: a: the key stands twice"),
-        ("stopping.budget=0", "--set stopping.budget: input should be greater than or equal to 1 (got 0)"),
-        ("stopping={budget: 0}", "--set stopping.budget: input should be greater than or equal to 1 (got 0)"),
+        ("stopping.budget=0", "--set stopping.budget: must be at least 1 (got 0)"),
+        ("stopping={budget: 0}", "--set stopping.budget: must be at least 1 (got 0)"),
         ("stopping.bugdet=50", "--set stopping.bugdet: unknown key; did you mean 'budget'?"),
         ("stoping.budget=50", "--set stoping: unknown key; did you mean 'stopping'?"),
     ],
@@ -583,3 +588,61 @@ def test_traits_are_of_selectors_that_there_are():
     assert len(traits) >= 9
     for name, value in traits.items():
         assert known >= ({value} if isinstance(value, str) else {*value}), name
+
+
+@pytest.mark.parametrize(
+    ("replace", "by", "remedy"),
+    [
+        ("delta: 0.05", "delta: 5%", "must be a number (got '5%'); write 0.05"),
+        ("delta: 0.05", "delta: '0.05'", "(got '0.05'); write 0.05 without quotes"),
+        ("delta: 0.05", "delta: '0,05'", "(got '0,05'); write 0.05"),
+        ("delta: 0.05", "delta: 95", "for 95% confidence write 0.05"),
+        ("delta: 0.05", "delta: 5", "for 5% write 0.05"),
+        (
+            "delta: 0.05",
+            "delta: 0",
+            "must be greater than 0 (got 0); delta is the probability of a wrong answer",
+        ),
+        ("budget: 40", "budget: 1e3", "must be a whole number (got 1000.0); write 1000"),
+        ("budget: 40", "budget: '1,000'", "(got '1,000'); write 1000"),
+        ("budget: 40", "budget: 2k", "(got '2k'); write 2000"),
+        ("budget: 40", "budget: '40'", "(got '40'); write 40 without quotes"),
+        ("name: letters", "name:", "name: must be text (got nothing); write a value after the colon"),
+        ("name: letters\n", "", "name: is missing; add it, such as name: my-campaign"),
+        ("best-mean", "best-meen", "(got 'best-meen'); did you mean 'best-mean'?"),
+    ],
+)
+def test_a_wrong_value_comes_with_the_right_one(campaign_file, replace, by, remedy):
+    assert remedy in complaint(campaign_file(replace, by))
+
+
+@pytest.mark.parametrize(
+    ("override", "remedy"),
+    [
+        ("stopping=400", "write stopping: {budget: 400}"),
+        ("models={big: {}}", "- {name: big, provider: openai, model: MODEL}"),
+        ("tags=lang", "tags: must be a list (got 'lang'); write [lang]"),
+    ],
+)
+def test_a_plain_value_in_the_place_of_a_mapping_comes_with_the_mapping(campaign_file, override, remedy):
+    assert remedy in complaint(campaign_file(), [override])
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "remedy"),
+    [
+        ("a:\n\t- 1\n", 2, "indent with spaces"),
+        ("a:\n  - 1\n - 2\n", 3, "indent this line like the lines of the same list"),
+        ("a: {b: 1\nc: 2}\n", 2, "close the quote or bracket before it"),
+        ("a: 'x\nb: 1\n", 3, "close the quote or bracket (opened in line 1)"),
+        ("a: b: c\n", 1, "put text that contains ': ' in quotes"),
+        ("a: @x\n", 1, "put text that begins with this character in quotes"),
+        ("a: *x\n", 1, "put text that begins with * in quotes"),
+    ],
+)
+def test_a_file_that_is_not_yaml_says_what_to_write(tmp_path, text, line, remedy):
+    path = tmp_path / "campaign.yaml"
+    path.write_text(text)
+    said = complaint(path)
+    assert said.startswith(f"{path}:{line}: not YAML: ")
+    assert remedy in said

@@ -29,9 +29,11 @@ SHOWN_BY = "--columns NAME,... or --format csv"
 """Options that show the columns for which a terminal has no room."""
 
 
-def _known(view: str | None) -> str | None:
+def _known(context: typer.Context, view: str | None) -> str | None:
     if view is None or view in VIEWS:
         return view
+    if (name := context.params.get("name")) in VIEWS:
+        raise SpecError(f"the campaign comes before the view: winnow query {view} {name}")
     raise SpecError(unknown_name("view", view, VIEWS))
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from winnow.tasks.errors import JudgeError
 from winnow.tasks.judges.protocol import Sample
-from winnow.tasks.judges.registry import create_judge, describe, judge_names
+from winnow.tasks.judges.registry import create_judge, create_pair_judge, describe, judge_names
 
 BUILT_IN = (
     *(
@@ -97,18 +97,18 @@ TANGLED = {
             "judge.stirp",
             "did you mean 'strip'? available: extract, no_answer, strip",
         ),
-        ("numeric", {"tolerance": "x"}, "judge.tolerance", "must be a valid number, got 'x'"),
-        ("numeric", {"tolerance": -1}, "judge.tolerance", "greater than or equal to 0, got -1"),
-        ("numeric", {"relative": 1}, "judge.relative", "must be a valid boolean, got 1"),
+        ("numeric", {"tolerance": "x"}, "judge.tolerance", "must be a number, got 'x'"),
+        ("numeric", {"tolerance": -1}, "judge.tolerance", "must be at least 0, got -1"),
+        ("numeric", {"relative": 1}, "judge.relative", "must be true or false, got 1"),
         ("contains", {"match": "some"}, "judge.match", "must be 'any' or 'all', got 'some'"),
         (
             "choice",
             {"options": ["A", True]},
             "judge.options[1]",
-            "must be a valid string, got True; put it in quotes; Y",
+            "must be text, got True; put it in quotes; Y",
         ),
         ("choice", {"options": ["A", "a"]}, "judge", "options must be different and not empty"),
-        ("regex", {}, "judge.pattern", "regex needs pattern (str); add it"),
+        ("regex", {}, "judge.pattern", "regex needs pattern; add it, for example pattern: "),
         ("regex", {"pattern": "("}, "judge", "'(' is not a regular expression"),
         (
             "json-schema",
@@ -149,20 +149,20 @@ TANGLED = {
             "judge.tokenize",
             "must be '13a', 'char', 'intl', 'none' or 'zh'",
         ),
-        ("chrf", {"word_order": -1}, "judge.word_order", "greater than or equal to 0, got -1"),
+        ("chrf", {"word_order": -1}, "judge.word_order", "must be at least 0, got -1"),
         ("ter", {"normalised": True}, "judge.normalised", "did you mean 'normalized'?"),
         ("rouge", {"variant": "rouge9"}, "judge.variant", "must be 'rouge1', 'rouge2', 'rougeL' or"),
         ("f1", {"strip": True}, "judge.strip", "available: extract, no_answer"),
         ("similarity", {"model": "gone"}, "judge.model", "there is no checkpoint in 'gone'"),
         ("similarity", {"pooling": "max"}, "judge.pooling", "must be 'mean', 'cls' or 'last', got 'max'"),
         ("squad", {"strip": True}, "judge.strip", "available: extract, no_answer"),
-        ("all", {"judges": []}, "judge.judges", "must have 1 or more entries, got []"),
+        ("all", {"judges": []}, "judge.judges", "must have at least 1 entry, got []"),
         ("any", {"judges": [{"type": "exat"}]}, "judge.judges[0].type", "did you mean 'exact'?"),
         ("all", {"judges": [{"type": "exact"}, {"strip": 1}]}, "judge.judges[1].type", "must name a judge"),
         (
             "any",
             {"judges": [{"type": "all", "judges": [{"type": "numeric", "tolerance": -1}]}]},
-            *("judge.judges[0].judges[0].tolerance", "greater than or equal to 0, got -1"),
+            *("judge.judges[0].judges[0].tolerance", "must be at least 0, got -1"),
         ),
         ("weighted", {"judges": [{"type": "exact"}]}, "judge.weights", "weighted needs weights"),
         (
@@ -191,7 +191,7 @@ TANGLED = {
         ),
         ("python", {"path": "a.py:f", "timeout": 0}, "judge.timeout", "greater than 0, got 0"),
         ("exact", {"extract": "("}, "judge.extract", "'(' is not a regular expression"),
-        ("exact", {"extract": 3}, "judge.extract", "must be a valid string, got 3"),
+        ("exact", {"extract": 3}, "judge.extract", "must be text, got 3"),
         ("exact", {"no_answer": "zero"}, "judge.no_answer", "must be 'wrong' or 'unscored', got 'zero'"),
     ],
 )
@@ -231,7 +231,7 @@ def test_a_package_adds_a_judge_and_its_parameters_are_checked_too():
     )
     judged = create_judge("acme-length", limit=3).judge(Sample(output="two", targets=()))
     assert (judged.score, judged.no_answer) == (0.0, True)
-    with pytest.raises(JudgeError, match="valid integer, got 'x'"):
+    with pytest.raises(JudgeError, match="whole number, got 'x'"):
         create_judge("acme-length", limit="x")
     with pytest.raises(JudgeError, match="limit must not be negative, got -1"):
         create_judge("acme-length", limit=-1)
@@ -250,7 +250,7 @@ def test_a_package_that_names_a_function_that_judges_is_told_what_to_name_instea
     with pytest.raises(JudgeError) as refused:
         create_judge("acme-words")
     assert str(refused.value) == (
-        "judge.output: acme-words needs output (object); add it, or where acme_judges:words is a function "
+        "judge.output: acme-words needs output; add it, or where acme_judges:words is a function "
         "that judges, have the entry point name a class or a function that makes a judge: functions that "
         "judge are for @winnow.judge"
     )
@@ -262,3 +262,15 @@ def test_naming_the_judges_imports_none_of_them():
         f"print([n for n in {MODULES} if 'winnow.tasks.judges.' + n in sys.modules])"
     )
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout == "[]\n"
+
+
+def test_a_judge_of_the_other_kind_says_which_campaigns_it_is_for():
+    with pytest.raises(JudgeError, match="rules judges pairs of outputs, for objective best-duel"):
+        create_judge("rules")
+    with pytest.raises(JudgeError, match=r"write judge: \{type: rules, scorer: \{type: exact\}\}"):
+        create_pair_judge("exact")
+
+
+def test_a_missing_parameter_comes_with_its_choices():
+    with pytest.raises(JudgeError, match=r"llm needs scale; add scale, one of: yes/no, 1\.\.5, 1\.\.10"):
+        create_judge("llm", rubric="Right?")

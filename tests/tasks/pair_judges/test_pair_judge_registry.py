@@ -71,11 +71,11 @@ VLLM = {**MODEL, "provider": "vllm"}
             "judge.scorer.type",
             "best-of chooses among the texts of a pair",
         ),
-        ("rules", {"scorer": {"type": "exact", "strip": 1}}, "judge.scorer.strip", "boolean, got 1"),
+        ("rules", {"scorer": {"type": "exact", "strip": 1}}, "judge.scorer.strip", "true or false, got 1"),
         ("rules", {**RULES, "both_right": "longer"}, "judge.both_right", "must be 'shorter', 'clearer-"),
         ("rules", {**RULES, "both_rong": "tie"}, "judge.both_rong", "did you mean 'both_wrong'?"),
         ("llm", {}, "judge.models", "llm needs models"),
-        ("llm", {"models": []}, "judge.models", "must have 1 or more entries, got []"),
+        ("llm", {"models": []}, "judge.models", "must have at least 1 entry, got []"),
         ("llm", {"models": ["m"]}, "judge.models[0]", "must be a mapping of keys to values, got 'm'"),
         ("llm", {"models": [{"name": "m"}]}, "judge.models[0].model", "is missing; add it"),
         ("llm", {"models": [{"model": "x"}]}, "judge.models[0].name", "is missing; add it"),
@@ -120,7 +120,7 @@ VLLM = {**MODEL, "provider": "vllm"}
             "judge.models[1].name",
             "the name 'm' is another model's",
         ),
-        ("llm", {**LLM, "max_reasks": -1}, "judge.max_reasks", "greater than or equal to 0, got -1"),
+        ("llm", {**LLM, "max_reasks": -1}, "judge.max_reasks", "must be at least 0, got -1"),
         (
             "llm",
             {**LLM, "order_aggregation": "max"},
@@ -131,7 +131,7 @@ VLLM = {**MODEL, "provider": "vllm"}
         ("llm", {**LLM, "repeats": 3}, "judge.repeats", "'m' is greedy, 3 repeats would be the same"),
         ("llm", {**LLM, "template": "{{ answer_a + answer_b }}"}, "judge.verdict_format", "say what"),
         ("llm", {**LLM, "verdict_pattern": "x"}, "judge.verdict_pattern", "needs a score_mapping"),
-        ("llm", {**LLM, "score_mapping": {"A": "1"}}, "judge.score_mapping", "a valid number, got '1'"),
+        ("llm", {**LLM, "score_mapping": {"A": "1"}}, "judge.score_mapping", "a number, got '1'"),
         (
             "llm",
             {**LLM, "score_mapping": {"A": 1, "B": 0}, "verdict_format": "[[A]]"},
@@ -168,7 +168,7 @@ def test_every_pair_judge_describes_itself():
 def test_a_package_adds_a_pair_judge_but_cannot_replace_a_built_in_one():
     assert "acme-longer" in pair_judge_names()
     assert create_pair_judge("acme-longer", by=2).identity == {"by": 2}
-    with pytest.raises(JudgeError, match="valid integer, got 'x'"):
+    with pytest.raises(JudgeError, match="whole number, got 'x'"):
         create_pair_judge("acme-longer", by="x")
     assert [ref.name for ref in create_pair_judge("llm", **LLM).models] == ["m"]
 

@@ -1,0 +1,147 @@
+"""Sentences about values of a file that have the wrong type or are out of range."""
+
+import re
+from collections.abc import Mapping
+
+from pydantic_core import ErrorDetails
+
+from winnow.tasks.errors import did_you_mean, in_quotes
+
+_DEMANDS = {
+    "model_type": "must be a mapping of keys to values",
+    "dict_type": "must be a mapping of keys to values",
+    "mapping_type": "must be a mapping of keys to values",
+    "list_type": "must be a list",
+    "sequence_str": "must be a list",
+    "tuple_type": "must be a list",
+    "int_type": "must be a whole number",
+    "float_type": "must be a number",
+    "bool_type": "must be true or false",
+    "string_type": "must be text",
+    "finite_number": "must be a finite number",
+}
+"""Demands on a value in the words of YAML, by pydantic's type of error."""
+
+_LIMITS = {
+    "greater_than": ("must be greater than", "gt"),
+    "greater_than_equal": ("must be at least", "ge"),
+    "less_than": ("must be less than", "lt"),
+    "less_than_equal": ("must be at most", "le"),
+}
+"""Words and the name of the limit, by pydantic's type of error."""
+
+_SIZES = {"thousand": 1_000, "k": 1_000, "million": 1_000_000, "m": 1_000_000}
+
+_ENTRIES = {
+    "models": "{name: NAME, provider: openai, model: MODEL}",
+    "guardrails": '{name: NAME, template: "{{ prompt }}"}',
+    "generate_configs": "{name: NAME, temperature: 0.7}",
+}
+"""Entries of lists, by key."""
+
+_VALUES = {
+    "name": "my-campaign",
+    "dataset": "data.csv",
+    "models": "[gpt-4o]",
+    "prompts": '["Answer: {{ input }}"]',
+}
+"""Typical values of keys that a file can lack."""
+
+
+def demand(detail: ErrorDetails) -> str:
+    """What a value must be, such as "must be a whole number"."""
+    kind, context = detail["type"], detail.get("ctx", {})
+    if kind in _LIMITS:
+        words, limit = _LIMITS[kind]
+        return f"{words} {context[limit]:g}"
+    if kind == "literal_error":
+        return f"must be {context['expected']}"
+    if kind == "too_short":
+        least = context["min_length"]
+        return f"must have at least {least} {'entry' if least == 1 else 'entries'}"
+    if kind == "is_instance_of" and context.get("class") == "Sequence":
+        return "must be a list"
+    return _DEMANDS.get(kind) or _plain(detail["msg"])
+
+
+def _plain(message: str) -> str:
+    own = message.removeprefix("Value error, ")
+    if own.startswith("Input should"):
+        return own.replace("Input should", "must", 1)
+    return own[:1].lower() + own[1:]
+
+
+def shown(value: object) -> str:
+    """A scalar as a file has it: null and true as YAML writes them, text in quotes."""
+    if value is None:
+        return "nothing"
+    return str(value).lower() if isinstance(value, bool) else repr(value)
+
+
+def remedy(detail: ErrorDetails, key: str) -> str:
+    """The end of the sentence: the value to write, with "; " in front; empty if none is evident.
+
+    Args:
+        detail: The error.
+        key: The dotted key of the value.
+    """
+    kind, value = detail["type"], detail.get("input")
+    if kind in _DEMANDS and value is None:
+        return "; write a value after the colon"
+    if kind in ("int_type", "float_type"):
+        return _number(value, whole=kind == "int_type")
+    if kind in _LIMITS:
+        return _probability(value) if key.rpartition(".")[2] == "delta" else ""
+    if kind == "bool_type":
+        return "; write it without quotes" if value in ("true", "false") else ""
+    if kind == "string_type" and isinstance(value, bool | int | float):
+        return in_quotes(value)
+    if kind == "literal_error" and isinstance(value, str):
+        question = did_you_mean(value, re.findall(r"'([^']*)'", str(detail.get("ctx", {}).get("expected"))))
+        return f"; {question}" if question else ""
+    return _form(value, key, kind)
+
+
+def missing_form(key: str) -> str:
+    """A value for a missing key, with ", such as " in front; empty if there is no typical one."""
+    return f", such as {key}: {_VALUES[key]}" if key in _VALUES else ""
+
+
+def _number(value: object, *, whole: bool) -> str:
+    if isinstance(value, float) and value.is_integer():
+        return f"; write {int(value)}"
+    if not isinstance(value, str):
+        return ""
+    text = value.strip()
+    if percent := re.fullmatch(r"(\d+(?:\.\d*)?) ?%", text):
+        return "" if whole else f"; write {float(percent[1]) / 100:g}"
+    if re.fullmatch(r"\d{1,3}([,_ ']\d{3})+", text):
+        return f"; write {re.sub(r'[,_ ]|' + chr(39), '', text)}"
+    if size := re.fullmatch(r"(\d+) ?([A-Za-z]+)", text):
+        factor = _SIZES.get(size[2].lower())
+        return f"; write {int(size[1]) * factor}" if factor else ""
+    if re.fullmatch(r"-?\d+" if whole else r"-?\d+(\.\d+)?", text):
+        return f"; write {text} without quotes"
+    return f"; write {text.replace(',', '.')}" if re.fullmatch(r"\d+,\d+", text) and not whole else ""
+
+
+def _probability(value: object) -> str:
+    sentence = "; delta is the probability of a wrong answer: "
+    if isinstance(value, int | float) and 50 < value < 100:
+        return f"{sentence}for {value:g}% confidence write {1 - value / 100:.6g}"
+    if isinstance(value, int | float) and 1 < value <= 50:
+        return f"{sentence}for {value:g}% write {value / 100:g}"
+    return f"{sentence}write 0.05 for 95% confidence"
+
+
+def _form(value: object, key: str, kind: str) -> str:
+    """The mapping or list to write in place of a value that is neither."""
+    if kind == "model_type" and key == "stopping" and isinstance(value, int):
+        return f"; write stopping: {{budget: {value}}}"
+    if kind != "list_type":
+        return ""
+    if entry := _ENTRIES.get(key):
+        if isinstance(value, Mapping) and value:
+            entry = entry.replace("NAME", str(next(iter(value))), 1)
+        return f"; write each entry on a line of its own: - {entry}"
+    return f"; write [{value}]" if isinstance(value, str | int | float) else "; write [VALUE, VALUE]"
