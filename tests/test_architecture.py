@@ -106,7 +106,9 @@ def test_is_imported_in_few_folders_only(package):
 
 
 LEVELS = {
-    "algorithms": ("state", "bounds low_rank", "best_mean best_duel certify route", "champion gate papers"),
+    "algorithms": (
+        "state", "bounds low_rank", "best_mean best_duel certify route", "champion gate papers new_examples",
+    ),
     "storage": (
         "errors text json_types objectives", "columns", "engine", "models", "records search",
         "queries migrations", "admin",

@@ -4,7 +4,7 @@ from winnow.storage.objectives import traits_of
 from winnow.storage.queries.objective import paired as paired_views
 from winnow.tasks.answer.earlier_campaigns import asked_before, changed_since, held_out_positions
 from winnow.tasks.answer.model import Answer
-from winnow.tasks.answer.new_examples import Beyond, beyond_of
+from winnow.tasks.answer.new_examples import Beyond, Question, beyond_of
 from winnow.tasks.answer.next_step import NextStep, examples_to_separate
 from winnow.tasks.answer.opponents import closest_pair
 from winnow.tasks.answer.unit_costs import RunningCost, running_costs
@@ -25,21 +25,21 @@ def beyond_the_benchmark(look: Look, answer: Answer) -> Beyond | None:
     pair = closest_pair(answer)
     if pair is None:
         return None
-    winner, rival = pair
-    late = [name for each in answer.additions for name in each.names]
-    return beyond_of(
-        look.session,
-        look.record.id,
-        winner=winner,
-        rival=rival,
-        n_candidates=len(answer.candidates),
+    question = Question(
+        session=look.session,
+        campaign_id=look.record.id,
+        names=look.names,
         n_examples=answer.n_examples,
         selector=look.record.spec["selector"]["name"],
-        duels=traits_of(answer.objective).compares_pairs,
-        joined=next((name for name in pair if name in late), None),
+        is_duel=traits_of(answer.objective).compares_pairs,
+        baseline=answer.baseline,
+        joined=frozenset(name for each in answer.additions for name in each.names),
+        dropped=frozenset(each.name for each in answer.dropped),
         lacks_texts=answer.lacks_texts,
         earlier=changed_since(look),
     )
+    finds_best = answer.baseline is None and answer.top_m == 1 and not question.is_duel
+    return beyond_of(question, *pair, finds_best=finds_best)
 
 
 def running_of(look: Look, answer: Answer) -> tuple[RunningCost, ...]:

@@ -1,19 +1,22 @@
-"""The best candidate and its closest rival on new examples like those of the benchmark.
+"""What follows from an answer for new examples like those of the benchmark.
 
 A benchmark is finite, and "the best on these 150 examples" says nothing of the 151st. If its examples are a
-random sample of those that matter, the differences of two candidates on the examples that both were scored
-on are a sample too, and their mean has an interval. Which two candidates are looked at follows from the same
-scores: so the interval holds for all pairs of candidates at once, at the price of a union bound. The proof is
-for a sample of fixed size, and how many examples were scored for both depends on earlier scores;
-`tests/tasks/test_new_examples.py` measures that it does no harm where examples are drawn uniformly. Where a
-selector chooses them by what it predicts, they are no sample: nothing is said unless all were scored.
+random sample of those that matter, so are the score differences of two candidates on them. Three statements
+are derived from these, each with an error probability of its own:
 
-The interval bets on one difference after the other. Files are often sorted, by task or by difficulty, and on
-what comes first the one candidate may be the better one: so the differences are put in an order by chance.
+1. which candidates could be the best on new examples;
+2. that one candidate is better there than every other one;
+3. the difference between the best candidate and a rival, which are chosen by their scores, so that the
+   interval holds for all pairs of candidates at once.
+
+Which examples were scored for two candidates follows from scores, and so does the end of the campaign; see
+`algorithms.new_examples.paired_sample`. If a selector chooses examples by what it predicts, those scored are
+no random sample, and nothing follows for two candidates unless both were asked on all examples.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from sqlalchemy.orm import Session
@@ -24,28 +27,41 @@ from winnow.tasks.spec.selector_traits import CHOOSES_EXAMPLES
 from winnow.tasks.text.canonical_json import digest
 
 if TYPE_CHECKING:
-    from winnow.algorithms.state.arrays import FloatArray
+    from winnow.algorithms.new_examples.paired_sample import PairedSample, Row
+    from winnow.algorithms.state.arrays import BoolArray, FloatArray, IntArray
 
 LEVEL = 0.05
-"""Error probability of the interval, over all pairs of candidates."""
+"""Error probability of each statement."""
 LEAST = 30
 """Examples scored for both; of fewer, the interval would say next to nothing."""
+MOST_EXCLUDERS = 8
+"""Candidates that all others are compared with; comparing with fewer excludes fewer, and is as valid."""
+MOST_RIVALS = 4
+"""Candidates for the closest rival whose interval is computed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Beyond:
-    """A comparison of the best candidate with its closest rival on new examples like the benchmark's."""
+    """The statements about new examples; the first two only of a search for the one best mean."""
 
+    could_be_best: tuple[str, ...] | None = None
+    """Candidates that no other one is shown to exceed on new examples, by position; None if not derived."""
+    is_better: bool = False
+    """Whether there is one such candidate, and it is shown to be better than every other one."""
+    unjudged: tuple[str, ...] = ()
+    """Those among them that nothing is known of: dropped, or joined after scores had been seen."""
+    unscored: int = 0
+    """Number of comparisons of all candidates without an outcome; 0 if those two are not derived."""
     winner: str
-    """The best candidate; of the m best, the last of them; of a gate, who has the highest estimate."""
+    """The best candidate; of the m best, the last of them; of a gate, the one with the highest estimate."""
     rival: str
-    """Of a gate, the baseline."""
+    """The candidate with the highest upper end of its difference to the winner; of a gate, the baseline."""
     n: int
-    """Examples that both were scored on."""
+    """Examples that both were scored on, as far as they are a random sample."""
     left_out: int
     """Their comparisons without an outcome; of duels, those of the two with each other."""
     is_sample: bool
-    """Whether those are a random sample of the benchmark's, or all of them."""
+    """Whether these are a random sample of the benchmark's, or all of them."""
     joined: str | None = None
     """The one of them that was chosen after scores on these examples had been seen: to it they are no random
     sample, whatever they are to the others."""
@@ -60,79 +76,252 @@ class Beyond:
     upper: float | None
 
 
-def beyond_of(
-    session: Session,
-    campaign_id: int,
-    *,
-    winner: str,
-    rival: str,
-    n_candidates: int,
-    n_examples: int,
-    selector: str,
-    duels: bool,
-    joined: str | None = None,
-    lacks_texts: bool = False,
-    earlier: Earlier | None = None,
-) -> Beyond:
-    """Compare two candidates on the examples that both were scored on.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """The campaign and the candidates that the statements are about."""
+
+    session: Session
+    campaign_id: int
+    names: Sequence[str]
+    """All candidates, by position."""
+    n_examples: int
+    """Number of examples of the benchmark that selection may ask."""
+    selector: str
+    is_duel: bool
+    baseline: str | None = None
+    """The baseline of a gate, fixed before any score."""
+    joined: Collection[str] = ()
+    """Candidates that joined once the campaign had begun."""
+    dropped: Collection[str] = ()
+    """Candidates that were dropped because they lacked outcomes."""
+    lacks_texts: bool = False
+    """Whether examples were left out for want of a stored output: which ones follows from scores."""
+    earlier: Earlier | None = None
+    """See `Beyond`."""
+
+
+def beyond_of(question: Question, winner: str, rival: str, *, finds_best: bool) -> Beyond:
+    """Derive the statements about new examples.
 
     Args:
-        session: Reads the results.
-        campaign_id: The id of the campaign.
+        question: The campaign.
         winner: Name of the best candidate, as `Beyond` has it.
-        rival: Name of its rival, as `Beyond` has it.
-        n_candidates: K; the interval holds for all K (K - 1) / 2 pairs at once.
-        n_examples: Number of examples of the benchmark.
-        selector: Name of the selector that asked for the examples.
-        duels: Whether candidates met in duels; an example then counts once, by the mean of its duels.
-        joined: The one of the two that joined once the campaign had begun, if one did.
-        lacks_texts: Whether examples were left out for want of a stored text: who has one on which of them
-            follows from scores.
-        earlier: See `Beyond`.
+        rival: Name of its closest rival by the benchmark alone.
+        finds_best: Whether the one best mean is looked for. If so, the two statements on all candidates are
+            derived, and the rival is replaced by the one with the highest upper end.
     """
-    import numpy as np  # only a campaign that has ended asks, and only where its answer is told in full
-
-    from winnow.algorithms.bounds.mean_interval import mean_interval
-
-    if duels:
-        values = paired_views.duel_outcomes(session, campaign_id, winner, rival)
-        n_asked, n_prompts = paired_views.prompts_of_duels(session, campaign_id, winner, rival)
-    else:
-        scores = paired_views.score_differences(session, campaign_id, winner, rival)
-        values = [each.difference for each in scores]
-        prompts = [each.prompt_id for each in scores if each.prompt_id is not None]
-        n_asked, n_prompts = len(prompts), len(set(prompts))
-    found = np.array(values, dtype=np.float64)
-    left_out = paired_views.unscored(session, campaign_id, winner, rival, duels=duels)
-    is_drawn = draws_examples(selector) and not lacks_texts
-    is_sample = len(found) == n_examples or is_drawn
-    if len(found) < LEAST or not is_sample or joined is not None:
-        return Beyond(
-            winner=winner,
-            rival=rival,
-            n=len(found),
-            left_out=left_out,
-            is_sample=is_sample,
-            joined=joined,
-            difference=None,
-            lower=None,
-            upper=None,
-        )
-    alpha = LEVEL / (n_candidates * (n_candidates - 1) / 2)
-    scale, shift = (1.0, 0.0) if duels else (2.0, -1.0)
-    lower, upper = mean_interval((by_chance(found) - shift) / scale, alpha)
+    samples = DuelSamples(question) if question.is_duel else ScoreSamples(question)
+    could_be_best: tuple[str, ...] | None = None
+    is_better, unscored = False, 0
+    unjudged: tuple[str, ...] = ()
+    if isinstance(samples, ScoreSamples) and finds_best:
+        could_be_best, is_better, unjudged = _best_there(question, samples)
+        unscored = samples.unscored
+        rival = _closest(question, samples, winner, could_be_best) or rival
+    joined = next((name for name in (winner, rival) if name in question.joined), None)
+    left_out = paired_views.unscored(
+        question.session, question.campaign_id, winner, rival, duels=question.is_duel
+    )
+    found = samples.of(winner, rival)
+    is_sample = found.complete is not None or samples.are_drawn
+    known = longest(found)
+    ends = None
+    if len(known) >= LEAST and is_sample and joined is None:
+        ends = _ends(question, found)
+    difference = None if ends is None else float(known.mean())
+    lower, upper = (None, None) if ends is None else ends
+    if question.is_duel and ends is not None and difference is not None:
+        difference, lower, upper = (difference + 1.0) / 2.0, (ends[0] + 1.0) / 2.0, (ends[1] + 1.0) / 2.0
     return Beyond(
+        could_be_best=could_be_best,
+        is_better=is_better,
+        unjudged=unjudged,
+        unscored=unscored,
         winner=winner,
         rival=rival,
-        n=len(found),
+        n=len(known),
         left_out=left_out,
-        is_sample=True,
-        alike=n_asked - n_prompts,
-        earlier=earlier,
-        difference=float(found.mean()),
-        lower=scale * lower + shift,
-        upper=scale * upper + shift,
+        is_sample=is_sample,
+        joined=joined,
+        alike=0 if ends is None else _alike(question, winner, rival),
+        earlier=question.earlier,
+        difference=difference,
+        lower=lower,
+        upper=upper,
     )
+
+
+def _ends(question: Question, sample: "PairedSample") -> tuple[float, float] | None:
+    """Ends of the interval for a difference, which holds for all pairs that could have been chosen."""
+    from winnow.algorithms.new_examples.paired_sample import difference_interval
+
+    n = len(question.names)
+    pairs = n - 1 if question.baseline is not None else n * (n - 1) / 2
+    return difference_interval(sample, LEVEL / pairs)
+
+
+def _best_there(question: Question, samples: "ScoreSamples") -> tuple[tuple[str, ...], bool, tuple[str, ...]]:
+    from winnow.algorithms.new_examples.best_there import best_there
+    from winnow.algorithms.new_examples.paired_sample import is_higher
+
+    names = question.names
+    silent = frozenset(
+        arm for arm, name in enumerate(names) if name in question.joined or name in question.dropped
+    )
+    found = best_there(
+        len(names),
+        samples.promising()[:MOST_EXCLUDERS],
+        silent,
+        LEVEL,
+        lambda first, second, level: is_higher(samples.of(names[first], names[second]), level),
+    )
+    unjudged = tuple(names[arm] for arm in found.candidates if arm in silent)
+    return tuple(names[arm] for arm in found.candidates), found.is_better, unjudged
+
+
+def _closest(
+    question: Question, samples: "ScoreSamples", winner: str, could_be_best: Collection[str]
+) -> str | None:
+    """The candidate whose difference to the winner has the highest upper end; None if none has one.
+
+    Those that could be the best come before all others.
+    """
+    others = [
+        name
+        for name in question.names
+        if name != winner and name not in question.joined and name not in question.dropped
+    ]
+    pairs = {name: samples.of(name, winner) for name in others}
+    hoped = {name: _hoped(longest(pair)) for name, pair in pairs.items() if len(longest(pair)) >= LEAST}
+    first = sorted(hoped, key=lambda name: (name not in could_be_best, -hoped[name]))[:MOST_RIVALS]
+    ends = {name: found for name in first if (found := _ends(question, pairs[name])) is not None}
+    return max(ends, key=lambda name: (name in could_be_best, ends[name][1]), default=None)
+
+
+def _hoped(differences: "FloatArray") -> float:
+    """About the upper end, to choose those for which it is computed."""
+    return float(differences.mean() + 3.0 * (differences.std() + 0.1) / len(differences) ** 0.5)
+
+
+def _alike(question: Question, winner: str, rival: str) -> int:
+    session, id_ = question.session, question.campaign_id
+    if question.is_duel:
+        n_asked, n_prompts = paired_views.prompts_of_duels(session, id_, winner, rival)
+        return n_asked - n_prompts
+    scores = paired_views.score_differences(session, id_, winner, rival)
+    prompts = [each.prompt_id for each in scores if each.prompt_id is not None]
+    return len(prompts) - len(set(prompts))
+
+
+def longest(sample: "PairedSample") -> "FloatArray":
+    """The largest random sample of differences among those of a pair."""
+    import numpy as np
+
+    known = sample.in_order if sample.complete is None else [sample.complete]
+    return max(known, key=len, default=np.zeros(0))
+
+
+@dataclass(frozen=True)
+class ScoreSamples:
+    """Score differences of two candidates each, as random samples."""
+
+    question: Question
+
+    @property
+    def are_drawn(self) -> bool:
+        """Whether each candidate's examples were drawn at random."""
+        return draws_examples(self.question.selector) and not self.question.lacks_texts
+
+    def of(self, first: str, second: str) -> "PairedSample":
+        """The sample of two candidates, the first less the second."""
+        from winnow.algorithms.new_examples.paired_sample import paired_sample
+
+        one, other = (self._rows[self._arms[name]] for name in (first, second))
+        return paired_sample(one, other, self._order, are_drawn=self.are_drawn)
+
+    def promising(self) -> list[int]:
+        """Candidates by how many examples they were asked on, and then by their means."""
+        import numpy as np
+
+        def worth(arm: int) -> tuple[int, float]:
+            scores = self._rows[arm].scores
+            known = scores[_is_known(scores)]
+            return -len(self._rows[arm].order), -float(np.mean(known)) if len(known) else 0.0
+
+        return sorted(range(len(self._rows)), key=worth)
+
+    @property
+    def unscored(self) -> int:
+        """Number of comparisons without an outcome."""
+        return sum(int(each.asked.sum() - _is_known(each.scores).sum()) for each in self._rows)
+
+    @cached_property
+    def _arms(self) -> Mapping[str, int]:
+        return {name: arm for arm, name in enumerate(self.question.names)}
+
+    @cached_property
+    def _order(self) -> "IntArray":
+        """The examples in an order by chance."""
+        return by_chance(range(self.question.n_examples)).astype(int)
+
+    @cached_property
+    def _rows(self) -> "list[Row]":
+        import numpy as np
+
+        from winnow.algorithms.new_examples.paired_sample import Row
+
+        question = self.question
+        draws = paired_views.draws(question.session, question.campaign_id)
+        places = {each: place for place, each in enumerate(sorted({draw.example for draw in draws}))}
+        n = max(question.n_examples, len(places))
+        found: list[list[tuple[int, float]]] = [[] for _ in question.names]
+        for arm, example, outcome in draws:
+            found[arm].append((places[example], np.nan if outcome is None else outcome))
+        rows = []
+        for each in found:
+            order = np.array([place for place, _ in each], dtype=np.int64)
+            scores, asked = np.full(n, np.nan), np.zeros(n, dtype=np.bool_)
+            scores[order] = [outcome for _, outcome in each]
+            asked[order] = True
+            rows.append(Row(order, scores, asked & _is_known(scores) if question.lacks_texts else asked))
+        return rows
+
+
+@dataclass(frozen=True)
+class DuelSamples:
+    """Outcomes of duels of two candidates each, as random samples: the first scored duel on each example."""
+
+    question: Question
+
+    @property
+    def are_drawn(self) -> bool:
+        """Whether the examples of each pair were drawn at random."""
+        return draws_examples(self.question.selector) and not self.question.lacks_texts
+
+    def of(self, first: str, second: str) -> "PairedSample":
+        """The sample of two candidates: 1 for a win of the first, -1 for one of the second."""
+        import numpy as np
+
+        from winnow.algorithms.new_examples.paired_sample import PairedSample
+
+        question = self.question
+        duels = paired_views.first_duels(question.session, question.campaign_id, first, second)
+        values = np.array(
+            [np.nan if each.outcome is None else 2.0 * each.outcome - 1.0 for each in duels], dtype=np.float64
+        )
+        known = values[_is_known(values)]
+        complete = None
+        if len(duels if self.are_drawn else known) == question.n_examples:
+            complete = by_chance(
+                known[np.argsort([each.example for each in duels if each.outcome is not None])]
+            )
+        return PairedSample(complete, False, [known] if self.are_drawn else [], len(known))
+
+
+def _is_known(values: "FloatArray") -> "BoolArray":
+    import numpy as np
+
+    return ~np.isnan(values)
 
 
 def by_chance(values: "Sequence[float] | FloatArray") -> "FloatArray":

@@ -56,8 +56,8 @@ def test_a_winner_is_told_in_a_few_lines_of_a_narrow_terminal(decided):
         "            chance that this is wrong is at most 0.05",
         "  cost      4 comparisons in 1 round: 26.7% of the full grid of 15 (73.3% saved)",
         "  out       2 of 3 candidates, shown not to be the best",
-        "  beyond    nothing follows for new examples: only 0 examples were scored for",
-        "            both b and a",
+        "  beyond    nothing follows for new examples: only 0 examples scored for both b",
+        "            and a are a random sample",
         "  takes     1,000 examples: b 250 s of engine time, 5,000 tokens; a 250 s of",
         "            engine time, 5,000 tokens; as these texts were made, loading apart",
     ]

@@ -24,14 +24,27 @@ def test_scores_are_subtracted_where_both_have_one(campaign):
         assert [len(each) for each in (a & b, a & c, b & c)] == [2, 1, 0]
 
 
-def test_duels_count_once_an_example_from_either_side(campaign):
-    arms = [[0, 1], [1, 0], [1, 0], [0, 2], [0, 1]]
-    outcomes = [(1.0, ()), (1.0, ()), (0.5, ()), (1.0, ()), (None, ())]
-    campaign.finish_duels(campaign.plan(0, arms, [2, 2, 0, 2, 4]), outcomes)
+def test_of_each_example_the_first_scored_duel_counts_from_either_side(campaign):
+    arms = [[0, 1], [1, 0], [1, 0], [0, 2], [0, 1], [1, 0]]
+    outcomes = [(1.0, ()), (1.0, ()), (None, ()), (1.0, ()), (None, ()), (0.75, ())]
+    campaign.finish_duels(campaign.plan(0, arms, [2, 2, 0, 2, 4, 0]), outcomes)
+
+    def found(first, second):
+        duels = paired_views.first_duels(session, campaign.record.id, first, second)
+        return [(each.example, each.outcome) for each in duels]
+
     with campaign.database.reading() as session:
-        assert paired_views.duel_outcomes(session, campaign.record.id, "a", "b") == [0.5, 0.5]
-        assert paired_views.duel_outcomes(session, campaign.record.id, "a", "c") == [1.0]
-        assert paired_views.duel_outcomes(session, campaign.record.id, "c", "a") == [0.0]
+        assert found("a", "b") == [(2, 1.0), (0, 0.25), (4, None)]
+        assert found("b", "a") == [(2, 0.0), (0, 0.75), (4, None)]
+        assert found("c", "a") == [(2, 0.0)]
+
+
+def test_draws_are_in_the_order_in_which_they_were_planned(campaign):
+    campaign.finish(campaign.plan(0, [1, 0, 1], [3, 3, 1]), [1.0, 0.25, None])
+    campaign.finish(campaign.plan(1, [0, 2], [0, 4]), [1.0, 0.5])
+    with campaign.database.reading() as session:
+        found = [tuple(each) for each in paired_views.draws(session, campaign.record.id)]
+    assert found == [(1, 3, 1.0), (0, 3, 0.25), (1, 1, None), (0, 0, 1.0), (2, 4, 0.5)]
 
 
 @pytest.mark.parametrize(

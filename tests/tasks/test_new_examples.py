@@ -110,7 +110,7 @@ def test_comparisons_without_an_outcome_are_said_to_be_left_out(ended, database,
     assert f", if {IF['missing-at-random']})" in said
     monkeypatch.setattr(new_examples, "LEAST", 5)
     said = dict(answer_lines(full(ended)))["beyond"]
-    assert said.endswith(f"only 4 examples were scored for both b and a; {left_out}")
+    assert said.endswith(f"only 4 examples scored for both b and a are a random sample; {left_out}")
 
 
 def test_examples_that_a_stored_text_is_there_for_are_no_random_sample(database, monkeypatch):
@@ -140,7 +140,9 @@ def test_too_few_examples_say_nothing(ended, monkeypatch):
     found = full(ended).beyond
     assert (found.n, found.difference, found.lower) == (5, None, None)
     said = dict(answer_lines(full(ended)))["beyond"]
-    assert said == "nothing follows for new examples: only 5 examples were scored for both b and a"
+    assert said == (
+        "nothing follows for new examples: only 5 examples scored for both b and a are a random sample"
+    )
 
 
 def test_a_campaign_that_goes_on_says_nothing_of_it(campaign):
@@ -153,8 +155,8 @@ def test_examples_that_were_chosen_say_nothing_unless_they_are_all(ended, monkey
     monkeypatch.setattr(new_examples, "draws_examples", lambda selector: False)
     found = full(ended).beyond
     assert (found.is_sample, found.n) == (True, 5)
-    all_of_them = paired_views.score_differences
-    monkeypatch.setattr(paired_views, "score_differences", lambda *pair: all_of_them(*pair)[:-1])
+    all_of_them = paired_views.draws
+    monkeypatch.setattr(paired_views, "draws", lambda *at: all_of_them(*at)[1:])
     answer = full(ended)
     assert (answer.beyond.is_sample, answer.beyond.difference) == (False, None)
     assert dict(answer_lines(answer))["beyond"] == (
@@ -267,17 +269,26 @@ def test_a_gate_compares_the_highest_estimate_with_the_baseline(lucky, pair):
     assert closest_pair(only) is None
 
 
-def test_a_file_that_is_sorted_by_who_is_better_says_nothing_false(database, monkeypatch):
+def test_a_file_that_is_sorted_by_who_is_better_says_nothing_false(database):
     """Each of two specialists is right on one half of a file sorted by task: on average they are even."""
     n = 150
+    campaign = store_campaign(database, "sorted", n_examples=n)
     halves = [1.0] * (n // 2) + [0.0] * (n // 2)
-    scores = [paired_views.Scores(2.0 * each - 1.0, None) for each in halves]
-    monkeypatch.setattr(paired_views, "score_differences", lambda *_: scores)
-    monkeypatch.setattr(paired_views, "unscored", lambda *_, **__: 0)
-    found = new_examples.beyond_of(
-        None, 1, winner="a", rival="b", n_candidates=2, n_examples=n, selector="champion", duels=False
-    )
+    planned = campaign.plan(0, [0] * n + [1] * n, [*range(n), *range(n)])
+    campaign.finish(planned, halves + [1.0 - each for each in halves], best=0, stop=True, claim=PROVEN)
+    with database.reading() as session:
+        look = Look(session, campaign.record)
+        question = new_examples.Question(
+            session=session,
+            campaign_id=campaign.record.id,
+            names=look.names,
+            n_examples=n,
+            selector="ucb-e-lrf",  # it draws no sample, so that only the complete rows count
+            is_duel=False,
+        )
+        found = new_examples.beyond_of(question, "a", "b", finds_best=True)
     assert found.lower < 0.0 < found.upper
+    assert found.could_be_best == ("a", "b", "c")
     in_file_order = mean_interval(np.array(halves), new_examples.LEVEL)
     assert in_file_order[0] > 0.5  # which is what by_chance is for
 
@@ -346,3 +357,129 @@ def test_rows_that_stand_twice_are_counted(ended):
         "those that matter; 4 of them put a prompt that one before them does, and where rows were copied and "
         "not drawn so the interval is too narrow; 95%"
     ) in said
+
+
+ENDED = {
+    "best": 0,
+    "stop": True,
+    "reason": "confident",
+    "claim": PROVEN,
+    "status": ["best", "eliminated", "eliminated"],
+}
+
+
+def played(database, name, rows, *, order=None, **decision):
+    """A campaign that ended; each row has the scores of a candidate, None where nothing was asked."""
+    n = len(rows[0])
+    campaign = store_campaign(database, name, n_examples=n, names="abcdefgh"[: len(rows)])
+    asked = [
+        (arm, example)
+        for example in (order if order is not None else range(n))
+        for arm in range(len(rows))
+        if rows[arm][example] is not None
+    ]
+    planned = campaign.plan(0, [arm for arm, _ in asked], [example for _, example in asked])
+    means = [np.mean([each for each in row if each is not None]) for row in rows]
+    status = ["best", *["eliminated"] * (len(rows) - 1)]
+    campaign.finish(
+        planned,
+        [rows[arm][example] for arm, example in asked],
+        **ENDED | {"status": status} | decision,
+        estimates=means,
+        lower=means,
+        upper=means,
+    )
+    return campaign
+
+
+def beyond_lines_of(answer):
+    return [sentence for word, sentence in answer_lines(answer) if word == "beyond"]
+
+
+RIGHT, WRONG = [1.0] * 100, [0.0] * 100
+
+
+def test_one_candidate_that_is_shown_to_be_better_than_every_other_is_said_to_be(database):
+    answer = full(played(database, "clear", [RIGHT, WRONG, [0.0, 1.0] * 50]))
+    assert (answer.beyond.could_be_best, answer.beyond.is_better) == (("a",), True)
+    assert beyond_lines_of(answer)[0] == (
+        "on new examples like these, a is better than every other candidate (95% confidence, if the "
+        "benchmark's examples are a random sample of those that matter)"
+    )
+
+
+def test_that_no_other_is_better_takes_less_than_that_one_is_better_than_every_other(database):
+    """15 to 4: one-sided 0.0096, which is below half of 5% / 2, and not below half of 5% / 3."""
+    almost = [0.0] * 15 + [1.0] * 85
+    leads = [1.0] * 96 + [0.0] * 4
+    shuffled = np.random.default_rng(0).permutation(100).tolist()
+    for more, is_better in ((0, False), (3, True)):
+        rows = [leads, [0.0] * more + almost[: 100 - more], WRONG]
+        first = new_examples.by_chance(range(100)).astype(int)[0]
+        assert rows[0][first] == rows[1][first] == 1.0  # the first chooses the test
+        answer = full(played(database, f"by-{more}", rows, order=shuffled))
+        assert (answer.beyond.could_be_best, answer.beyond.is_better) == (("a",), is_better)
+    answer = full(played(database, "again", [leads, almost, WRONG], order=shuffled))
+    said = beyond_lines_of(answer)
+    assert said[0].startswith("on new examples like these, no candidate is better than a (95% confidence")
+    assert said[1].endswith(
+        "; the interval holds 0 because it holds for all pairs, which the line before need not"
+    )
+
+
+def test_all_that_could_be_the_best_are_named_and_the_rival_has_the_highest_upper_end(database):
+    """c is better on most of the examples that it was asked on; b was asked on all and is clearly behind."""
+    rng = np.random.default_rng(8)
+    some = [float(each) for each in rng.random(100) < 0.7]
+    better = [min(1.0, each + float(rng.random() < 0.3)) if at < 40 else None for at, each in enumerate(some)]
+    behind = [each * float(at % 3 > 0) for at, each in enumerate(some)]
+    answer = full(played(database, "hidden", [some, behind, better]))
+    assert answer.beyond.could_be_best == ("a", "c")
+    assert answer.beyond.rival == "c"
+    said = beyond_lines_of(answer)
+    assert said[0].startswith("on new examples like these, the best of the 3 candidates is a or c (95% conf")
+    assert said[1].startswith("on new examples like these: a scores -0.")
+
+
+def test_of_nobody_excluded_among_several_it_is_said(database):
+    rows = [[float(each) for each in np.random.default_rng(arm).random(60) < 0.5] for arm in range(3)]
+    said = beyond_lines_of(full(played(database, "even", rows)))
+    assert (
+        said[0]
+        == "on new examples like these, which candidate is the best is not shown: none of the 3 is excluded"
+    )
+    assert len(beyond_lines_of(full(played(database, "two", rows[:2])))) == 1
+
+
+def test_a_dropped_candidate_could_be_the_best_and_no_other_is_better_than_every_other(database):
+    campaign = played(database, "dropped", [RIGHT, WRONG, WRONG], status=["best", "eliminated", "dropped"])
+    answer = full(campaign)
+    assert (answer.beyond.could_be_best, answer.beyond.is_better) == (("a", "c"), False)
+    assert beyond_lines_of(answer)[0].endswith(
+        "; c was dropped or joined after scores had been seen, so nothing is known of it"
+    )
+
+
+def test_missing_outcomes_of_any_candidate_are_assumed_to_be_missing_at_random(database):
+    campaign = store_campaign(database, "lacking", n_examples=100)
+    planned = campaign.plan(0, [0] * 100 + [1] * 100 + [2] * 100, [*range(100)] * 3)
+    campaign.finish(
+        planned,
+        RIGHT + WRONG + [None, *WRONG[1:]],
+        **ENDED,
+        estimates=[1.0, 0.0, 0.0],
+    )
+    answer = full(campaign)
+    assert answer.beyond.unscored == 1
+    assert f" and {IF['missing-at-random']})" in beyond_lines_of(answer)[0]
+
+
+def test_of_neither_row_complete_only_what_was_asked_in_one_order_counts(database):
+    """Each was asked in an order of its own: which examples both have follows from when each was asked."""
+    n, campaign = 100, store_campaign(database, "apart", n_examples=100)
+    ours, theirs = np.random.default_rng(0).permutation(n)[:80], np.random.default_rng(1).permutation(n)[:80]
+    planned = campaign.plan(0, [0] * 80 + [1] * 80, [*ours.tolist(), *theirs.tolist()])
+    campaign.finish(planned, [1.0] * 80 + [0.0] * 80, **ENDED, estimates=[1.0, 0.0, None])
+    found = full(campaign).beyond
+    assert len({*ours.tolist()} & {*theirs.tolist()}) > new_examples.LEAST > found.n
+    assert (found.lower, found.could_be_best) == (None, ("a", "b", "c"))

@@ -170,6 +170,51 @@ def score_differences(session: Session, campaign_id: int, first: str, second: st
     return [Scores(*row) for row in session.execute(rows).tuples()]
 
 
+class Draw(NamedTuple):
+    """A finished comparison of a candidate, or of two in a duel."""
+
+    candidate: int
+    """Position of the candidate; of the first in a duel."""
+    example: int
+    """Position of the example."""
+    outcome: float | None
+
+
+def draws(session: Session, campaign_id: int) -> list[Draw]:
+    """All comparisons of single candidates, in the order in which they were drawn."""
+    rows = (
+        select(Candidate.position, Example.position, Comparison.outcome)
+        .select_from(Comparison)
+        .join(Candidate, Candidate.id == Comparison.candidate_a_id)
+        .join(Example, Example.id == Comparison.example_id)
+        .join(Round, Round.id == Comparison.round_id)
+        .where(Candidate.campaign_id == campaign_id, Comparison.candidate_b_id.is_(None))
+        .order_by(Round.number, Comparison.position)
+    )
+    return [Draw(*row) for row in session.execute(rows).tuples()]
+
+
+def first_duels(session: Session, campaign_id: int, first: str, second: str) -> list[Draw]:
+    """First scored duel of two candidates on each example, in order; the outcome is the first candidate's.
+
+    An example without a scored duel has a row without an outcome.
+    """
+    is_ours, is_theirs = _is_duel(campaign_id, first, second), _is_duel(campaign_id, second, first)
+    rows = (
+        select(Example.position, case((is_ours, Comparison.outcome), else_=1.0 - Comparison.outcome))
+        .select_from(Comparison)
+        .join(Example, Example.id == Comparison.example_id)
+        .join(Round, Round.id == Comparison.round_id)
+        .where(or_(is_ours, is_theirs))
+        .order_by(Round.number, Comparison.position)
+    )
+    found: dict[int, float | None] = {}
+    for example, outcome in session.execute(rows).tuples():
+        if found.get(example) is None:
+            found[example] = outcome
+    return [Draw(0, example, outcome) for example, outcome in found.items()]
+
+
 def positions_scored(session: Session, campaign_id: int, name: str) -> set[int]:
     """Positions of the examples on which a candidate has a score."""
     rows = (
@@ -178,19 +223,6 @@ def positions_scored(session: Session, campaign_id: int, name: str) -> set[int]:
         .where(_is_score(Comparison, campaign_id, name))
     )
     return set(session.scalars(rows))
-
-
-def duel_outcomes(session: Session, campaign_id: int, first: str, second: str) -> list[float]:
-    """Share of their scored duels that the first candidate won on each example; a tie is half a win."""
-    is_ours, is_theirs = _is_duel(campaign_id, first, second), _is_duel(campaign_id, second, first)
-    rows = (
-        select(func.avg(case((is_ours, Comparison.outcome), else_=1.0 - Comparison.outcome)))
-        .join(Example, Example.id == Comparison.example_id)
-        .where(or_(is_ours, is_theirs), Comparison.outcome.is_not(None))
-        .group_by(Example.position)
-        .order_by(Example.position)
-    )
-    return list(session.scalars(rows))
 
 
 def prompts_of_duels(session: Session, campaign_id: int, first: str, second: str) -> tuple[int, int]:

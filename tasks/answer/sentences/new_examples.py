@@ -1,37 +1,88 @@
 """Sentences on what follows beyond the examples that decided: for new ones, and on those held out."""
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from winnow.storage.objectives import traits_of
 from winnow.tasks.answer.model import Answer
 from winnow.tasks.answer.new_examples import LEVEL, Beyond
 from winnow.tasks.answer.sentences.clauses import IF, MIXED, Line, which_is_open
-from winnow.tasks.text.phrases import count_of, ends, percent, rounded
+from winnow.tasks.text.phrases import count_of, ends, list_of, percent, rounded
 
 if TYPE_CHECKING:
     from winnow.tasks.objectives.best_mean.holdout.results import HeldOut, HeldOutValue
 
 
 def beyond_lines(answer: Answer) -> list[Line]:
-    """The line on the winner and its closest rival on new examples like these; empty where nobody asked.
+    """The lines on new examples like these: which candidate is the best, and the winner against a rival.
 
-    Groups and constraints have no such comparison: the line of a winner or of tied candidates says so
-    instead, unless the held-out examples tell of new ones.
+    Empty where nobody asked. Groups and constraints have no such comparison: the line of a winner or of tied
+    candidates says so instead, unless the held-out examples tell of new ones.
     """
     found = answer.beyond
     if found is None:
         return _left_open(answer)
+    return [*_best_there(answer, found), ("beyond", _of_pair(answer, found))]
+
+
+def _best_there(answer: Answer, found: Beyond) -> list[Line]:
+    """The line on which candidates could be the best on new examples; empty if that is not derived."""
+    if found.could_be_best is None:
+        return []
+    n, left = len(answer.candidates), found.could_be_best
+    if len(left) == n and (n == 2 or found.difference is None):
+        return []  # the line on the pair says it
+    if len(left) == n:
+        said = f"which candidate is the best is not shown: none of the {n} is excluded"
+    elif found.is_better:
+        said = f"{left[0]} is better than every other candidate"
+    elif len(left) == 1:
+        said = f"no candidate is better than {left[0]}"
+    else:
+        said = f"the best of the {n} candidates is {_either(left)}"
+    unjudged = ""
+    if found.unjudged:
+        are = "were" if len(found.unjudged) > 1 else "was"
+        unjudged = (
+            f"; {list_of(found.unjudged)} {are} dropped or joined after scores had been seen, so nothing is "
+            f"known of {'them' if len(found.unjudged) > 1 else 'it'}"
+        )
+    if len(left) == n:
+        return [("beyond", f"on new examples like these, {said}{unjudged}")]
+    return [("beyond", f"on new examples like these, {said} ({_sure_of_all(answer, found)}){unjudged}")]
+
+
+def _either(names: Sequence[str]) -> str:
+    return f"{', '.join(names[:-1])} or {names[-1]}"
+
+
+def _sure_of_all(answer: Answer, found: Beyond) -> str:
+    """The words for how surely a statement about all candidates holds."""
+    if answer.is_mixed:
+        return f"this guarantees nothing: {MIXED}"
+    sure = (
+        f"{percent(LEVEL)} confidence, if the benchmark's examples are a random sample of those that matter"
+    )
+    if found.unscored:
+        sure += f" and {IF['missing-at-random']}"
+    return sure + _seen_before(found)
+
+
+def _of_pair(answer: Answer, found: Beyond) -> str:
+    """The sentence on the winner against its rival."""
     pair = f"{found.winner} and {found.rival}"
+    is_more = found.could_be_best is not None and len(found.could_be_best) < len(answer.candidates)
+    nothing = f"nothing {'more ' * is_more}follows for new examples"
     if found.joined is not None:
-        why = f"{found.joined} joined after scores on these examples had been seen"
-        return [("beyond", f"nothing follows for new examples: {why}")]
+        return f"{nothing}: {found.joined} joined after scores on these examples had been seen"
     if not found.is_sample:
-        why = f"the examples that were scored for both {pair} were chosen and are no random sample"
-        return [("beyond", f"nothing follows for new examples: {why}")]
+        return (
+            f"{nothing}: the examples that were scored for both {pair} were chosen and are no random sample"
+        )
     if found.difference is None or found.lower is None or found.upper is None:
-        scored = f"{count_of(found.n, 'example')} {'was' if found.n == 1 else 'were'} scored"
-        few = f"only {scored} for both {pair}{_left_out(found)}"
-        return [("beyond", f"nothing follows for new examples: {few}")]
+        examples = f"{count_of(found.n, 'example')} scored for both {pair}"
+        verb = "is" if found.n == 1 else "are"
+        return f"{nothing}: only {examples} {verb} a random sample{_left_out(found)}"
     between = "between {} and {}".format(*ends(found.lower, found.upper))
     are_duels = traits_of(answer.objective).compares_pairs
     even = 0.5 if are_duels else 0.0
@@ -42,9 +93,10 @@ def beyond_lines(answer: Answer) -> list[Line]:
         said = f"{found.winner} scores {rounded(found.difference, '+')} against {found.rival}, {between}"
     sample = f"{count_of(found.n, 'example')}, taken as a random sample of those that matter"
     sample += _left_out(found) + _alike(found)
-    sure = _sure_of_pairs(answer, found)
     open_ = which_is_open(found.lower, found.upper, even)
-    return [("beyond", f"on new examples like these: {said} ({sample}; {sure}){open_}")]
+    if open_ and found.could_be_best == (found.winner,):
+        open_ = "; the interval holds 0 because it holds for all pairs, which the line before need not"
+    return f"on new examples like these: {said} ({sample}; {_sure_of_pairs(answer, found)}){open_}"
 
 
 def _left_open(answer: Answer) -> list[Line]:
@@ -81,13 +133,19 @@ def _sure_of_pairs(answer: Answer, found: Beyond) -> str:
     """The words for how surely the interval of two candidates holds."""
     if answer.is_mixed:
         return f"this guarantees nothing: {MIXED}"
-    sure = f"{percent(LEVEL)}, for all pairs of candidates at once"
+    compared = "candidates with the baseline" if answer.baseline is not None else "pairs of candidates"
+    sure = f"{percent(LEVEL)}, for all {compared} at once"
     if found.left_out:
         sure += f", if {IF['missing-at-random']}"
+    return sure + _seen_before(found)
+
+
+def _seen_before(found: Beyond) -> str:
+    """The words for what was chosen after an earlier campaign had shown scores; empty if there is none."""
     if found.earlier is None:
-        return sure
+        return ""
     return (
-        f"{sure}; it guarantees nothing where candidates or the judge were changed or chosen in sight of "
+        "; it guarantees nothing where candidates or the judge were changed or chosen in sight of "
         f"campaign {found.earlier.campaign}, which has outcomes on {found.earlier.examples:,} of the "
         f"{found.earlier.of:,} examples asked here"
     )

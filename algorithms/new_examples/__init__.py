@@ -1,0 +1,1 @@
+"""Tests of two arms on new examples, of which the benchmark's are a random sample."""

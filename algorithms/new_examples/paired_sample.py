@@ -1,0 +1,243 @@
+"""Tests and intervals for the mean difference of two arms on new examples.
+
+The examples of the benchmark are independent draws from a population, and so are the score differences of two
+arms on them. Which examples are scored for both, and when a campaign ends, follows from scores. So a test at
+level l is made of three, and is wrong with probability at most l whenever somebody looks (a union bound):
+
+* at `SHARE_OF_COMPLETE` l, once both arms were asked on every example: that sample has a fixed size;
+* at `SHARE_OF_ORDER` l for each arm's own order of draws: the other arm was asked on the first T examples of
+  that order. The order does not depend on scores, T may, so this test holds for all T at once. As long as
+  both orders are the same, as in a race, these two are one test at twice the level.
+
+The page docs/how-new-examples-are-judged.md has the proof.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache, lru_cache
+
+import numpy as np
+from scipy.special import xlogy
+from scipy.stats import binom
+
+from winnow.algorithms.best_duel.counts.half_mixture import HalfMixture
+from winnow.algorithms.state.arrays import BoolArray, FloatArray, IntArray
+
+SHARE_OF_COMPLETE = 0.5
+SHARE_OF_ORDER = (1.0 - SHARE_OF_COMPLETE) / 2.0
+
+N_ORDERS = 8  # orders that bets at a fixed sample size are averaged over
+MOST_STAKED = 0.75  # largest share of the capital that one value can cost
+HALVINGS = 40  # ends are exact to 1e-12, and rounded outward by that
+FIRST_HORIZON, HORIZON_RATIO, N_HORIZONS = 16.0, 4.0, 6  # of bets whose sample size is not fixed
+
+
+@dataclass(frozen=True, slots=True)
+class PairedSample:
+    """Score differences of two arms, the first less the second, in [-1, 1]."""
+
+    complete: FloatArray | None
+    """Those on all examples, in an order that does not depend on scores; None unless both arms were asked on
+    every example. Differences without a score are left out."""
+    begins_binary: bool
+    """Whether both scores of the first of these are 0 or 1; this chooses the test of the others."""
+    in_order: Sequence[FloatArray] = ()
+    """At most two sequences: for each arm, in the order of its draws, the differences on the examples until
+    the first on which the other arm was not asked."""
+    n_common: int = 0
+    """Number of differences at the start of each sequence that come from examples which both arms drew in the
+    same order."""
+
+    @property
+    def mirrored(self) -> "PairedSample":
+        """The same sample with the arms exchanged."""
+        complete = None if self.complete is None else -self.complete
+        in_order = [-each for each in self.in_order]
+        return PairedSample(complete, self.begins_binary, in_order, self.n_common)
+
+    def levels(self, n: int, level: float) -> FloatArray:
+        """Levels of the test after each of n differences in an order."""
+        return np.where(np.arange(n) < self.n_common, 2.0, 1.0) * SHARE_OF_ORDER * level
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """The draws of one arm."""
+
+    order: IntArray
+    """Examples in the order of their draws."""
+    scores: FloatArray
+    """Shape (N,), NaN if unscored."""
+    asked: BoolArray
+    """Shape (N,), which examples were drawn."""
+
+
+def paired_sample(first: Row, second: Row, order: IntArray, *, are_drawn: bool) -> PairedSample:
+    """The sample of two arms.
+
+    Args:
+        first: Row of the first arm.
+        second: Row of the second arm.
+        order: Shape (N,), all examples in an order that does not depend on scores.
+        are_drawn: Whether every example was drawn uniformly from those that its arm lacked.
+    """
+    differences = first.scores - second.scores
+    complete, begins_binary = None, False
+    if first.asked.all() and second.asked.all():
+        known = order[~np.isnan(differences[order])]
+        complete = differences[known]
+        begins_binary = bool(np.isin([each.scores[known[:1]] for each in (first, second)], (0.0, 1.0)).all())
+    shared = min(len(first.order), len(second.order))
+    is_common = first.order[:shared] == second.order[:shared]
+    common = first.order[: shared if is_common.all() else int(is_common.argmin())]
+    in_order = []
+    for row, other in ((first, second), (second, first)) if are_drawn else ():
+        is_shared = other.asked[row.order]
+        until = len(is_shared) if is_shared.all() else int(is_shared.argmin())
+        drawn = differences[row.order[:until]]
+        in_order.append(drawn[~np.isnan(drawn)])
+    n_common = int((~np.isnan(differences[common])).sum())
+    return PairedSample(complete, begins_binary, in_order, n_common)
+
+
+def is_higher(sample: PairedSample, level: float) -> bool:
+    """Whether the first arm is shown to have the higher mean on new examples.
+
+    If its mean is not the higher one, this is ever true with probability at most `level`.
+    """
+    complete = sample.complete
+    if complete is not None and len(complete) > 1:
+        rest, own = complete[1:], SHARE_OF_COMPLETE * level
+        if sample.begins_binary and sign_test(rest) <= own:
+            return True
+        if not sample.begins_binary and _average_capital(_as_scores(rest), 0.5, own) >= 1.0 / own:
+            return True
+    return any(_ever_higher(each, sample.levels(len(each), level)) for each in sample.in_order)
+
+
+def sign_test(differences: FloatArray) -> float:
+    """One-sided p-value of McNemar's exact test against "the mean difference is at most 0".
+
+    A gain is a difference of 1, a loss any negative one, and all others are left out. So the test is valid
+    for all differences in [-1, 1], and for 0/1 scores it is McNemar's.
+
+    Source: McNemar (1947), "Note on the sampling error of the difference between correlated proportions or
+    percentages", Psychometrika 12(2).
+    """
+    gains, losses = int((differences >= 1.0).sum()), int((differences < 0.0).sum())
+    return float(binom.sf(gains - 1, gains + losses, 0.5))
+
+
+def difference_interval(sample: PairedSample, alpha: float) -> tuple[float, float] | None:
+    """Interval for the mean difference, at confidence 1 - alpha, half of alpha for each end.
+
+    None if no difference is known that it could be based on.
+    """
+    known = [*sample.in_order] if sample.complete is None else [sample.complete, *sample.in_order]
+    if not any(len(each) for each in known):
+        return None
+    lower = _lower_end(sample, alpha / 2.0)
+    return lower, -_lower_end(sample.mirrored, alpha / 2.0)
+
+
+def _lower_end(sample: PairedSample, level: float) -> float:
+    """Lower end at a level: `is_above` is false for all means above one for which it is false."""
+    low, high = -1.0, 1.0
+    for _ in range(HALVINGS):
+        middle = (low + high) / 2.0
+        low, high = (middle, high) if is_above(sample, middle, level) else (low, middle)
+    return low
+
+
+def is_above(sample: PairedSample, mean: float, level: float) -> bool:
+    """Whether bets show that the mean difference on new examples is above `mean`.
+
+    They use the complete sample if there is one, and the orders of the draws before. If the mean difference
+    is at most `mean`, this is ever true with probability at most `level`.
+
+    Args:
+        sample: Differences of two arms.
+        mean: In (-1, 1).
+        level: In (0, 1).
+    """
+    tested = (mean + 1.0) / 2.0
+    if sample.complete is not None and len(sample.complete):
+        own = SHARE_OF_COMPLETE * level
+        return _average_capital(_as_scores(sample.complete), tested, own) >= 1.0 / own
+    return any(
+        _ever_above(_as_scores(each), tested, sample.levels(len(each), level)) for each in sample.in_order
+    )
+
+
+def _as_scores(differences: FloatArray) -> FloatArray:
+    return (differences + 1.0) / 2.0
+
+
+def _ever_higher(differences: FloatArray, levels: FloatArray) -> bool:
+    """Whether the e-value of the sign test ever reached 1 / level while the differences came in.
+
+    Only differences other than 0 count: given that they are not 0, their mean has the same sign.
+    """
+    counted = differences != 0.0
+    gains, wanted = _as_scores(differences[counted]), -np.log(levels[counted])
+    won = gains.cumsum()
+    counts = np.arange(1, len(won) + 1)
+    shares = won / counts
+    # No mixture exceeds the likelihood ratio of the observed share.
+    most = counts * (xlogy(shares, 2.0 * shares) + xlogy(1.0 - shares, 2.0 * (1.0 - shares)))
+    places = np.flatnonzero((shares > 0.5) & (most >= wanted))
+    values = _half_mixture().log_value(won[places], (counts - won)[places])
+    return bool((values >= wanted[places]).any())
+
+
+@cache
+def _half_mixture() -> HalfMixture:
+    return HalfMixture(0.5)
+
+
+def _average_capital(values: FloatArray, mean: float, level: float) -> float:
+    """Capital of bets against "the mean is at most `mean`", averaged over several orders of all values.
+
+    Source: Waudby-Smith & Ramdas (2024), "Estimating means of bounded random variables by betting", JRSS B
+    86(1): the hedged capital for a fixed sample size; an average of e-values is an e-value.
+    """
+    orders = _orders(len(values))
+    ordered = values[orders]  # (O, n)
+    bets = np.sqrt(2.0 * math.log(1.0 / level) / (len(values) * _variances(ordered)))
+    factors = 1.0 + np.minimum(bets, MOST_STAKED / mean) * (ordered - mean)
+    with np.errstate(over="ignore"):
+        return float(np.exp(np.log(factors).sum(axis=1)).mean())
+
+
+@lru_cache(maxsize=4)
+def _orders(n: int) -> IntArray:
+    """Orders of n values, shape (O, n), always the same."""
+    return np.stack([np.random.default_rng([n, number]).permutation(n) for number in range(N_ORDERS)])
+
+
+def _ever_above(values: FloatArray, mean: float, levels: FloatArray) -> bool:
+    """Whether the capital of bets on the values in their order ever reached 1 / level.
+
+    It is averaged over bet sizes. Each size suits another number of values, and none is derived from the
+    number that there are.
+    """
+    if len(values) == 0:
+        return False
+    horizons = FIRST_HORIZON * HORIZON_RATIO ** np.arange(N_HORIZONS)
+    scales = np.sqrt(-2.0 * math.log(levels[0]) / horizons)[:, np.newaxis]
+    bets = np.minimum(scales / np.sqrt(_variances(values[np.newaxis])), MOST_STAKED / mean)  # (J, n)
+    with np.errstate(over="ignore"):
+        capital = np.exp(np.log(1.0 + bets * (values - mean)).cumsum(axis=1)).mean(axis=0)
+    return bool((capital >= 1.0 / levels).any())
+
+
+def _variances(values: FloatArray) -> FloatArray:
+    """Variance of the values before each one, shape (O, n), with half a value of 1/2 added."""
+    n = values.shape[1]
+    none = np.zeros((len(values), 1))
+    before = np.concatenate([none, values[:, :-1].cumsum(axis=1)], axis=1)
+    means = (0.5 + before + values) / (np.arange(n) + 2)
+    squares = (values - means) ** 2
+    sums = np.concatenate([none, squares[:, :-1].cumsum(axis=1)], axis=1)
+    return np.asarray((0.25 + sums) / (np.arange(n) + 1))
