@@ -16,6 +16,7 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.pool import NullPool, QueuePool
 from sqlalchemy.util import LRUCache
 
+from winnow.storage.engine.overwritten_files import WatchedFiles, given_ids
 from winnow.storage.engine.raw_sql import undecodable
 from winnow.storage.errors import StorageUnavailable
 
@@ -82,26 +83,35 @@ class OneFile:
     """Its write-ahead log, which stays the same while a connection is open."""
     _connections: list[sqlite3.Connection] = field(default_factory=list)
     """Open connections that can write."""
+    _watched: WatchedFiles = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._watched = WatchedFiles(self.path)
 
     def add(self, connection: sqlite3.Connection) -> None:
         """Record a connection that can write, after it has opened the log."""
         if not self._connections:
             self._log = _file_at(self._path_of_log())
+            self._watched.begin(self._path_of_log())
         self._connections.append(connection)
 
     def forget(self, connection: sqlite3.Connection) -> None:
         """Remove a connection that is about to be closed."""
         if connection in self._connections:
             self._connections.remove(connection)
+            if not self._connections:
+                self._watched.end()
 
-    def require(self, lost: str) -> None:
+    def require(self, lost: str, connection: sqlite3.Connection | None = None) -> None:
         """Raise if the path leads to another file than at first, or to another log than the connections have.
 
         Args:
             lost: Describes what the other file lacks.
+            connection: One in a transaction that has just begun, if there is one.
 
         Raises:
-            StorageUnavailable: If the path leads to another file, or to none, or that of the log does.
+            StorageUnavailable: If the path leads to another file, or to none, or that of the log does, or if
+                another program wrote into either.
         """
         there = _file_at(self.path)
         if self._opened is None:
@@ -109,8 +119,13 @@ class OneFile:
         if there is None or there != self._opened:
             became = "was removed" if there is None else "was replaced by another file"
             raise StorageUnavailable(self.shown, f"it {became} while it was open: {lost}", KEEP_THEM_AWAY)
-        if self._connections:
-            self._require_log()
+        if not self._connections:
+            return
+        self._require_log()
+        if self._watched.are_overwritten(None if connection is None else given_ids(connection)):
+            _keep_from_merging(self.path)
+            why = f"another program wrote into its files while it was open: {LOST_WITH_THE_LOG}"
+            raise StorageUnavailable(self.shown, why, KEEP_THEM_AWAY)
 
     def _require_log(self) -> None:
         path = self._path_of_log()
@@ -228,7 +243,8 @@ def sqlite_engine(path: str, *, shown: str, read_only: bool, creates: bool, wait
         writes = connection.get_execution_options().get(WRITES, False)
         connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
         if writes:
-            file.require(LOST_SINCE_THE_COPY)
+            driver = connection.connection.driver_connection
+            file.require(LOST_SINCE_THE_COPY, driver)
 
     return engine
 

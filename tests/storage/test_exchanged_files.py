@@ -1,16 +1,17 @@
-"""A SQLite file that another one replaces while it is open: nothing is lost in silence."""
+"""A SQLite file that another one replaces, or writes into, while it is open: nothing is lost in silence."""
 
 import os
 import shutil
 import sqlite3
 import subprocess
 import sys
-from contextlib import closing
+from contextlib import closing, suppress
 
 import pytest
 from sqlalchemy import text
 from stored_campaigns import new_database
 
+from winnow.storage.engine import sqlite
 from winnow.storage.engine.database import open_database
 from winnow.storage.errors import StorageUnavailable
 
@@ -120,14 +121,83 @@ def test_a_log_that_sqlite_itself_makes_anew_is_no_other_one(path):
     assert stored_in(path) == ["0", "1", "2"]
 
 
+def test_a_log_that_is_emptied_where_it_stands_is_noticed(database, path):
+    store(database, "lost")
+    log_of(path).write_bytes(b"")
+    with pytest.raises(StorageUnavailable, match=r"another program wrote into its files.*may be lost"):
+        store(database, "refused")
+
+
+def test_an_older_log_written_into_the_open_one_is_noticed(database, path):
+    store(database, "kept")
+    older = log_of(path).read_bytes()
+    store(database, "lost")
+    log_of(path).write_bytes(older)
+    with pytest.raises(StorageUnavailable, match="another program wrote into its files"):
+        store(database, "refused")
+
+
+def test_an_older_log_written_into_the_open_one_after_a_restart_is_noticed(database, path):
+    store(database, "kept")
+    older = log_of(path).read_bytes()
+    checkpoint(path)
+    store(database, "lost")
+    log_of(path).write_bytes(older)
+    with pytest.raises(StorageUnavailable, match="another program wrote into its files"):
+        store(database, "refused")
+
+
+@pytest.mark.parametrize("looks", [False, True])
+def test_an_older_copy_written_into_the_open_file_is_noticed(database, path, looks):
+    checkpoint(path)
+    older = path.read_bytes()
+    store(database, "lost")
+    checkpoint(path)
+    if looks:
+        store(database, "lost too")
+        checkpoint(path)
+    with path.open("r+b") as file:
+        file.write(older)
+        file.truncate()
+    with pytest.raises(StorageUnavailable, match="another program wrote into its files"):
+        store(database, "refused")
+
+
+def test_what_other_programs_store_and_tidy_up_by_sqlite_itself_is_no_overwriting(path, monkeypatch):
+    monkeypatch.setattr(
+        sqlite, "WAL_PAGES", 5
+    )  # a checkpoint, and a restart of the log, at most transactions
+    tidying = ["PRAGMA wal_checkpoint(TRUNCATE)", "VACUUM", "PRAGMA wal_checkpoint(RESTART)", "ANALYZE"]
+    with (
+        closing(open_database(f"sqlite:///{path}")) as one,
+        closing(open_database(f"sqlite:///{path}")) as two,
+    ):
+        for number in range(40):
+            store(one, f"one {number}")
+            with suppress(ZeroDivisionError):
+                store(two, "rolled back " + "x" * 100_000, then=lambda: 1 // 0)
+            store(two, f"two {number}")
+            with closing(sqlite3.connect(path)) as other:
+                other.execute(tidying[number % 4])
+                other.execute("INSERT INTO prompts (digest, text) VALUES (?, 'other')", (str(number),))
+                other.commit()
+    assert len(stored_in(path)) == 120
+
+
+def checkpoint(path):
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("PRAGMA wal_checkpoint(RESTART)")
+
+
 def log_of(path, end="-wal"):
     return path.with_name(path.name + end)
 
 
-def store(database, name):
+def store(database, name, then=lambda: None):
     with database.writing() as session:
         values = {"name": name, "digest": name.rjust(64, "0")}
         session.execute(text("INSERT INTO prompts (digest, text) VALUES (:digest, :name)"), values)
+        then()
 
 
 def stored_in(path):
