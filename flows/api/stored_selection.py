@@ -35,8 +35,7 @@ from winnow.tasks.objectives.best_mean.traits import NAME as SELECTED
 from winnow.tasks.objectives.runner import P, Runner, T
 from winnow.tasks.queries.status import campaign_status
 from winnow.tasks.setup.check import check_campaign
-from winnow.tasks.setup.definition_changes import Change
-from winnow.tasks.setup.identity import IdentityChanged
+from winnow.tasks.setup.identity import Change, IdentityChanged
 from winnow.tasks.setup.open_campaign import open_campaign, reopen_campaign
 from winnow.tasks.setup.yaml_file import SpecFile, parse_spec
 from winnow.tasks.spec.selector_traits import GATE, refuse_confidence

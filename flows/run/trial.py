@@ -34,7 +34,7 @@ from winnow.tasks.setup.check import check_campaign
 from winnow.tasks.setup.open_campaign import as_stored, open_campaign
 from winnow.tasks.spec.campaign import CampaignSpec, SelectorSpec, StoppingSpec
 from winnow.tasks.spec.judge_tree import HUMAN
-from winnow.tasks.spec.sections.embedder import EmbedderSpec
+from winnow.tasks.spec.sections.objectives import EmbedderSpec
 from winnow.tasks.spec.stored_spec import LONGEST_NAME
 from winnow.tasks.text.canonical_json import digest
 

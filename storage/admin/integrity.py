@@ -1,6 +1,6 @@
 """Integrity of stored values: unreadable values, and digests that do not match.
 
-See `storage.engine.row_digests` and `storage.records.round_digests`.
+See `storage.engine.row_digests` and `storage.records.rounds`.
 """
 
 import datetime as dt
@@ -18,7 +18,7 @@ from winnow.storage.engine.raw_sql import driver_of, errors_of
 from winnow.storage.engine.row_digests import COLUMN, digested_columns, row_digest
 from winnow.storage.migrations.views_0001 import VIEWS
 from winnow.storage.models import Base, Decision, Prompt, Round, table_of
-from winnow.storage.records.round_digests import decision_columns, round_digest
+from winnow.storage.records.rounds import decision_columns, round_digest
 
 ROWS_AT_ONCE = 1_000
 

@@ -1,6 +1,6 @@
 """Digests of stored rows, by which `winnow db check` detects accidental changes.
 
-An immutable row has its own digest. A round has one over all its rows, see `storage.records.round_digests`.
+An immutable row has its own digest. A round has one over all its rows, see `storage.records.rounds`.
 
 Values are digested as they are stored: changes that a database would make (a zero's sign, NUL in a text) are
 made first, so that copies in another kind of database have the same digests.

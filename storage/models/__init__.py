@@ -7,7 +7,6 @@ except `reuse: only`, which is fixed. Further mutable rows are `campaigns.spec` 
 candidates can grow in number, and labels and annotations, until a comparison was made with them.
 """
 
-from winnow.storage.models.annotations import Annotation, AnnotationTask
 from winnow.storage.models.base import Base, table_of
 from winnow.storage.models.campaigns import (
     Campaign,
@@ -17,9 +16,28 @@ from winnow.storage.models.campaigns import (
     PrunedCampaign,
     Round,
 )
-from winnow.storage.models.candidate_states import Bet, Difference, Ranking, Standing
-from winnow.storage.models.datasets import Dataset, Embedding, Example, FileDigest, Label, StreamBatch
-from winnow.storage.models.outcomes import CandidateStats, Comparison, Decision, Judgment, Metric, Output
+from winnow.storage.models.datasets import (
+    Annotation,
+    AnnotationTask,
+    Dataset,
+    Embedding,
+    Example,
+    FileDigest,
+    Label,
+    StreamBatch,
+)
+from winnow.storage.models.outcomes import (
+    Bet,
+    CandidateStats,
+    Comparison,
+    Decision,
+    Difference,
+    Judgment,
+    Metric,
+    Output,
+    Ranking,
+    Standing,
+)
 from winnow.storage.models.tallies import (
     CampaignStats,
     CostStats,

@@ -1,4 +1,10 @@
-"""Results of rounds: comparisons, their judgments, decisions, and counts per candidate."""
+"""Results of rounds: comparisons, their judgments, decisions, and counts and values per candidate.
+
+Of a decision's values, a row per candidate is stored when they change, and is valid until the next one: with
+ten thousand candidates, a round changes the values of a few. Rounds are observed in the order of their ids,
+so a decision's values for a candidate are the candidate's last row up to that decision's round; see
+`storage.records.candidates.states`.
+"""
 
 import datetime as dt
 
@@ -138,7 +144,7 @@ class Judgment(Base):
 class Decision(Base):
     """Decision after a round, written in the same transaction as the round's outcomes.
 
-    Its values for each candidate are in `storage.models.candidate_states`.
+    Its values for each candidate are in `storage.models.outcomes`.
     """
 
     __tablename__ = "decisions"
@@ -180,7 +186,7 @@ class Decision(Base):
     output_tokens: Mapped[int] = mapped_column(LARGE)
     seconds: Mapped[float]
     digest: Mapped[str | None] = mapped_column(String(32))
-    """See `storage.records.round_digests`; NULL for rounds stored before digests were introduced."""
+    """See `storage.records.rounds`; NULL for rounds stored before digests were introduced."""
 
 
 class CandidateStats(Base):
@@ -222,3 +228,63 @@ class CandidateStats(Base):
     """Number of outputs with a known latency."""
     detail: Mapped[str | None] = mapped_column(AnyText)
     """Detail of one of them."""
+
+
+class _FromRoundOn:
+    """Key of such a row; candidate first, so that a candidate's last row is found by the index."""
+
+    # One tree in SQLite instead of two, because the key is half of most rows.
+    __table_args__ = {"sqlite_with_rowid": False}  # noqa: RUF012 -- SQLAlchemy reads it as a plain attribute
+
+    candidate_id: Mapped[int] = mapped_column(ForeignKey("candidates.id"), primary_key=True, sort_order=-2)
+    round_id: Mapped[int] = mapped_column(ForeignKey("rounds.id"), primary_key=True, sort_order=-1)
+
+
+class Standing(_FromRoundOn, Base):
+    """Estimate and status of a candidate; each has one from the first decision after it was added."""
+
+    __tablename__ = "standings"
+
+    estimate: Mapped[float | None]
+    """NULL if unknown; so are its bounds."""
+    lower: Mapped[float | None]
+    upper: Mapped[float | None]
+    status: Mapped[str] = mapped_column(String(64))
+    """One of `algorithms.claims.ArmStatus`."""
+
+
+class Ranking(_FromRoundOn, Base):
+    """Score that orders a candidate, if it is not the estimate.
+
+    See `algorithms.decision.Decision`. Without a row, the value is unknown; the same holds for the tables
+    below.
+    """
+
+    __tablename__ = "rankings"
+
+    score: Mapped[float | None]
+
+
+class Difference(_FromRoundOn, Base):
+    """Difference of a candidate from the decision's `against_candidate_id` on the same examples."""
+
+    __tablename__ = "differences"
+
+    estimate: Mapped[float | None]
+    lower: Mapped[float | None]
+    upper: Mapped[float | None]
+
+
+class Bet(_FromRoundOn, Base):
+    """State of the bets against a candidate; see `algorithms.decision.Bets`."""
+
+    __tablename__ = "bets"
+
+    wealth: Mapped[float | None]
+    """Wealth, for a stake of 1."""
+    level: Mapped[float | None]
+    """Wealth at which the candidate is eliminated; NULL if infinite."""
+    out_in_round: Mapped[int | None]
+    """Number of the round after which it was eliminated; NULL if it is not."""
+    out_at: Mapped[int | None] = mapped_column(LARGE)
+    """Number of comparisons of all candidates by then."""

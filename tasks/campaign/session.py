@@ -1,7 +1,11 @@
-"""A campaign while it runs: what is held in memory between rounds. The database alone remembers it."""
+"""A campaign while it runs: what is held in memory between rounds, and texts that were begun early."""
 
-from collections.abc import Generator, Mapping, Sequence
+import threading
+import time
+from collections.abc import Callable, Generator, Mapping, Sequence
+from concurrent.futures import Future
 from contextlib import contextmanager
+from contextvars import copy_context
 from dataclasses import dataclass, field
 
 from winnow.algorithms.protocols import Selector
@@ -12,12 +16,11 @@ from winnow.storage.records import stream_batches
 from winnow.storage.records.candidates.states import Known
 from winnow.storage.records.record_types import CampaignRecord, LeaseRecord, RoundRecord, StoredText
 from winnow.tasks.campaign.budget import Allowance, BudgetTracker, BudgetUsage
-from winnow.tasks.campaign.early_texts import EarlyTexts
 from winnow.tasks.campaign.example_seed import seed_of_draws
 from winnow.tasks.campaign.lease import holding
+from winnow.tasks.campaign.missing_texts import GenerationBatch
 from winnow.tasks.campaign.placement import placed
-from winnow.tasks.campaign.replay import batch_of, restored, retold, take_up_rounds
-from winnow.tasks.campaign.replicates import ReplicateCounter
+from winnow.tasks.campaign.replay import ReplicateCounter, batch_of, restored, retold, take_up_rounds
 from winnow.tasks.campaign.resolved import ResolvedCampaign
 from winnow.tasks.campaign.vllm_imports import imports_once
 from winnow.tasks.candidates.cache_keys import RequestKeys
@@ -25,6 +28,44 @@ from winnow.tasks.engines.pool.pool import EnginePool
 from winnow.tasks.engines.protocol import ModelRef
 from winnow.tasks.plugins.entry_points import plugin_log
 from winnow.tasks.plugins.own_files import settled_folder
+
+
+class EarlyTexts:
+    """The texts of one round, on their way from now on.
+
+    Args:
+        round_id: The round.
+        make: Makes them; called in a thread.
+    """
+
+    def __init__(self, round_id: int, make: Callable[[], GenerationBatch]) -> None:
+        self.round_id = round_id
+        self.began = time.monotonic()
+        """The moment from which they are made."""
+        self._made: Future[GenerationBatch] = Future()
+        # A daemon: what cannot be broken off must not keep the process from ending.
+        threading.Thread(
+            target=copy_context().run, args=(self._run, make), name="head-start", daemon=True
+        ).start()
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing is made any more, whatever came of it."""
+        return self._made.done()
+
+    def texts(self) -> GenerationBatch:
+        """The batch of texts; waits for it, and raises what ended it."""
+        return self._made.result()
+
+    def wait(self) -> None:
+        """Wait until nothing is made any more; errors are for `texts`."""
+        self._made.exception()
+
+    def _run(self, make: Callable[[], GenerationBatch]) -> None:
+        try:
+            self._made.set_result(make())
+        except BaseException as error:
+            self._made.set_exception(error)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,12 +10,20 @@ from winnow.tasks.engines.chat import Reasoning, own_template
 from winnow.tasks.engines.checkpoints import adapter_rank
 from winnow.tasks.engines.errors import one_sentence
 from winnow.tasks.engines.external.scoring_function import is_scoring
-from winnow.tasks.engines.known_apis import APIS, UNKNOWN, api_of, why_unaskable
 from winnow.tasks.engines.known_providers import FUNCTION, PROVIDERS, REMOTE
 from winnow.tasks.engines.openai.requests import reserved_args
 from winnow.tasks.engines.protocol import ModelRef, Sampling
 from winnow.tasks.engines.providers import ADAPTING, is_provider, provider_names
-from winnow.tasks.engines.server_keys import base_url_of, is_openais_own, key_in, key_variable
+from winnow.tasks.engines.server_keys import (
+    APIS,
+    UNKNOWN,
+    api_of,
+    base_url_of,
+    is_openais_own,
+    key_in,
+    key_variable,
+    why_unaskable,
+)
 from winnow.tasks.errors import SpecError, unknown_name
 from winnow.tasks.spec.sections.generate_config import GenerateConfig, StructuredOutput
 from winnow.tasks.spec.sections.models import ModelSpec

@@ -17,7 +17,7 @@ from winnow.tasks.embedding.precomputed import PLACE, read_vectors
 from winnow.tasks.embedding.protocol import MOST_TEXTS, Embedder, EmbeddingFailed, of_unit_length
 from winnow.tasks.embedding.registry import create_embedder
 from winnow.tasks.errors import SpecError
-from winnow.tasks.spec.sections.embedder import EmbedderSpec
+from winnow.tasks.spec.sections.objectives import EmbedderSpec
 from winnow.tasks.text.canonical_json import sha256
 
 

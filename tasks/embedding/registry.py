@@ -14,7 +14,7 @@ from winnow.tasks.engines.known_providers import BUILT_IN_EMBEDDERS
 from winnow.tasks.errors import SpecError, WinnowError, unknown_name
 from winnow.tasks.plugins.entry_points import Plugin, calling
 from winnow.tasks.plugins.source_code import code_digests
-from winnow.tasks.spec.sections.embedder import EmbedderSpec
+from winnow.tasks.spec.sections.objectives import EmbedderSpec
 
 
 class PluginEmbedder:

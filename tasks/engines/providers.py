@@ -13,7 +13,7 @@ from winnow.tasks.engines.errors import EngineLoadFailed
 from winnow.tasks.engines.external.plugin import PluginEngine
 from winnow.tasks.engines.known_providers import FUNCTION, PROVIDERS, REMOTE, WIDTH_ARGS
 from winnow.tasks.engines.protocol import Engine, ModelRef
-from winnow.tasks.plugins.code_of_models import require_code_allowed
+from winnow.tasks.plugins.allowed_code import require_code_allowed
 from winnow.tasks.plugins.extras import Extra, require
 
 

@@ -20,7 +20,7 @@ from winnow.tasks.campaign.missing_texts import (
     missing_groups,
     whole_calls,
 )
-from winnow.tasks.campaign.replicates import arms_and_examples
+from winnow.tasks.campaign.replay import arms_and_examples
 from winnow.tasks.campaign.reuse import reusable_texts, stored_texts
 from winnow.tasks.campaign.session import CampaignSession
 from winnow.tasks.candidates.cache_keys import RequestKeys, generation_key, request_content, request_seed

@@ -19,7 +19,7 @@ from winnow.storage.records.leases import writing_under
 from winnow.storage.records.record_types import CampaignRecord, NewComparison, NewDecision, RoundRecord
 from winnow.tasks.campaign.canaries.contacts import repeat_references
 from winnow.tasks.campaign.lease import now
-from winnow.tasks.campaign.replicates import arms_and_examples
+from winnow.tasks.campaign.replay import arms_and_examples
 from winnow.tasks.campaign.session import CampaignSession
 from winnow.tasks.errors import ContradictoryState
 from winnow.tasks.spec.stored_spec import baseline_name

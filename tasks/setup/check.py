@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING, cast
 
 from winnow.algorithms.errors import AlgorithmError
 from winnow.algorithms.registry import describe, looks_ahead, third_party
@@ -17,18 +18,18 @@ from winnow.tasks.data.datasets import Dataset, Example
 from winnow.tasks.data.dotted_names import MISSING, value_of
 from winnow.tasks.data.sources import read_dataset
 from winnow.tasks.data.tag_counts import values_of
-from winnow.tasks.data.template_grammar import left_out_part
+from winnow.tasks.data.template_grammar import TARGET, left_out_part
 from winnow.tasks.data.trial_renders import try_templates
 from winnow.tasks.engines.chat import Prompt, own_template, why_refused
 from winnow.tasks.engines.known_providers import REMOTE
 from winnow.tasks.engines.providers import devices_wanted, require_provider
-from winnow.tasks.errors import SpecError, unknown_name
+from winnow.tasks.errors import SpecError, TemplateError, unknown_name
 from winnow.tasks.judges.protocol import BEST_OF, Sample, lacks_target
+from winnow.tasks.judges.registry import create_judge, within
 from winnow.tasks.plugins.entry_points import PluginFailed
 from winnow.tasks.plugins.extras import missing_for, require
 from winnow.tasks.plugins.source_code import code_digests
 from winnow.tasks.setup.output_types import check_output_type, check_structured_outputs
-from winnow.tasks.setup.program_tests import check_tests
 from winnow.tasks.setup.unread_targets import check_readable
 from winnow.tasks.setup.yaml_file import to_add
 from winnow.tasks.spec.campaign import CampaignSpec, judges_of
@@ -359,3 +360,38 @@ def check_people(spec: CampaignSpec) -> None:
         raise SpecError(
             f"people judge texts, and {spec.output_type} makes none; leave it out", path="output_type"
         )
+
+
+if TYPE_CHECKING:
+    from winnow.tasks.judges.code.judge import CodeJudge
+
+CODE = "code"
+"""The type of the judge that runs programs."""
+
+
+def check_tests(checked: ResolvedCampaign) -> None:
+    """Refuse a judge `code` whose templates fail on an example, or which has no tests for any.
+
+    Raises:
+        SpecError: With the example and what is wrong.
+    """
+    spec = checked.spec
+    for node in spec.judge.tree().walk():
+        if node.type != CODE:
+            continue
+        place = node.place
+        judge = cast("CodeJudge", within(node.params, place, create_judge).parts[0])
+        seen: list[str] = []
+        try_templates([partial(_render_tests, judge, place, seen)], checked.dataset.examples)
+        are_labels = traits_of(spec.objective).measures_risk and TARGET in judge.variables
+        if not any(seen) and not are_labels:
+            raise SpecError(
+                "none of the examples has tests; name the field that holds them", f"{place}.tests"
+            )
+
+
+def _render_tests(judge: "CodeJudge", place: str, seen: list[str], example: Example) -> None:
+    try:
+        seen.append(judge.rendered(example.fields, example.targets, example.key)["tests"].strip())
+    except TemplateError as error:
+        raise SpecError(error.message, (error.path or "judge").replace("judge", place, 1)) from error

@@ -25,7 +25,7 @@ from winnow.tasks.embedding.embedded_prompts import check_embedder
 from winnow.tasks.embedding.precomputed import read_vectors
 from winnow.tasks.embedding.protocol import of_unit_length
 from winnow.tasks.errors import SpecError, WinnowError
-from winnow.tasks.spec.sections.embedder import EmbedderSpec
+from winnow.tasks.spec.sections.objectives import EmbedderSpec
 
 
 def read_contexts(source: str, table: ScoreTable, storage: str) -> FloatArray:

@@ -5,6 +5,7 @@ budget, `reuse` and `tags` may change from one run to the next: they never chang
 """
 
 from collections.abc import Iterator
+from copy import deepcopy
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 from pydantic import (
@@ -19,15 +20,14 @@ from pydantic import (
 
 from winnow.storage.json_types import JsonObject, JsonView
 from winnow.storage.objectives import OBJECTIVES, Kind, traits_of
-from winnow.tasks.spec.judge_tree import JudgeNode, judge_tree
-from winnow.tasks.spec.model_servers import with_servers, without_servers
+from winnow.tasks.engines.server_keys import SERVER_KEYS
+from winnow.tasks.spec.judge_tree import JudgeNode, judge_tree, judging_models
 from winnow.tasks.spec.sections.budget import Budget, BudgetSpec, refuse_unfit
 from winnow.tasks.spec.sections.dataset import DatasetSpec, TaskSpec
-from winnow.tasks.spec.sections.embedder import EmbedderSpec
 from winnow.tasks.spec.sections.execution import ExecutionSpec, Reuse
 from winnow.tasks.spec.sections.generate_config import NamedGenerateConfig, Samples
 from winnow.tasks.spec.sections.models import ModelSpec
-from winnow.tasks.spec.sections.objectives import CertifySpec, ConstraintSpec, GroupsSpec
+from winnow.tasks.spec.sections.objectives import CertifySpec, ConstraintSpec, EmbedderSpec, GroupsSpec
 from winnow.tasks.spec.sections.prompts import Name, PromptSpec
 from winnow.tasks.spec.shorthands import (
     dataset_of,
@@ -219,7 +219,7 @@ class CampaignSpec(SpecModel):
     """A candidate is dropped when more than this share of its comparisons is unscored (at least 8); 1 drops
     nobody."""
     reuse: Reuse = "all"
-    """The texts of earlier campaigns that are used in the place of new ones; see `tasks.campaign.reuse`."""
+    """The stored texts that may be used in place of new ones; see `tasks.campaign.reuse`."""
     tags: list[Annotated[str, Field(min_length=1)]] = []
     """For best-mean: fields of an example by whose values reports break scores down."""
     execution: ExecutionSpec = ExecutionSpec()
@@ -407,3 +407,31 @@ def judges_of(spec: CampaignSpec) -> Iterator[JudgeNode]:
     yield from spec.judge.tree().walk()
     for index, metric in enumerate(spec.metrics):
         yield from metric.judge.tree(f"metrics[{index}].judge").walk()
+
+
+def without_servers(spec: JsonView) -> tuple[JsonObject, JsonObject]:
+    """A spec as JSON values without the server keys of its models, and those that were set, by place."""
+    bare = deepcopy(dict(spec))
+    servers: dict[str, JsonObject] = {}
+    for place, model in _models(bare):
+        taken = {key: model.pop(key, None) for key in SERVER_KEYS}
+        if given := {key: value for key, value in taken.items() if value is not None}:
+            servers[place] = given
+    return bare, servers
+
+
+def with_servers(spec: JsonView, servers: JsonView) -> JsonObject:
+    """The spec that `without_servers` took apart, put together again."""
+    whole = deepcopy(dict(spec))
+    for place, model in _models(whole):
+        model.update(servers.get(place, {}))
+    return whole
+
+
+def _models(spec: JsonView) -> Iterator[tuple[str, JsonObject]]:
+    """The mappings that describe a model, each with its place; what is malformed is left to its reader."""
+    for model in spec.get("models", []):
+        yield f"models.{model['name']}", model
+    yield from judging_models(spec)
+    if autoevaluator := (spec.get("certify") or {}).get("autoevaluator"):
+        yield "autoevaluator", autoevaluator["model"]

@@ -249,7 +249,7 @@ def _leases() -> Any:
 
 
 def _progress() -> Any:
-    from winnow.flows.run.progress_lines import PlainProgress
+    from winnow.flows.run.progress import PlainProgress
 
     return PlainProgress
 

@@ -34,7 +34,7 @@ from winnow.tasks.judges.registry import (
 )
 from winnow.tasks.plugins.entry_points import PluginFailed
 from winnow.tasks.plugins.source_code import code_digests
-from winnow.tasks.spec.sections.embedder import EmbedderSpec
+from winnow.tasks.spec.sections.objectives import EmbedderSpec
 
 
 @pytest.fixture(autouse=True)

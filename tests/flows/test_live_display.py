@@ -8,8 +8,7 @@ import pytest
 from rich.cells import cell_len
 from rich.console import Console
 
-from winnow.flows.run.progress import LiveProgress, duration
-from winnow.flows.run.progress_lines import PlainProgress, best_so_far
+from winnow.flows.run.progress import LiveProgress, PlainProgress, best_so_far, duration
 
 NAMES = [
     "org/a-model-with-a-long-name-70b-instruct/a-prompt-with-a-long-name/greedy",
@@ -71,7 +70,7 @@ def shown(progress, width=80):
 
 def test_what_was_asked_before_the_flow_began_is_in_rate_and_seconds(monkeypatch):
     clock = SimpleNamespace(now=1_000.0)
-    monkeypatch.setattr("winnow.flows.run.progress_lines.time.monotonic", lambda: clock.now)
+    monkeypatch.setattr("winnow.flows.run.progress.time.monotonic", lambda: clock.now)
     seen = campaign()
     seen.head_start = SimpleNamespace(began=960.0)
     progress = PlainProgress(SimpleNamespace(asked=False))

@@ -10,8 +10,7 @@ from scored_campaigns import write_scored
 
 from winnow.tasks.campaign import tracing as campaign_tracing
 from winnow.tasks.engines import tracing as engine_tracing
-from winnow.tasks.engines.pool.replicas import Replicas
-from winnow.tasks.engines.pool.request_scheduler import RequestGroup, RequestScheduler
+from winnow.tasks.engines.pool.request_scheduler import Replicas, RequestGroup, RequestScheduler
 from winnow.tasks.engines.protocol import ModelRef
 
 pytestmark = pytest.mark.usefixtures("plain_runs")

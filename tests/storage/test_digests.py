@@ -38,7 +38,7 @@ from winnow.storage.records.record_types import (
     NewModelLoad,
     NewOutput,
 )
-from winnow.storage.records.round_digests import decision_columns, round_digest
+from winnow.storage.records.rounds import decision_columns, round_digest
 from winnow.storage.records.stream_batches import add_stream_batch
 
 SQLITE = pytest.mark.parametrize("backend", ["sqlite"], indirect=True)

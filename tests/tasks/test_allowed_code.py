@@ -26,7 +26,7 @@ from winnow.tasks.harness.inspect.reading import act_of_task, read_task
 from winnow.tasks.harness.lm_eval.reading import task_rows
 from winnow.tasks.judges.protocol import Sample
 from winnow.tasks.judges.registry import create_judge
-from winnow.tasks.plugins import code_of_models
+from winnow.tasks.plugins import allowed_code
 from winnow.tasks.plugins.allowed_code import NotAllowed, ask_of, digests_of
 from winnow.tasks.queries.check.texts import findings
 from winnow.tasks.setup.load import check_campaign_file
@@ -271,7 +271,7 @@ def raises(error):
 
 
 def test_a_checkpoint_whose_links_lead_anywhere_is_refused(file, monkeypatch):
-    monkeypatch.setattr(code_of_models, "MOST_FOLDERS", 2)
+    monkeypatch.setattr(allowed_code, "MOST_FOLDERS", 2)
     (file.parent / "model" / "a" / "b").mkdir(parents=True)
     args = {"model_args": {"trust_remote_code": True}, "provider": "vllm"}
     spec = CampaignSpec.model_validate(BASE | {"models": [{"name": "m", "model": "model", **args}]})

@@ -10,7 +10,7 @@ from stored_campaigns import store_campaign
 
 from winnow.tasks.campaign.example_seed import CONSTRAINED, MADE_OF, seed_of_draws
 from winnow.tasks.campaign.stored_values import FINGERPRINTS
-from winnow.tasks.setup.definition_changes import FOLLOWS, IN_WORDS, differences
+from winnow.tasks.setup.identity import FOLLOWS, IN_WORDS, differences
 from winnow.tasks.setup.load import check_campaign_file
 from winnow.tasks.spec.campaign import CampaignSpec
 

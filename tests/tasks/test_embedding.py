@@ -18,7 +18,7 @@ from winnow.tasks.embedding.registry import create_embedder
 from winnow.tasks.embedding.sentence_model import SentenceModel
 from winnow.tasks.embedding.vllm_embedder import VllmEmbedder
 from winnow.tasks.errors import SpecError, TemplateError
-from winnow.tasks.spec.sections.embedder import EmbedderSpec
+from winnow.tasks.spec.sections.objectives import EmbedderSpec
 
 TEXTS = ["What is 17 + 25?", "Name a colour that many flags share.", "a"]
 POOLED = {

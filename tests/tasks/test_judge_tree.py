@@ -4,8 +4,8 @@ import pytest
 
 from winnow.tasks.judges.registry import describe, describe_pair_judge
 from winnow.tasks.setup.identity import IdentityChanged, refuse_other_identity
+from winnow.tasks.spec.campaign import with_servers, without_servers
 from winnow.tasks.spec.judge_tree import JUDGES, judge_tree, judging_models, scored_by
-from winnow.tasks.spec.model_servers import with_servers, without_servers
 
 SERVER = {"provider": "openai", "model": "m", "model_base_url": "https://there/v1", "api_key": "$KEY"}
 JUDGE = {"name": "j", **SERVER}

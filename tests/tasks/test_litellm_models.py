@@ -3,12 +3,11 @@
 import pytest
 
 from winnow.tasks.candidates.model_refs import model_ref, sampling_of
-from winnow.tasks.engines.known_apis import APIS
+from winnow.tasks.engines.server_keys import APIS
 from winnow.tasks.errors import JudgeError, SpecError
 from winnow.tasks.judges.registry import create_pair_judge
 from winnow.tasks.setup.trust import permissions
-from winnow.tasks.spec.campaign import CampaignSpec
-from winnow.tasks.spec.model_servers import with_servers, without_servers
+from winnow.tasks.spec.campaign import CampaignSpec, with_servers, without_servers
 from winnow.tasks.spec.sections.generate_config import GenerateConfig
 from winnow.tasks.spec.sections.models import ModelSpec
 

@@ -1,4 +1,4 @@
-from winnow.tasks.campaign.replicates import ReplicateCounter, arms_and_examples
+from winnow.tasks.campaign.replay import ReplicateCounter, arms_and_examples
 
 
 def test_a_benchmark_pair_is_asked_once_and_a_duel_twice():

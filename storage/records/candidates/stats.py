@@ -16,7 +16,7 @@ from winnow.storage.errors import ConflictingRecord
 from winnow.storage.models import Comparison, Decision, table_of
 from winnow.storage.records.candidates.states import Known, add_changes
 from winnow.storage.records.record_types import NewComparison, NewDecision
-from winnow.storage.records.round_digests import OF_COMPARISONS, round_digest
+from winnow.storage.records.rounds import OF_COMPARISONS, round_digest
 
 SIDES = """
     SELECT round_id, candidate_a_id AS candidate_id, generation_a_id AS generation_id, outcome,

@@ -5,13 +5,13 @@ import json
 from winnow.storage.json_types import JsonObject
 from winnow.tasks.engines.chat import is_continued
 from winnow.tasks.engines.errors import EngineLoadFailed
-from winnow.tasks.engines.known_apis import UNKNOWN, why_unaskable
 from winnow.tasks.engines.litellm.worker_connection import LitellmConnection
 from winnow.tasks.engines.openai.engine import OpenaiEngine
 from winnow.tasks.engines.openai.requests import prompt_fields, why_unsendable
 from winnow.tasks.engines.openai.server_calls import Connection, ServerInfo
 from winnow.tasks.engines.protocol import Engine, GenerationFailure, ModelRef, Request, Sampling
 from winnow.tasks.engines.providers import EngineSettings
+from winnow.tasks.engines.server_keys import UNKNOWN, why_unaskable
 
 
 class LitellmEngine(OpenaiEngine):

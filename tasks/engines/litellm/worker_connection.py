@@ -12,11 +12,11 @@ import anyio
 
 from winnow.storage.json_types import JsonObject
 from winnow.tasks.engines.errors import EngineDied, EngineLoadFailed, EngineTimeout
-from winnow.tasks.engines.known_apis import api_origin
 from winnow.tasks.engines.openai.errors import NoAnswer, RequestRefused, Server, StatusError, Unreadable
 from winnow.tasks.engines.openai.http_connection import is_loopback
 from winnow.tasks.engines.openai.requests import ESCAPED, MIB
 from winnow.tasks.engines.protocol import GenerationFailure, ModelRef
+from winnow.tasks.engines.server_keys import api_origin
 from winnow.tasks.processes.child_process import log_file
 from winnow.tasks.processes.replies import Replies
 from winnow.tasks.processes.worker_process import WorkerEnded, WorkerProcess

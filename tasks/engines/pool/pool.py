@@ -13,8 +13,7 @@ from typing import Self
 from winnow.tasks.engines.errors import EngineDied, EngineError, EngineLoadFailed
 from winnow.tasks.engines.pool.load_times import LoadTime, LoadTimes
 from winnow.tasks.engines.pool.loads_and_evictions import memory_share
-from winnow.tasks.engines.pool.replicas import Replicas
-from winnow.tasks.engines.pool.request_scheduler import RequestGroup, RequestScheduler, TakeParts
+from winnow.tasks.engines.pool.request_scheduler import Replicas, RequestGroup, RequestScheduler, TakeParts
 from winnow.tasks.engines.pool.slots import EngineSlot, SlotTable
 from winnow.tasks.engines.protocol import (
     Answer,

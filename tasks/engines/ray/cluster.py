@@ -23,7 +23,7 @@ import psutil
 from winnow.tasks.engines.errors import ClusterUnavailable, one_sentence
 from winnow.tasks.engines.protocol import Engine, ModelRef
 from winnow.tasks.engines.providers import EngineFactory, EngineSettings, devices_wanted
-from winnow.tasks.plugins.code_of_models import require_code_allowed
+from winnow.tasks.plugins.allowed_code import require_code_allowed
 from winnow.tasks.plugins.extras import require
 from winnow.tasks.plugins.own_files import state_folder
 

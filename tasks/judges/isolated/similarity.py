@@ -20,7 +20,7 @@ from winnow.tasks.judges.isolated.libraries import JUDGE_LIMIT, MEMORY, PATIENCE
 from winnow.tasks.judges.isolated.process import IsolatedJudge, IsolationFailed
 from winnow.tasks.judges.protocol import JUDGE_FAILED, Judge, Sample, Scale, Verdict
 from winnow.tasks.plugins.entry_points import Plugin, PluginFailed
-from winnow.tasks.spec.sections.embedder import EmbedderSpec
+from winnow.tasks.spec.sections.objectives import EmbedderSpec
 from winnow.tasks.spec.spec_model import JsonScalar
 
 DIGITS = 4

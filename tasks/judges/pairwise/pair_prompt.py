@@ -9,20 +9,27 @@ A template may use, by these or by the names that published ones use (`ALIASES`)
 * metadata                       the example's other fields, as in `metadata.category` (jinja2 only)
 
 Only templates with a boundary keep a candidate's text from posing as the end of its own quotation.
+
+Templates that others published have `{question}` in single braces and are used unchanged. There are two ways
+of writing them. One is made for `str.format`: braces hold a variable, and are doubled where a brace is meant.
+The other is filled in by searching for the variables; its other braces mean themselves, as in a JSON example.
+A template that `str.format` would take is of the first kind, any other of the second. In both, a value is put
+in once and not looked at again: braces in an answer stay braces.
 """
 
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from importlib.resources import files
 from pathlib import Path
+from string import Formatter
 
 from winnow.storage.json_types import JsonView
 from winnow.storage.text import in_home
 from winnow.tasks.data.sandboxed_templates import compile_template, render
-from winnow.tasks.errors import JudgeError, unknown_name
+from winnow.tasks.errors import JudgeError, TemplateError, unknown_name
 from winnow.tasks.judges.asking.boundary import boundary
 from winnow.tasks.judges.asking.calls import PresentationOrder
-from winnow.tasks.judges.pairwise.brace_template import BracesTemplate, variables_in_braces
 from winnow.tasks.judges.pairwise.verdicts import VerdictFormatName
 from winnow.tasks.judges.protocol import Duel
 
@@ -118,4 +125,53 @@ def _compiled(source: str) -> PairTemplate:
         source=source,
         variables=jinja.variables,
         fill=lambda values: render(jinja, {name: values[name] for name in jinja.variables}),
+    )
+
+
+_VARIABLE = re.compile(r"\{(\w+)\}")
+_VARIABLE_OR_DOUBLED = re.compile(r"\{\{|\}\}|\{(\w+)\}")
+
+
+def variables_in_braces(source: str) -> frozenset[str]:
+    """All names in single braces."""
+    return frozenset(re.findall(r"(?<!\{)\{(\w+)\}(?!\})", source))
+
+
+class BracesTemplate:
+    """A template with variables in single braces.
+
+    Args:
+        source: The template.
+        allowed: The variables it will be given.
+        path: The template's place in the spec.
+
+    Raises:
+        TemplateError: If `str.format` would take it and it uses a variable that is not allowed.
+    """
+
+    def __init__(self, source: str, allowed: Collection[str], path: str) -> None:
+        is_format_string = _is_format_string(source)
+        for name in sorted(variables_in_braces(source) - set(allowed)):
+            if is_format_string:
+                raise TemplateError(unknown_name("variable", name, allowed), path)
+        self._source = source
+        self._pattern = _VARIABLE_OR_DOUBLED if is_format_string else _VARIABLE
+
+    def render(self, values: Mapping[str, str]) -> str:
+        """The template with the values in place of its variables."""
+        return self._pattern.sub(
+            lambda match: values.get(match.group(1), match.group()) if match.group(1) else match.group()[0],
+            self._source,
+        )
+
+
+def _is_format_string(source: str) -> bool:
+    """Whether `str.format` would take it: balanced, and nothing but plain names in braces."""
+    try:
+        parts = list(Formatter().parse(source))
+    except ValueError:
+        return False
+    return all(
+        name is None or (name.isidentifier() and not specification and conversion is None)
+        for _, name, specification, conversion in parts
     )

@@ -19,7 +19,7 @@ from winnow.tasks.embedding.protocol import Embedder, of_unit_length
 from winnow.tasks.embedding.registry import create_embedder
 from winnow.tasks.embedding.sentence_model import Precision, require_precision
 from winnow.tasks.errors import WinnowError
-from winnow.tasks.spec.sections.embedder import EmbedderSpec
+from winnow.tasks.spec.sections.objectives import EmbedderSpec
 
 ARRAYS, PARAMETERS = "policy.npz", "policy.json"
 FORMAT, VERSION = "winnow-policy", 2

@@ -29,12 +29,12 @@ from faulty_server import (
 
 from winnow.tasks.engines.chat import Message
 from winnow.tasks.engines.errors import EngineDied, EngineLoadFailed
-from winnow.tasks.engines.known_apis import APIS, UNKNOWN
 from winnow.tasks.engines.litellm.engine import LitellmEngine
 from winnow.tasks.engines.openai import server_calls
 from winnow.tasks.engines.openai.requests import bytes_for
 from winnow.tasks.engines.protocol import Completion, ModelRef, Request, Sampling, Structure
 from winnow.tasks.engines.providers import EngineSettings, start_engine
+from winnow.tasks.engines.server_keys import APIS, UNKNOWN
 
 KEY = "sk-named-in-the-spec"
 AMBIENT = {

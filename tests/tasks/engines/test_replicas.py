@@ -14,8 +14,7 @@ from waiting import PATIENCE_S, until
 from winnow.tasks.engines.errors import EngineDied, EngineLoadFailed
 from winnow.tasks.engines.pool import pool as pool_module
 from winnow.tasks.engines.pool.pool import EnginePool
-from winnow.tasks.engines.pool.replicas import Replicas
-from winnow.tasks.engines.pool.request_scheduler import RequestGroup
+from winnow.tasks.engines.pool.request_scheduler import Replicas, RequestGroup
 
 
 class Joining(ScriptedEngine):
