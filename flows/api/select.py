@@ -1,23 +1,24 @@
 """The best of many by any Python function as the scorer: no model, and a database if one is wanted."""
 
-import inspect
 import reprlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import partial
-from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, TypeVar
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from winnow.algorithms.claims import HEURISTIC, ArmStatus, Claim
 from winnow.algorithms.decision import Decision
-from winnow.algorithms.errors import AlgorithmError, at_bound
+from winnow.algorithms.errors import AlgorithmError
 from winnow.algorithms.protocols import Selector, round_rng
 from winnow.algorithms.registry import describe
 from winnow.algorithms.state.arrays import FloatArray
-from winnow.flows.api.call_checks import has_running_loop, require_url
-from winnow.tasks.errors import SpecError, WinnowError
+from winnow.flows.api.call_checks import require_url
+from winnow.flows.api.progress_lines import ProgressLines
+from winnow.flows.api.score_calls import FailedCall, OnError, ScoreCalls
+from winnow.tasks.errors import SpecError
 from winnow.tasks.objectives.best_mean.groups import require_several
 from winnow.tasks.objectives.best_mean.traits import NAME as SELECTED
 from winnow.tasks.plugins.selectors import campaign_selector
@@ -74,12 +75,15 @@ class Selection(Generic[Candidate]):
     names: tuple[str, ...] = ()
     """With a database, how each of `candidates` is called there, in their order: in letters, digits, `.`, `_`
     and `-`, with what tells apart those that would else read alike. Without one there are none."""
+    failed: tuple[FailedCall[Candidate, Any], ...] = ()
+    """With on_error="unscored", the calls of this process that raised, which count as no score."""
 
     def __repr__(self) -> str:
         left_out = self._named("dropped")
         dropped = f", dropped {reprlib.repr(left_out)}" if left_out else ""
         error = "" if self.claim.delta is None else f" (wrong with probability at most {self.claim.delta:g})"
         asked = f"{self.comparisons} of {self.scores.size} scores"
+        asked += f", {len(self.failed)} failed" if self.failed else ""
         within = f" to within {self.epsilon:g}" if self.epsilon and self.claim.kind != "none" else ""
         return f"<Selection: {self._found()}{dropped}, claim {self.claim.kind}{within}{error}, {asked}>"
 
@@ -125,14 +129,28 @@ class Selection(Generic[Candidate]):
 
 
 def select(
-    score: Callable[[Candidate, Example], float | None],
+    score: Callable[[Candidate, Example], float | Awaitable[float | None] | None],
     candidates: Sequence[Candidate],
     examples: Sequence[Example],
     *,
     selector: str = "champion",
+    delta: float | None = DELTA,
+    epsilon: float | None = None,
+    budget: int | None = None,
+    batch_size: int | None = None,
+    top_m: int | None = None,
+    baseline: int | None = None,
+    prefer: Literal["cost"] | None = None,
+    costs: ArrayLike | None = None,
+    groups: ArrayLike | None = None,
+    group_weights: ArrayLike | None = None,
     seed: int = 0,
     storage: str | None = None,
     name: str = "selection",
+    max_workers: int | None = None,
+    retries: int = 0,
+    on_error: OnError = "raise",
+    progress: bool = False,
     **params: object,
 ) -> Selection[Candidate]:
     """Find the candidate with the best mean score over the examples, asking for as few scores as possible.
@@ -142,13 +160,23 @@ def select(
     again; one that has ended only answers.
 
     Args:
-        score: Called with a candidate and an example, never twice with the same two; a number in [0, 1] (one
-            that rounding puts outside by at most 1e-9 is the bound), or None where there is no score, which
-            counts as the least or the greatest, whichever is worse for what is claimed. What it raises is
-            passed on. A coroutine function is refused: give one that waits for it.
+        score: Called with a candidate and an example, once for two of them unless it raises; a number in
+            [0, 1] (one that rounding puts outside by at most 1e-9 is the bound), or None where there is no
+            score, which counts as the least or the greatest, whichever is worse for what is claimed. What it
+            returns is awaited where it can be, as of a coroutine function, in an event loop of its own.
         candidates: K of them, at least two.
         examples: N of them.
         selector: A best-mean selector, of ours or of a plug-in; see `selector_names`.
+        delta: The probability of an error that is accepted, at most 0.5; None to spend a `budget`.
+        epsilon: The margin of the claim, at least 0: another candidate's mean may be higher by that much.
+        budget: Scores that may be asked for; None for all pairs.
+        batch_size: Scores of a round, at the end of which the selector decides what to ask next.
+        top_m: Number of best candidates that are looked for, below K.
+        baseline: The place of the candidate that a gate holds the others against.
+        prefer: "cost" to choose the cheapest candidate within `epsilon` of the best.
+        costs: With prefer="cost", a number for each candidate, shape (K,).
+        groups: Number of a group for each example, shape (N,), 2 to 100 different ones.
+        group_weights: A number for each group, in their order.
         seed: Seed of the choice of examples; the same seed and scores give the same answer. After a candidate
             was changed in sight of an earlier answer, give another seed: with the same examples the candidate
             would be judged by those that it was changed for, and what is claimed would not hold. Nor would it
@@ -160,11 +188,15 @@ def select(
             function by its own text, as far as that is found: who changes one of them gives the campaign
             another name.
         name: Name of the campaign.
-        params: Parameters of the selector, such as `delta` (the probability of an error that is accepted,
-            0.05 unless given and at most 0.5; None to spend a `budget`), `epsilon`, `budget` and
-            `batch_size`. `costs` has a number for each candidate, `groups` the number of a group for each
-            example, of 2 to 100 groups, and `group_weights` a number for each group, in their order. With
-            `storage` all are stored but `history`, which is refused.
+        max_workers: Scores of a round that are computed at once, in threads of their own. None for one after
+            the other in this thread, or for 16 at once of a coroutine function. With several at once, the
+            function has to allow that. A killed process loses the scores of at most one round.
+        retries: Times that a call that raises is made again, after 0.5 s, 1 s, 2 s and so on, 30 s at most.
+        on_error: "raise" passes on what the last attempt raises, once the scores that are known are stored;
+            "unscored" counts it as no score, which is stored like None, and lists it in `Selection.failed`.
+        progress: Whether to write a line to standard error after a round, at most one a second.
+        params: Other parameters of the selector. With `storage` all are stored but `history`, which is
+            refused.
 
     Raises:
         SpecError: If there is no such selector, it does not take these parameters, there is nothing to
@@ -174,7 +206,8 @@ def select(
     """
     candidates, examples = _in_order("candidates", candidates), _in_order("examples", examples)
     _require_seed(seed)
-    _require_function(score)
+    if not callable(score):
+        raise SpecError(f"score is {reprlib.repr(score)}; give a function of a candidate and an example")
     if len(candidates) < 2 or len(examples) == 0:
         raise SpecError(
             f"select needs two candidates and an example, got {len(candidates)} and {len(examples)}"
@@ -185,36 +218,51 @@ def select(
         raise SpecError(f"selector is {selector!r}; give the name of one, such as 'champion'")
     if counted := sorted(params.keys() & {"n_arms", "n_examples"}):
         raise SpecError(f"candidates and examples are counted by themselves; leave {counted[0]} out")
-    if selector == PREFERS_COST and params.get("costs") is not None and params.get("prefer") != "cost":
+    if selector == PREFERS_COST and costs is not None and prefer != "cost":
         raise SpecError("costs is for prefer='cost'; add that, or leave it out")
-    given = {"delta": DELTA, **params, **_arrays(params)}
+    named = {
+        "epsilon": epsilon,
+        "budget": budget,
+        "batch_size": batch_size,
+        "top_m": top_m,
+        "baseline": baseline,
+        "prefer": prefer,
+        **_arrays({"costs": costs, "groups": groups, "group_weights": group_weights}),
+    }
+    given = {"delta": delta, **params, **{key: value for key, value in named.items() if value is not None}}
     try:
         if (objective := describe(selector).objective) != SELECTED:
             raise SpecError(f"selector {selector!r} answers {objective}; select needs one for {SELECTED}")
         chooser = campaign_selector(selector, n_arms=len(candidates), n_examples=len(examples), **given)
     except AlgorithmError as error:
         raise SpecError(str(error)) from error
-    if (groups := given.get("groups")) is not None:
-        require_several(len(np.unique(np.asarray(groups))), "group")
-    asked = partial(_checked_score, score, candidates, examples)
+    if (numbers := given.get("groups")) is not None:
+        require_several(len(np.unique(np.asarray(numbers))), "group")
     if storage is not None:
         require_url(storage)
     else:
         refuse_confidence(given["delta"], "delta")
-        return _selection(_played(chooser, asked, len(candidates), len(examples), seed), candidates, given)
+    lines = ProgressLines(candidates, len(examples)) if progress else None
+    with ScoreCalls(
+        score, candidates, examples, max_workers=max_workers, retries=retries, on_error=on_error
+    ) as calls:
+        if storage is None:
+            played = _played(chooser, calls, len(candidates), len(examples), seed, lines)
+        else:
+            from winnow.flows.api.stored_selection import stored_selection
 
-    from winnow.flows.api.stored_selection import stored_selection
-
-    played = stored_selection(
-        asked,
-        candidates,
-        examples,
-        function=score,
-        storage=storage,
-        spec={"name": name, "seed": int(seed), "selector": selector},
-        params=given,
-    )
-    return _selection(Played(*played), candidates, given)
+            stored = stored_selection(
+                calls,
+                candidates,
+                examples,
+                function=score,
+                storage=storage,
+                spec={"name": name, "seed": int(seed), "selector": selector},
+                params=given,
+                progress=lines,
+            )
+            played = Played(*stored)
+    return _selection(played, candidates, given, calls.failed)
 
 
 class Played(NamedTuple):
@@ -231,7 +279,10 @@ class Played(NamedTuple):
 
 
 def _selection(
-    played: Played, given: Sequence[Candidate], params: Mapping[str, object]
+    played: Played,
+    given: Sequence[Candidate],
+    params: Mapping[str, object],
+    failed: Sequence[FailedCall[Candidate, Any]],
 ) -> Selection[Candidate]:
     candidates, decision = tuple(given[arm] for arm in played.arms), played.decision
     known = np.nan_to_num(decision.estimates, nan=-np.inf)
@@ -254,6 +305,7 @@ def _selection(
         comparisons=played.comparisons,
         results=played.results,
         names=tuple(played.names),
+        failed=tuple(failed),
     )
 
 
@@ -266,28 +318,27 @@ def _claim(decision: Decision) -> Claim:
 
 
 def _played(
-    chooser: Selector, asked: Callable[[int, int], float], n_candidates: int, n_examples: int, seed: int
+    chooser: Selector,
+    calls: ScoreCalls[Any, Any],
+    n_candidates: int,
+    n_examples: int,
+    seed: int,
+    progress: ProgressLines | None,
 ) -> Played:
     """Score the pairs that a selector asks for, until it asks for none."""
     scores = np.full((n_candidates, n_examples), np.nan)
     comparisons = round_ = 0
     while len(batch := chooser.ask(round_rng(seed, round_))) > 0:
-        for arm, example in zip(batch.arms.tolist(), batch.examples.tolist(), strict=True):
-            scores[arm, example] = asked(arm, example)
+        pairs = list(zip(batch.arms.tolist(), batch.examples.tolist(), strict=True))
+        calls.begin(pairs)
+        for pair in pairs:
+            scores[pair] = calls(*pair)
         chooser.tell(batch, scores[batch.arms, batch.examples])
         comparisons += len(batch)
         round_ += 1
+        if progress is not None:
+            progress.show(round_, comparisons, chooser.decision())
     return Played(range(n_candidates), scores, comparisons, chooser.decision())
-
-
-def _checked_score(
-    score: Callable[[Candidate, Example], float | None],
-    candidates: Sequence[Candidate],
-    examples: Sequence[Example],
-    arm: int,
-    example: int,
-) -> float:
-    return _checked(score(candidates[arm], examples[example]), arm, example)
 
 
 def _in_order(name: str, given: Sequence[Item]) -> tuple[Item, ...]:
@@ -327,45 +378,7 @@ def _arrays(params: Mapping[str, object]) -> dict[str, object]:
     return found
 
 
-def _require_function(score: object) -> None:
-    """Refuse a score that is no function, or a coroutine function, a call of which gives no number."""
-    if not callable(score):
-        raise SpecError(f"score is {reprlib.repr(score)}; give a function of a candidate and an example")
-    if any(map(inspect.iscoroutinefunction, (score, type(score).__call__))):
-        raise SpecError(f"score is a coroutine function, and a call of it gives no number; {_waiting()}")
-
-
-def _waiting() -> str:
-    """The way to score by what has to be waited for, where the caller stands."""
-    waits = "lambda candidate, example: asyncio.run(score(candidate, example))"
-    if not has_running_loop():
-        return f"give a plain function that waits for it, such as {waits}"
-    return (
-        "as an event loop is running here, let a thread wait for it: "
-        f"await asyncio.to_thread(winnow.select, {waits}, candidates, examples)"
-    )
-
-
 def _require_seed(seed: object) -> None:
     """Refuse a seed that is no whole number of at least 0."""
     if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or seed < 0:
         raise SpecError(f"seed is {seed!r}; give a whole number of at least 0")
-
-
-def _checked(value: object, arm: int, example: int) -> float:
-    """A score as a float, NaN for None."""
-    if value is None:
-        return np.nan
-    if isinstance(value, (bool, int, float, np.integer, np.floating, np.bool_)) and -1 < value < 2:
-        number = at_bound(float(value))  # no whole number is too large for that
-        if 0.0 <= number <= 1.0:
-            return number
-    if inspect.iscoroutine(value):
-        value.close()  # or Python warns that nobody waited for it
-        raise WinnowError(
-            f"the score of candidate {arm} on example {example} is a coroutine and no number; {_waiting()}"
-        )
-    raise WinnowError(
-        f"the score of candidate {arm} on example {example} is {value!r}; return a number in [0, 1], or None "
-        "where there is no score"
-    )

@@ -10,22 +10,26 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing, suppress
 from pathlib import Path
 from types import FunctionType
+from typing import Any
 
 import numpy as np
 
 from winnow.algorithms.decision import Decision
 from winnow.algorithms.state.arrays import FloatArray
+from winnow.flows.api.progress_lines import ProgressLines
 from winnow.flows.api.results import CampaignResults
+from winnow.flows.api.score_calls import ScoreCalls
 from winnow.storage.admin.schema import ensure_schema
 from winnow.storage.engine.database import Database, open_database
 from winnow.storage.json_types import JsonObject
 from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records import rounds as round_records
-from winnow.storage.records.record_types import CampaignRecord
+from winnow.storage.records.record_types import CampaignRecord, RoundRecord
 from winnow.storage.text import storable
 from winnow.tasks.campaign.look import Look
 from winnow.tasks.campaign.replay import restored
 from winnow.tasks.campaign.resolved import ResolvedCampaign
+from winnow.tasks.campaign.reuse import reusable_texts
 from winnow.tasks.campaign.session import CampaignSession, running
 from winnow.tasks.data.datasets import Dataset, Selection, dataset_of
 from winnow.tasks.engines.external.scoring_function import PROMPT, Scoring, scoring_by
@@ -33,7 +37,9 @@ from winnow.tasks.engines.known_providers import FUNCTION
 from winnow.tasks.errors import SpecError
 from winnow.tasks.objectives.best_mean.traits import NAME as SELECTED
 from winnow.tasks.objectives.runner import P, Runner, T
+from winnow.tasks.objectives.steps import generate_round
 from winnow.tasks.queries.status import campaign_status
+from winnow.tasks.rounds.generate import plan_generations
 from winnow.tasks.setup.check import check_campaign
 from winnow.tasks.setup.identity import Change, IdentityChanged
 from winnow.tasks.setup.open_campaign import open_campaign, reopen_campaign
@@ -55,7 +61,8 @@ KEYS = {"batch_size": "batch_size", "max_unscored": "fail_on_error"}
 """Parameters of selectors that are keys of a campaign's file of their own, and the names of these keys."""
 
 CALLS_AT_ONCE = 16
-"""Scores that are committed together: a kill loses at most that many, the last ones."""
+"""Scores that are committed together: where calls are made one after the other, a kill loses at most that
+many, the last ones; else at most those of a round."""
 
 BATCH_SIZE = 32
 """Scores of a round, as selectors have it, where the budget allows so many."""
@@ -78,7 +85,7 @@ FIELDS = {"id": "id", "input": "input"}
 
 
 def stored_selection(
-    asked: Callable[[int, int], float],
+    calls: ScoreCalls[Any, Any],
     candidates: Sequence[object],
     examples: Sequence[object],
     *,
@@ -86,17 +93,19 @@ def stored_selection(
     storage: str,
     spec: Mapping[str, object],
     params: Mapping[str, object],
+    progress: ProgressLines | None = None,
 ) -> tuple[list[int], FloatArray, int, Decision, CampaignResults, list[str]]:
     """Run a campaign whose scores a function gives, or go on with it.
 
     Args:
-        asked: The score of a candidate and an example, by their places, NaN where there is none.
+        calls: The score of a candidate and an example, by their places, NaN where there is none.
         candidates: K of them.
         examples: N of them.
         function: The function that scores come from, which is known by its text.
         storage: URL of the results database.
         spec: Name, seed and selector of the campaign.
         params: Parameters of the selector; see `winnow.select`.
+        progress: What shows each round, if anything does.
 
     Returns:
         The fields of `winnow.flows.api.select.Played`.
@@ -114,7 +123,7 @@ def stored_selection(
         values["groups"] = {"by": BY, **_weighted(params, sorted(set(groups)))}
     compared = {"baseline": 0} if spec["selector"] == GATE else {}  # a campaign's file has to name one
     values["selector"] = {"name": spec["selector"], "params": _own_params({**compared, **params}, names)}
-    scoring = Scoring(score=asked, arms={each: arm for arm, each in enumerate(names)})
+    scoring = Scoring(score=calls, is_made=calls.is_made, arms={each: arm for arm, each in enumerate(names)})
     with scoring_by(scoring), closing(open_database(storage)) as database:
         ensure_schema(database)
         with database.reading() as session:
@@ -132,7 +141,7 @@ def stored_selection(
         decision = _settled(database, record, checked)
         if decision is None:
             with running(database, record, checked) as campaign:
-                decision = _run(campaign, scoring)
+                decision = _run(campaign, scoring, calls, progress)
         with database.reading() as session:
             scores, comparisons = _scores(Look(session, record), len(names), len(examples))
         arms = [scoring.arms[each.name] for each in checked.candidates]
@@ -169,7 +178,9 @@ def _settled(database: Database, record: CampaignRecord, checked: ResolvedCampai
     return selector.decision()
 
 
-def _run(campaign: CampaignSession, scoring: Scoring) -> Decision:
+def _run(
+    campaign: CampaignSession, scoring: Scoring, calls: ScoreCalls[Any, Any], progress: ProgressLines | None
+) -> Decision:
     """Run rounds until the campaign is decided, its budget is spent, or nothing is left to ask.
 
     An error that the function raises is passed on, once its earlier scores are stored.
@@ -177,11 +188,38 @@ def _run(campaign: CampaignSession, scoring: Scoring) -> Decision:
 
     def unless_raised(step: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
         scoring.pass_on()
+        if step is generate_round and calls.are_parallel:
+            calls.begin(_missing(campaign, scoring))
         return step(*args, **kwargs)
 
-    with Runner(campaign) as runner:
+    shown = () if progress is None else (_Shown(progress),)
+    with Runner(campaign, *shown) as runner:
         runner.run(unless_raised)
     return campaign.selector.decision()
+
+
+def _missing(campaign: CampaignSession, scoring: Scoring) -> list[tuple[int, int]]:
+    """The pairs of the planned round whose scores are not stored, by places as they were given."""
+    with campaign.database.reading() as session:
+        round_ = round_records.unfinished_round(session, campaign.record.id)
+        if round_ is None:
+            return []
+        planned, stored = reusable_texts(session, campaign, round_, plan_generations(campaign, round_))
+    pairs = zip(planned, round_.examples, strict=True)
+    return [(scoring.arms[each.model.name], example) for each, example in pairs if each.key not in stored]
+
+
+class _Shown:
+    """Shows each round that was recorded, as an observer of a `Runner`."""
+
+    wants_to_stop = False
+
+    def __init__(self, progress: ProgressLines) -> None:
+        self._progress = progress
+
+    def round_done(self, campaign: CampaignSession, round_: RoundRecord, decision: Decision) -> None:
+        """Show a round that was recorded."""
+        self._progress.show(round_.number + 1, campaign.allowance.answered, decision)
 
 
 def _scores(look: Look, n_candidates: int, n_examples: int) -> tuple[FloatArray, int]:

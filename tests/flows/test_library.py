@@ -1,6 +1,7 @@
 """Winnow as a library: what a program and a notebook do with it."""
 
 import asyncio
+import functools
 import subprocess
 import sys
 import threading
@@ -225,25 +226,27 @@ def test_what_is_of_another_type_is_refused_in_a_sentence(storage, asked, said):
         asked(winnow.open(storage))
 
 
-def test_a_coroutine_is_waited_for_in_a_thread_where_an_event_loop_is_running():
-    async def waits(prompt, question):
-        return right(prompt, question)
+async def awaited_right(prompt, question):
+    await asyncio.sleep(0)
+    return right(prompt, question)
 
-    async def cell(given):
-        return winnow.select(given, PROMPTS, QUESTIONS)
 
-    for given in (waits, lambda prompt, question: waits(prompt, question)):
-        with pytest.raises(WinnowError, match=r"such as lambda candidate, example: asyncio.run"):
-            winnow.select(given, PROMPTS, QUESTIONS)
-        with pytest.raises(WinnowError, match=r"await asyncio.to_thread\(winnow.select, lambda candidate, "):
-            asyncio.run(cell(given))
+@pytest.mark.parametrize(
+    "score",
+    [
+        awaited_right,
+        functools.partial(awaited_right),
+        lambda prompt, question: awaited_right(prompt, question),
+    ],
+)
+def test_a_coroutine_function_scores_like_a_plain_one(score):
+    async def cell():
+        return winnow.select(score, PROMPTS, QUESTIONS)
 
-    async def remedied():
-        return await asyncio.to_thread(
-            winnow.select, lambda *given: asyncio.run(waits(*given)), PROMPTS, QUESTIONS
-        )
-
-    assert asyncio.run(remedied()).best == "asked"
+    plain = winnow.select(right, PROMPTS, QUESTIONS)
+    for found in (winnow.select(score, PROMPTS, QUESTIONS), asyncio.run(cell())):
+        assert np.array_equal(found.scores, plain.scores, equal_nan=True)
+        assert found.best == "asked"
 
 
 def test_a_type_checker_tells_a_name_that_is_not_there_from_those_that_are(tmp_path):

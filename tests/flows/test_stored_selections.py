@@ -7,7 +7,8 @@ import reprlib
 import runpy
 import signal
 import threading
-from contextlib import closing
+from collections import Counter
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from zlib import crc32
 
@@ -17,7 +18,7 @@ import pytest
 from campaign_processes import rows
 from campaigns import winnow
 
-from winnow.flows.api import stored_selection
+from winnow.flows.api import score_calls, stored_selection
 from winnow.flows.api.select import select
 from winnow.storage.engine.database import open_database
 from winnow.storage.errors import LeaseHeld, StorageError
@@ -44,11 +45,12 @@ class Counted:
     """The function, with what it was asked; its text is the same wherever it is made."""
 
     def __init__(self, *, ends=lambda calls: None):
-        self.asked, self._ends = [], ends
+        self.asked, self._ends, self._one_by_one = [], ends, threading.Lock()
 
     def __call__(self, candidate, example):
-        self._ends(len(self.asked))
-        self.asked.append((candidate, example))
+        with self._one_by_one:
+            self._ends(len(self.asked))
+            self.asked.append((candidate, example))
         return score(candidate, example)
 
 
@@ -639,29 +641,83 @@ def test_what_is_no_score_is_said(wrong):
         select(lambda *_: wrong, CANDIDATES, EXAMPLES)
 
 
-class Waits:
-    async def __call__(self, candidate, example):
-        return 1.0
-
-
-async def waits(candidate, example):
-    return 1.0
-
-
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        (0.5, "score is 0.5; give a function of a candidate and an example"),
-        (waits, "score is a coroutine function, and a call of it gives no number; give a plain function"),
-        (Waits(), "score is a coroutine function, and a call of it gives no number; give a plain function"),
+        ({"function": 0.5}, "score is 0.5; give a function of a candidate and an example"),
+        ({"max_workers": 0}, "max_workers is 0; give a whole number of at least 1"),
+        ({"retries": 1.5}, "retries is 1.5; give a whole number of at least 0"),
+        ({"on_error": "skip"}, "on_error is 'skip'; give 'raise' or 'unscored'"),
     ],
 )
-def test_what_gives_no_number_when_it_is_called_is_refused_before_anything_is_stored(
-    storage, tmp_path, given, said
-):
+def test_a_call_that_is_not_sound_is_refused_before_anything_is_stored(storage, tmp_path, given, said):
     with pytest.raises(SpecError, match=said):
-        chosen(given, storage)
+        chosen(**{"function": score, "storage": storage} | given)
     assert not (tmp_path / "winnow.db").exists()
+
+
+class Meeting:
+    """A function whose first two calls wait for each other, so that it ends only where two run at once."""
+
+    def __init__(self):
+        self._first, self._both = [0, 1], threading.Barrier(2)
+
+    def __call__(self, candidate, example):
+        with suppress(IndexError):
+            self._first.pop()
+            self._both.wait(timeout=60)
+        return score(candidate, example)
+
+    def __repr__(self):
+        return "Meeting"
+
+
+@pytest.mark.parametrize("stored", [True, False])
+def test_calls_run_at_once_and_give_what_they_give_one_after_the_other(storage, stored):
+    options = {"storage": storage} if stored else {}
+    found = select(Meeting(), CANDIDATES, EXAMPLES, max_workers=2, **options)
+    assert (found.best, found.claim.kind) == (CANDIDATES[0], "proven")
+
+
+@pytest.mark.parametrize("workers", [1, 4])
+def test_what_was_scored_beside_an_error_is_stored_and_not_asked_again(storage, workers):
+    function = Counted(ends=lambda calls: 1 / (calls != 20))
+    with pytest.raises(ZeroDivisionError):
+        chosen(function, storage, max_workers=workers)
+    again = Counted()
+    assert chosen(again, storage, max_workers=workers).best == CANDIDATES[0]
+    assert not set(function.asked) & set(again.asked)
+
+
+@pytest.mark.parametrize("stored", [True, False])
+def test_a_call_that_raises_is_made_again_and_at_last_counts_as_no_score(storage, monkeypatch, stored):
+    pauses, calls = [], Counter()
+    monkeypatch.setattr(score_calls.time, "sleep", pauses.append)
+
+    def fails(candidate, example):
+        calls[candidate, example] += 1
+        if example.endswith("3") or (example.endswith("4") and calls[candidate, example] < 3):
+            raise ConnectionError("away")
+        return score(candidate, example)
+
+    options = {"storage": storage} if stored else {}
+    found = select(fails, CANDIDATES, EXAMPLES, retries=2, on_error="unscored", **options)
+    assert set(pauses) == {0.5, 1.0}
+    assert {each.example[-1] for each in found.failed} == {"3"}
+    assert str(found.failed[0].error) == "away"
+    failed = len(found.failed)
+    assert f", {failed} failed>" in repr(found)
+    assert all(calls[each.candidate, each.example] == 3 for each in found.failed)
+    assert np.isnan(found.scores[:, 3::10]).all()
+    assert not np.isnan(found.scores[:, 4::10]).all()
+
+
+@pytest.mark.parametrize("stored", [True, False])
+def test_progress_ends_with_all_scores_that_were_asked_for(storage, capsys, stored):
+    options = {"storage": storage} if stored else {}
+    found = select(score, CANDIDATES, EXAMPLES, progress=True, **options)
+    last = capsys.readouterr().err.splitlines()[-1]
+    assert f": {found.comparisons} of 240 scores, 'ask {{}}' leads, " in last
 
 
 def test_candidates_that_are_arrays_are_shown(storage):

@@ -30,11 +30,14 @@ class Scoring:
 
     score: Callable[[int, int], float]
     """Called with the positions of a candidate and an example; returns NaN for no score."""
+    is_made: Callable[[int, int], bool]
+    """Whether a call for these positions has begun and ends with a score, stored even after an error of
+    another one."""
     arms: Mapping[str, int]
     """Position of each candidate, by the name of its model."""
     raised: list[BaseException] = field(default_factory=list)
-    """Errors that the function has raised. It is not called after one; earlier scores are still to be
-    stored."""
+    """Errors that the function has raised. It is not called after one; scores that were made are still to
+    be stored."""
 
     def pass_on(self) -> None:
         """Raise the function's first error, if there is one."""
@@ -73,7 +76,7 @@ class FunctionEngine:
         return [self._answer(int(request.prompt.partition(":")[0])) for request in requests]
 
     def _answer(self, example: int) -> Answer:
-        if self._scoring.raised:
+        if self._scoring.raised and not self._scoring.is_made(self._arm, example):
             return NOT_CALLED
         started = time.perf_counter()
         try:

@@ -1,0 +1,40 @@
+"""The progress of a selection, as lines on standard error."""
+
+import math
+import reprlib
+import time
+from collections.abc import Sequence
+
+from winnow.algorithms.decision import Decision
+from winnow.flows.reports.output import tell
+
+SECONDS = 1.0
+"""Time between two lines, at least."""
+
+
+class ProgressLines:
+    """Writes how far a selection is after a round, at most one line a second, and after the last one.
+
+    Args:
+        candidates: The candidates, in the order of arms.
+        n_examples: Number of examples.
+    """
+
+    def __init__(self, candidates: Sequence[object], n_examples: int) -> None:
+        self._candidates, self._pairs = candidates, len(candidates) * n_examples
+        self._shown = -math.inf
+
+    def show(self, round_: int, comparisons: int, decision: Decision) -> None:
+        """Show the state after a round, unless the last line is too recent.
+
+        Args:
+            round_: Number of rounds so far.
+            comparisons: Number of scores that were asked for so far.
+            decision: The decision after the round.
+        """
+        if not decision.stop and time.monotonic() - self._shown < SECONDS:
+            return
+        self._shown = time.monotonic()
+        active = sum(status == "active" for status in decision.status)
+        leads = "" if decision.best is None else f", {reprlib.repr(self._candidates[decision.best])} leads"
+        tell(f"round {round_}: {comparisons:,} of {self._pairs:,} scores{leads}, {active} candidates open")
