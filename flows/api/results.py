@@ -1,6 +1,7 @@
 """A results database as programs and notebooks read it."""
 
 from collections.abc import Iterator, Mapping
+from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
@@ -9,14 +10,18 @@ from winnow.flows.api.call_checks import require_url
 from winnow.flows.reports.open_readonly import reading
 from winnow.flows.reports.summary import status_of, summary_lines
 from winnow.storage.engine.database import shown_url
+from winnow.storage.objectives import traits_of
 from winnow.storage.records import campaigns as campaign_records
 from winnow.tasks.answer.model import Answer
+from winnow.tasks.answer.sentences.answer_lines import headline
 from winnow.tasks.campaign.look import Look
+from winnow.tasks.errors import WinnowError
 from winnow.tasks.plugins.extras import require
 from winnow.tasks.queries import frames
 
 if TYPE_CHECKING:
     import pandas as pd
+    from plotly.graph_objects import Figure
 
     from winnow.tasks.objectives.route.exporting import ExportedPolicy
 
@@ -98,6 +103,13 @@ class CampaignResults:
         """Print the results, for a notebook."""
         printer.text(str(self))
 
+    def _repr_html_(self) -> str:
+        """The headline and the leaderboard, for a notebook."""
+        status = status_of(self._storage, self._name, in_full=True)
+        said = escape(headline(status.answer, status.state))
+        board = self.leaderboard()[["candidate", "estimate", "lower", "upper", "status"]]
+        return f"<p><b>{said}</b></p>{board.to_html(index=False, float_format='{:.3f}'.format, na_rep='')}"
+
     @property
     def answer(self) -> Answer:
         """The answer as it stands: outcome, best candidate, claim, and what is known of each candidate."""
@@ -155,6 +167,55 @@ class CampaignResults:
             reopened = reopen_campaign(database, self._name, self._storage)
             exported: ExportedPolicy = object_at(EXPORT_POLICY)(database, *reopened, Path(folder))
             return exported
+
+    def plot_lead(self) -> "Figure":
+        """The lead of the best candidate over each other one, with intervals. See `plot_curve`."""
+        return self._figure("lead")
+
+    def plot_estimates(self) -> "Figure":
+        """The candidates' estimates with intervals, best first. See `plot_curve`."""
+        return self._figure("estimates")
+
+    def plot_curve(self) -> "Figure":
+        """The leader and its interval against what was spent, a figure of Plotly.
+
+        Raises:
+            ExtraMissing: If what draws the figures is not installed.
+            WinnowError: If the campaign has nothing to show here.
+        """
+        return self._figure("curve")
+
+    def plot_factors(self) -> "Figure":
+        """A line for each candidate, from its model, prompt and sampling to its mean; see `plot_curve`."""
+        require("report", "figures")
+        from winnow.flows.reports.html.figures.parallel import parallel
+        from winnow.tasks.queries.factors import factor_tables
+
+        with reading(self._storage) as session:
+            record = campaign_records.get_campaign(session, self._name)
+            pairs = traits_of(record.objective).compares_pairs
+            found = None if pairs else factor_tables(Look(session, record))
+        if found is None or not found.factors or not found.scores:
+            raise self._nothing("factors")
+        return parallel(found.factors, found.candidates)
+
+    def _figure(self, name: str) -> "Figure":
+        require("report", "figures")
+        from winnow.flows.reports.html.sections.sections import sections_of
+
+        with reading(self._storage) as session:
+            record = campaign_records.get_campaign(session, self._name)
+            sections = sections_of(Look(session, record), with_samples=False)
+        drawn = next((each.figure for each in sections if each.name == name), None)
+        if drawn is None:
+            raise self._nothing(name)
+        return drawn
+
+    def _nothing(self, figure: str) -> WinnowError:
+        return WinnowError(
+            f"{self._name}: no figure of its {figure} can be drawn yet, or for its objective; "
+            f"winnow status {self._name} says what it has"
+        )
 
     def report(self, path: str | Path) -> Path:
         """Write the campaign's page, one file of HTML; return its path.

@@ -264,3 +264,28 @@ def test_what_is_not_there_is_said_at_once(storage, tmp_path):
         winnow.open(f"sqlite:///{tmp_path}/nowhere.db")
     with pytest.raises(CampaignNotFound, match="numbers"):
         winnow.open(storage)["numbers"]
+
+
+def test_figures_of_a_selection_are_those_of_its_page(storage):
+    found = winnow.select(right, PROMPTS, QUESTIONS, storage=storage, name="drawn").results
+    lead = found.plot_lead()
+    best, others = found.answer.best, [each.name for each in found.answer.candidates if each.difference]
+    assert len(lead.data[0].x) == len(others)
+    assert min(lead.data[0].x) > 0
+    assert lead.layout.xaxis.title.text == f"lead of {best}"
+    assert found.plot_estimates().data
+    assert found.plot_curve().data
+    assert found.plot_factors().data
+    shown = found._repr_html_()
+    assert shown.startswith("<p><b>")
+    assert all(f"<td>{name}</td>" in shown for name in (best, *others))
+
+
+def test_a_figure_of_nothing_is_refused_in_a_sentence(storage):
+    found = winnow.select(
+        lambda *_: None, PROMPTS, QUESTIONS, storage=storage, name="bare", delta=None, budget=32
+    ).results
+    with pytest.raises(WinnowError, match="bare: no figure of its lead can be drawn yet"):
+        found.plot_lead()
+    with pytest.raises(WinnowError, match="bare: no figure of its factors can be drawn yet"):
+        found.plot_factors()

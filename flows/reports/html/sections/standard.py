@@ -26,6 +26,7 @@ from winnow.tasks.answer.sentences.clauses import out_since
 from winnow.tasks.campaign.look import Look
 from winnow.tasks.data.tag_counts import TagCounts
 from winnow.tasks.queries import breakdowns
+from winnow.tasks.queries.status import campaign_status
 from winnow.tasks.queries.views import ask
 from winnow.tasks.spec.stored_spec import constraints_of
 from winnow.tasks.text.phrases import span
@@ -63,6 +64,34 @@ def estimates(
         )
 
     return build
+
+
+def lead(look: Look) -> Section | None:
+    """The section on how far the best candidate leads each other one, those that come closest first."""
+    answer = campaign_status(look).answer
+    behind: list[Row] = [
+        {
+            "candidate": each.name,
+            "lead": -each.difference.estimate,
+            "lower": None if each.difference.upper is None else -each.difference.upper,
+            "upper": None if each.difference.lower is None else -each.difference.lower,
+        }
+        for each in answer.candidates
+        if each.difference is not None
+        and each.difference.estimate is not None
+        and each.difference.against == answer.best
+    ]
+    if not behind:
+        return None
+    behind.sort(key=lambda row: row["lead"] if row["lower"] is None else row["lower"])
+    rows, cut = first_of(behind, look.record.name, "leaderboard")
+    return Section(
+        name="lead",
+        title=f"Lead of {answer.best} over each other candidate",
+        note="Difference of the means on this benchmark, closest first. Where an interval reaches left of 0, "
+        f"or there is none, no lead is shown. The intervals hold for all candidates at once.{cut}",
+        figure=intervals(rows, title=f"lead of {answer.best}", value="lead", line=0.0, line_as="no lead"),
+    )
 
 
 def eliminations(look: Look) -> Section | None:
