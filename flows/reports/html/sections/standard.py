@@ -88,9 +88,18 @@ def lead(look: Look) -> Section | None:
     return Section(
         name="lead",
         title=f"Lead of {answer.best} over each other candidate",
-        note="Difference of the means on this benchmark, closest first. Where an interval reaches left of 0, "
-        f"or there is none, no lead is shown. The intervals hold for all candidates at once.{cut}",
-        figure=intervals(rows, title=f"lead of {answer.best}", value="lead", line=0.0, line_as="no lead"),
+        note="Difference of the means on this benchmark, closest first; a diamond is still open. All "
+        "intervals hold at once. The tests that eliminate candidates are sharper: an interval that reaches "
+        f"left of 0 does not undo an elimination.{cut}",
+        figure=intervals(
+            rows,
+            title=f"lead of {answer.best}",
+            value="lead",
+            marked={each.name for each in answer.candidates if each.status == "active"},
+            marked_as="still open",
+            line=0.0,
+            line_as="no lead",
+        ),
     )
 
 
