@@ -9,6 +9,7 @@
   - SchemaTooNew         a newer Winnow wrote it                    (upgrade Winnow)
   - SchemaDiffers        an unreleased state of Winnow wrote it     (name a new database)
   - CampaignNotFound     no campaign of that name                   (fix the name)
+  - CampaignUnreadable   a stored campaign is none of Winnow's      (put a backup in its place)
   - SeriesNotFound       no schedule began campaigns of that name   (fix the name)
   - ConflictingRecord    a row breaks a constraint                  (a bug: report it, do not retry)
   - QueryRefused         a statement of the user's did not run      (fix the statement)
@@ -148,6 +149,16 @@ class CampaignNotFound(StorageError):
         there = f"there are: {', '.join(known)}" if known else "there are none in this database"
         super().__init__(f"no campaign is named '{name}'; {there}")
         self.name = name
+
+
+class CampaignUnreadable(StorageError):
+    """What is stored of a campaign was not written by Winnow."""
+
+    def __init__(self, id_: int, what: str) -> None:
+        super().__init__(
+            f"campaign {id_} of this database {what}: somebody or something changed it, so that it cannot be "
+            "shown; winnow db check names more, and a backup in its place shows the campaign as it was"
+        )
 
 
 class SeriesNotFound(StorageError):

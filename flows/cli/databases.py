@@ -54,40 +54,41 @@ def check(storage: Storage = DEFAULT_STORAGE) -> None:
     from winnow.tasks.queries.check.decisions import decision_findings
     from winnow.tasks.queries.check.texts import findings
     from winnow.tasks.text.phrases import count_of
+    from winnow.tasks.text.printable import printable
 
     wrong, unchecked, older = 0, Unchecked(), list[str]()
     with reading(storage) as session:
         values = unreadable_values(session)
         for problem in values or problems(session):
             wrong += 1
-            print(problem)
+            print(printable(problem))
         uncovered = 0 if values else uncovered_rounds(session)
         try:
             for finding in () if values else findings(session):
                 if finding.is_wrong:
                     wrong += 1
-                    print(finding)
+                    print(printable(str(finding)))
                 else:
                     unchecked.add(finding)
             for decided in () if values else decision_findings(session):
                 if decided.is_wrong:
                     wrong += 1
-                    print(decided)
+                    print(printable(str(decided)))
                 elif decided.is_older:
                     older.append(str(decided))
                 else:
                     unchecked.add_decision(decided)
         except UNREADABLE as error:
             wrong += 1
-            print(unreadable(error))
+            print(printable(unreadable(error)))
     for line in unchecked.lines():
-        print(line)
+        print(printable(line))
     if values:
         print("as long as values cannot be read, nothing else is checked")
     if uncovered:
         print(f"not covered: {count_of(uncovered, 'round')} that an older Winnow stored without digests")
     for line in older:
-        print(f"not covered, as an older Winnow began it: {line}")
+        print(printable(f"not covered, as an older Winnow began it: {line}"))
     if wrong:
         were = "was" if wrong == 1 else "were"
         print(f"{shown_url(storage)} is not sound: {count_of(wrong, 'problem')} {were} found{COUNTED}")

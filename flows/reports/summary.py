@@ -20,6 +20,7 @@ from winnow.tasks.campaign.canaries.changed_models import N_PROMPTS
 from winnow.tasks.campaign.look import Look
 from winnow.tasks.queries.status import CampaignStatus, campaign_status
 from winnow.tasks.text.phrases import amount, count_of, ends, list_of, percentage, rounded
+from winnow.tasks.text.printable import printable
 
 KEY_WIDTH = 10
 
@@ -52,13 +53,15 @@ def summary_lines(
     """
     lines = [_title(status, has_colours)]
     for line in (*status_lines(status.answer, status.totals), *further_lines(status)):
-        told = hanging(_head(line[0]), _with_storage(line[1], status.name, shown_url(storage)), width)
+        told = hanging(
+            _head(line[0]), _with_storage(printable(line[1]), status.name, shown_url(storage)), width
+        )
         winner = named_winner(status.answer, line)
         if has_colours and winner is not None:
             told[0] = told[0].replace(winner, coloured(winner, BOLD, GREEN), 1)
         lines += told
     # Commands and addresses stay whole, to be copied.
-    return [*lines, *(f"{_head(word)}{said}" for word, said in _where(status, shown_url(storage)))]
+    return [*lines, *(f"{_head(word)}{printable(said)}" for word, said in _where(status, shown_url(storage)))]
 
 
 def hanging(head: str, text: str, width: int | None) -> list[str]:

@@ -6,6 +6,7 @@ from sqlalchemy.orm import Session
 
 from winnow.storage.admin.integrity import changed_rows
 from winnow.storage.admin.recounting import wrong_tallies
+from winnow.storage.errors import CampaignUnreadable
 from winnow.storage.models import Comparison, Decision, Round, Standing, table_of
 from winnow.storage.records.candidates.states import PARTS
 
@@ -13,6 +14,7 @@ UNREADABLE = (
     ArithmeticError,
     AssertionError,
     AttributeError,
+    CampaignUnreadable,
     InvalidRequestError,
     LookupError,
     RecursionError,
@@ -43,6 +45,8 @@ def problems(session: Session) -> list[str]:
 
 def unreadable(error: Exception) -> str:
     """Sentence for stored values that made a check fail."""
+    if isinstance(error, CampaignUnreadable):
+        return str(error)
     return f"stored values have an unexpected format, which ends a check ({type(error).__name__}: {error})"
 
 

@@ -1,6 +1,7 @@
 """Campaigns and their candidates, in the order of their arms; returns frozen records."""
 
 import datetime as dt
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from operator import attrgetter
@@ -9,8 +10,9 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from winnow.storage.engine.raw_sql import insert_rows
-from winnow.storage.errors import CampaignNotFound
+from winnow.storage.errors import CampaignNotFound, CampaignUnreadable
 from winnow.storage.models import Campaign, Candidate, table_of
+from winnow.storage.objectives import OBJECTIVES
 from winnow.storage.records.record_types import (
     CampaignRecord,
     NewCandidate,
@@ -23,13 +25,13 @@ _candidate_fields = attrgetter(*CANDIDATE_FIELDS)
 
 def campaigns(session: Session) -> list[CampaignRecord]:
     """All campaigns, oldest first."""
-    return [_campaign(row) for row in session.scalars(select(Campaign).order_by(Campaign.id))]
+    return [_found(session, row) for row in session.scalars(select(Campaign).order_by(Campaign.id))]
 
 
 def find_campaign(session: Session, name: str) -> CampaignRecord | None:
     """Find the campaign of a name; None if there is none."""
     row = session.scalar(select(Campaign).where(Campaign.name == name))
-    return None if row is None else _campaign(row)
+    return None if row is None else _found(session, row)
 
 
 def get_campaign(session: Session, name: str) -> CampaignRecord:
@@ -167,7 +169,37 @@ def _add_candidates(
     insert_rows(session.connection(), table_of(Candidate), columns, rows)
 
 
+NOT_IN_NAMES = re.compile(r"[^\w./@:+=,%~ -]")
+"""Matches what no name of a campaign, a model or a prompt contains.
+
+Names stand in terminals, and in commands to be copied, as they are.
+"""
+
+
+def _require_own(row: Campaign) -> None:
+    """Refuse a campaign that Winnow cannot have stored: the database may be a stranger's.
+
+    Raises:
+        CampaignUnreadable: With what is wrong.
+    """
+    if row.objective not in OBJECTIVES:
+        raise CampaignUnreadable(row.id, f"has an unknown objective, {row.objective!a}")
+    parts = (*row.spec.get("models", ()), *row.spec.get("prompts", ()))
+    for name in (row.name, row.series or "", *(str(each["name"]) for each in parts)):
+        if NOT_IN_NAMES.search(name):
+            raise CampaignUnreadable(row.id, f"has a name that no file can give, {name!a}")
+
+
+def _found(session: Session, row: Campaign) -> CampaignRecord:
+    record = _campaign(row)
+    for name in candidate_names(session, row.id):
+        if not name.isprintable():
+            raise CampaignUnreadable(row.id, f"has a candidate whose name cannot be printed, {name!a}")
+    return record
+
+
 def _campaign(row: Campaign) -> CampaignRecord:
+    _require_own(row)
     return CampaignRecord(
         id=row.id,
         name=row.name,

@@ -39,6 +39,7 @@ def status(name: OptionalName = None, storage: ReadStorage = DEFAULT_STORAGE, js
     from winnow.storage.engine.database import shown_url
     from winnow.storage.records import campaigns as campaign_records
     from winnow.tasks.queries.status import campaign_status
+    from winnow.tasks.text.printable import one_line
 
     with reading(storage) as session:
         records = (
@@ -54,7 +55,7 @@ def status(name: OptionalName = None, storage: ReadStorage = DEFAULT_STORAGE, js
     for each in statuses:
         print_summary(each, storage)
         if each.holder:
-            print(f"  run by    {each.holder}")
+            print(f"  run by    {one_line(str(each.holder))}")
     if not statuses:
         print(f"no campaigns in {shown_url(storage)}")
     elif name is None:
@@ -117,6 +118,7 @@ def show(
     from winnow.flows.reports.summary import print_summary
     from winnow.storage.records import campaigns as campaign_records
     from winnow.tasks.queries.status import campaign_status
+    from winnow.tasks.text.printable import one_line
 
     with reading(storage) as session:
         record = campaign_records.get_campaign(session, name)
@@ -130,8 +132,8 @@ def show(
     print("\ndefinition")
     print(yaml.safe_dump({**record.spec, **record.execution}, sort_keys=False, allow_unicode=True).rstrip())
     print(f"\ncandidates ({len(candidates)})")
-    print("\n".join(f"  {candidate}" for candidate in candidates))
-    print("\nversions: " + ", ".join(f"{key} {value}" for key, value in record.versions.items()))
+    print("\n".join(f"  {one_line(candidate)}" for candidate in candidates))
+    print("\nversions: " + ", ".join(one_line(f"{key} {value}") for key, value in record.versions.items()))
 
 
 def report(

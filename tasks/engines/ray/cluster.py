@@ -34,6 +34,10 @@ if TYPE_CHECKING:
 LONGEST_SESSIONS_PATH = 40
 """Characters: Ray adds up to 64 to the paths of its sockets, which Linux limits to 107."""
 
+OPEN_TO_ALL = "s"
+"""The folder that Ray is given. Ray lets every user of the machine write into it, so it lies in a folder that
+none but this user can enter."""
+
 OBJECT_STORE = 100 * 2**20
 """Bytes. Only prompts and answers pass through it; by default Ray takes a third of the machine's memory."""
 
@@ -252,11 +256,13 @@ def _local_cluster(engines: int) -> Generator[None, None, None]:
 @contextmanager
 def _sessions_folder() -> Generator[Path, None, None]:
     folder = state_folder() / "ray"
-    if len(os.fsencode(folder)) <= LONGEST_SESSIONS_PATH:
-        yield folder
+    if len(os.fsencode(folder / OPEN_TO_ALL)) <= LONGEST_SESSIONS_PATH:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        folder.chmod(0o700)  # an earlier Winnow let Ray open it to all
+        yield folder / OPEN_TO_ALL
         return
-    short = Path(tempfile.mkdtemp(prefix="winnow-ray-"))
-    yield short
+    short = Path(tempfile.mkdtemp(prefix="winnow-ray-"))  # only this user can enter it
+    yield short / OPEN_TO_ALL
     shutil.rmtree(short, ignore_errors=True)  # not after an error, which names it
 
 

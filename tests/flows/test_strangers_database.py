@@ -1,0 +1,84 @@
+"""What a stranger wrote into a database moves no cursor, and stands in no command that is to be copied."""
+
+import shutil
+import sqlite3
+from contextlib import closing
+
+import pytest
+from campaigns import winnow
+
+from tests.golden_database.campaigns import CAMPAIGNS, DATABASE, unpack
+
+NAME = next(iter(CAMPAIGNS))
+HOSTILE = "\x1b]0;title\x07\x9b2J\u202e"
+READING = ("status", "list", "show", "report", "db check", "query")
+
+
+@pytest.fixture(scope="module")
+def upgraded(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("stranger")
+    unpack(folder)
+    assert winnow(folder, "db", "upgrade", "--storage", f"sqlite:///{DATABASE}").returncode == 0
+    return folder
+
+
+@pytest.fixture
+def folder(upgraded, tmp_path):
+    shutil.copytree(upgraded, tmp_path / "copy")
+    return tmp_path / "copy"
+
+
+def change(folder, statement, *values):
+    with closing(sqlite3.connect(folder / DATABASE)) as connection:
+        connection.execute(statement, values)
+        connection.commit()
+
+
+def ask(folder, command, name=NAME):
+    words = command.split()
+    if command in ("show", "report", "query"):
+        words += [name, *(["leaderboard"] if command == "query" else [])]
+    return winnow(folder, *words, "--storage", f"sqlite:///{DATABASE}")
+
+
+def is_harmless(ran):
+    return all(each.isprintable() for each in (ran.stdout + ran.stderr).replace("\n", ""))
+
+
+@pytest.mark.parametrize("command", READING)
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "UPDATE campaigns SET name = name || ? WHERE name = '{NAME}'",
+        "UPDATE candidates SET name = name || ?",
+        "UPDATE campaigns SET spec = json_set(spec, '$.models[0].name', ?) WHERE name = '{NAME}'",
+        "UPDATE campaigns SET versions = json_set(versions, '$.winnow-llm', ?)",
+        "UPDATE leases SET host = ?, released_at = NULL",
+    ],
+)
+def test_names_that_would_move_a_cursor_are_not_shown_as_they_are(folder, statement, command):
+    change(folder, statement.format(NAME=NAME), HOSTILE)
+    name = NAME + HOSTILE if "SET name = name || ? WHERE" in statement else NAME
+    ran = ask(folder, command, name)
+    assert is_harmless(ran), ran.stdout + ran.stderr
+    assert "Traceback" not in ran.stderr
+
+
+@pytest.mark.parametrize("name", ["c; touch pwned", "$(touch pwned)", "`touch pwned`", "a'b", "a\nb"])
+def test_a_name_that_a_shell_would_run_stands_in_no_command(folder, name):
+    change(folder, f"UPDATE campaigns SET name = ? WHERE name = '{NAME}'", name)
+    ran = ask(folder, "status")
+    assert ran.returncode == 1
+    assert "of this database has a name that no file can give" in ran.stderr
+    checked = ask(folder, "db check")
+    assert checked.returncode == 1
+    assert "has a name that no file can give" in checked.stdout
+
+
+@pytest.mark.parametrize("command", READING)
+@pytest.mark.parametrize("objective", ["kertify", "../x", "certify.traits", ""])
+def test_an_objective_that_is_unknown_ends_in_a_sentence(folder, objective, command):
+    change(folder, f"UPDATE campaigns SET objective = ? WHERE name = '{NAME}'", objective)
+    ran = ask(folder, command)
+    assert ran.returncode == 1
+    assert f"has an unknown objective, {objective!r}" in ran.stdout + ran.stderr
