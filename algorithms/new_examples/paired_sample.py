@@ -14,21 +14,20 @@ The page docs/how-new-examples-are-judged.md has the proof.
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import cache, lru_cache
+from dataclasses import dataclass, replace
+from functools import cache
 
 import numpy as np
 from scipy.special import xlogy
 from scipy.stats import binom
 
-from winnow.algorithms.best_duel.counts.half_mixture import HalfMixture
+from winnow.algorithms.bounds.averaged_bets import MOST_STAKED, average_capital, variances_before
+from winnow.algorithms.bounds.half_mixture import HalfMixture
 from winnow.algorithms.state.arrays import BoolArray, FloatArray, IntArray
 
 SHARE_OF_COMPLETE = 0.5
 SHARE_OF_ORDER = (1.0 - SHARE_OF_COMPLETE) / 2.0
 
-N_ORDERS = 8  # orders that bets at a fixed sample size are averaged over
-MOST_STAKED = 0.75  # largest share of the capital that one value can cost
 HALVINGS = 40  # ends are exact to 1e-12, and rounded outward by that
 FIRST_HORIZON, HORIZON_RATIO, N_HORIZONS = 16.0, 4.0, 6  # of bets whose sample size is not fixed
 
@@ -48,13 +47,34 @@ class PairedSample:
     n_common: int = 0
     """Number of differences at the start of each sequence that come from examples which both arms drew in the
     same order."""
+    sizes: IntArray | None = None
+    """If whole clusters of examples are drawn: numbers of examples of the clusters in `complete`, which then
+    has the sum of each cluster's differences, divided by the largest of these numbers."""
+
+    @property
+    def mean(self) -> float:
+        """Mean difference over the examples of the largest sample that is known."""
+        if self.complete is not None and self.sizes is not None:
+            return float(self.complete.sum() * self.sizes.max() / self.sizes.sum())
+        return float(self.largest.mean())
+
+    @property
+    def largest(self) -> FloatArray:
+        """The largest random sample of differences, of examples or of clusters; empty if there is none."""
+        known = self.in_order if self.complete is None else [self.complete]
+        return max(known, key=len, default=np.zeros(0))
+
+    @property
+    def n_examples(self) -> int:
+        """Number of examples in it."""
+        return len(self.largest) if self.sizes is None else int(self.sizes.sum())
 
     @property
     def mirrored(self) -> "PairedSample":
         """The same sample with the arms exchanged."""
         complete = None if self.complete is None else -self.complete
         in_order = [-each for each in self.in_order]
-        return PairedSample(complete, self.begins_binary, in_order, self.n_common)
+        return replace(self, complete=complete, in_order=in_order)
 
     def levels(self, n: int, level: float) -> FloatArray:
         """Levels of the test after each of n differences in an order."""
@@ -101,6 +121,27 @@ def paired_sample(first: Row, second: Row, order: IntArray, *, are_drawn: bool) 
     return PairedSample(complete, begins_binary, in_order, n_common)
 
 
+NOTHING = PairedSample(None, begins_binary=False)
+"""A pair of which nothing is known."""
+
+
+def clustered_sample(differences: FloatArray, cluster_of: IntArray, order: IntArray) -> PairedSample:
+    """The sample of whole clusters of two arms that were asked on every example.
+
+    Args:
+        differences: Shape (N,), NaN if unscored.
+        cluster_of: Shape (N,), the cluster of each example, from 0 to C - 1.
+        order: Shape (C,), all clusters in an order that depends neither on scores nor on sizes.
+    """
+    known = ~np.isnan(differences)
+    sizes = np.bincount(cluster_of[known], minlength=len(order))[order]
+    sums = np.bincount(cluster_of[known], weights=differences[known], minlength=len(order))[order]
+    is_there = sizes > 0
+    if not is_there.any():
+        return NOTHING
+    return PairedSample(sums[is_there] / sizes.max(), begins_binary=False, sizes=sizes[is_there])
+
+
 def is_higher(sample: PairedSample, level: float) -> bool:
     """Whether the first arm is shown to have the higher mean on new examples.
 
@@ -111,7 +152,7 @@ def is_higher(sample: PairedSample, level: float) -> bool:
         rest, own = complete[1:], SHARE_OF_COMPLETE * level
         if sample.begins_binary and sign_test(rest) <= own:
             return True
-        if not sample.begins_binary and _average_capital(_as_scores(rest), 0.5, own) >= 1.0 / own:
+        if not sample.begins_binary and average_capital(_as_scores(rest), 0.5, own) >= 1.0 / own:
             return True
     return any(_ever_higher(each, sample.levels(len(each), level)) for each in sample.in_order)
 
@@ -164,7 +205,8 @@ def is_above(sample: PairedSample, mean: float, level: float) -> bool:
     tested = (mean + 1.0) / 2.0
     if sample.complete is not None and len(sample.complete):
         own = SHARE_OF_COMPLETE * level
-        return _average_capital(_as_scores(sample.complete), tested, own) >= 1.0 / own
+        values = _as_scores(sample.complete)
+        return average_capital(values, tested, own, sample.sizes) >= 1.0 / own
     return any(
         _ever_above(_as_scores(each), tested, sample.levels(len(each), level)) for each in sample.in_order
     )
@@ -196,26 +238,6 @@ def _half_mixture() -> HalfMixture:
     return HalfMixture(0.5)
 
 
-def _average_capital(values: FloatArray, mean: float, level: float) -> float:
-    """Capital of bets against "the mean is at most `mean`", averaged over several orders of all values.
-
-    Source: Waudby-Smith & Ramdas (2024), "Estimating means of bounded random variables by betting", JRSS B
-    86(1): the hedged capital for a fixed sample size; an average of e-values is an e-value.
-    """
-    orders = _orders(len(values))
-    ordered = values[orders]  # (O, n)
-    bets = np.sqrt(2.0 * math.log(1.0 / level) / (len(values) * _variances(ordered)))
-    factors = 1.0 + np.minimum(bets, MOST_STAKED / mean) * (ordered - mean)
-    with np.errstate(over="ignore"):
-        return float(np.exp(np.log(factors).sum(axis=1)).mean())
-
-
-@lru_cache(maxsize=4)
-def _orders(n: int) -> IntArray:
-    """Orders of n values, shape (O, n), always the same."""
-    return np.stack([np.random.default_rng([n, number]).permutation(n) for number in range(N_ORDERS)])
-
-
 def _ever_above(values: FloatArray, mean: float, levels: FloatArray) -> bool:
     """Whether the capital of bets on the values in their order ever reached 1 / level.
 
@@ -226,18 +248,7 @@ def _ever_above(values: FloatArray, mean: float, levels: FloatArray) -> bool:
         return False
     horizons = FIRST_HORIZON * HORIZON_RATIO ** np.arange(N_HORIZONS)
     scales = np.sqrt(-2.0 * math.log(levels[0]) / horizons)[:, np.newaxis]
-    bets = np.minimum(scales / np.sqrt(_variances(values[np.newaxis])), MOST_STAKED / mean)  # (J, n)
+    bets = np.minimum(scales / np.sqrt(variances_before(values[np.newaxis])), MOST_STAKED / mean)  # (J, n)
     with np.errstate(over="ignore"):
         capital = np.exp(np.log(1.0 + bets * (values - mean)).cumsum(axis=1)).mean(axis=0)
     return bool((capital >= 1.0 / levels).any())
-
-
-def _variances(values: FloatArray) -> FloatArray:
-    """Variance of the values before each one, shape (O, n), with half a value of 1/2 added."""
-    n = values.shape[1]
-    none = np.zeros((len(values), 1))
-    before = np.concatenate([none, values[:, :-1].cumsum(axis=1)], axis=1)
-    means = (0.5 + before + values) / (np.arange(n) + 2)
-    squares = (values - means) ** 2
-    sums = np.concatenate([none, squares[:, :-1].cumsum(axis=1)], axis=1)
-    return np.asarray((0.25 + sums) / (np.arange(n) + 1))

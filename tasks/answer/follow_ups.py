@@ -9,6 +9,7 @@ from winnow.tasks.answer.next_step import NextStep, examples_to_separate
 from winnow.tasks.answer.opponents import closest_pair
 from winnow.tasks.answer.unit_costs import RunningCost, running_costs
 from winnow.tasks.campaign.look import Look
+from winnow.tasks.data.clusters import stored_clusters
 
 MOST_RUNNING = 4
 """Number of candidates whose running costs are told, at most."""
@@ -35,6 +36,7 @@ def beyond_the_benchmark(look: Look, answer: Answer) -> Beyond | None:
         baseline=answer.baseline,
         joined=frozenset(name for each in answer.additions for name in each.names),
         dropped=frozenset(each.name for each in answer.dropped),
+        clusters=stored_clusters(look.session, look.record),
         lacks_texts=answer.lacks_texts,
         earlier=changed_since(look),
     )

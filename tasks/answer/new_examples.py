@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 LEVEL = 0.05
 """Error probability of each statement."""
 LEAST = 30
-"""Examples scored for both; of fewer, the interval would say next to nothing."""
+"""Examples scored for both, or clusters of them; of fewer, the interval would say next to nothing."""
 MOST_EXCLUDERS = 8
 """Candidates that all others are compared with; comparing with fewer excludes fewer, and is as valid."""
 MOST_RIVALS = 4
@@ -58,6 +58,8 @@ class Beyond:
     """The candidate with the highest upper end of its difference to the winner; of a gate, the baseline."""
     n: int
     """Examples that both were scored on, as far as they are a random sample."""
+    clusters: int | None = None
+    """Number of clusters that these are in, if whole clusters were drawn."""
     left_out: int
     """Their comparisons without an outcome; of duels, those of the two with each other."""
     is_sample: bool
@@ -94,6 +96,8 @@ class Question:
     """Candidates that joined once the campaign had begun."""
     dropped: Collection[str] = ()
     """Candidates that were dropped because they lacked outcomes."""
+    clusters: Sequence[str] | None = None
+    """Cluster of each example of the dataset, by position; None if examples were drawn one by one."""
     lacks_texts: bool = False
     """Whether examples were left out for want of a stored output: which ones follows from scores."""
     earlier: Earlier | None = None
@@ -124,11 +128,11 @@ def beyond_of(question: Question, winner: str, rival: str, *, finds_best: bool) 
     )
     found = samples.of(winner, rival)
     is_sample = found.complete is not None or samples.are_drawn
-    known = longest(found)
+    n_drawn = len(found.largest)
     ends = None
-    if len(known) >= LEAST and is_sample and joined is None:
+    if n_drawn >= LEAST and is_sample and joined is None:
         ends = _ends(question, found)
-    difference = None if ends is None else float(known.mean())
+    difference = None if ends is None else found.mean
     lower, upper = (None, None) if ends is None else ends
     if question.is_duel and ends is not None and difference is not None:
         difference, lower, upper = (difference + 1.0) / 2.0, (ends[0] + 1.0) / 2.0, (ends[1] + 1.0) / 2.0
@@ -139,7 +143,8 @@ def beyond_of(question: Question, winner: str, rival: str, *, finds_best: bool) 
         unscored=unscored,
         winner=winner,
         rival=rival,
-        n=len(known),
+        n=found.n_examples,
+        clusters=None if question.clusters is None else n_drawn,
         left_out=left_out,
         is_sample=is_sample,
         joined=joined,
@@ -192,15 +197,17 @@ def _closest(
         if name != winner and name not in question.joined and name not in question.dropped
     ]
     pairs = {name: samples.of(name, winner) for name in others}
-    hoped = {name: _hoped(longest(pair)) for name, pair in pairs.items() if len(longest(pair)) >= LEAST}
+    hoped = {name: _hoped(pair) for name, pair in pairs.items() if len(pair.largest) >= LEAST}
     first = sorted(hoped, key=lambda name: (name not in could_be_best, -hoped[name]))[:MOST_RIVALS]
     ends = {name: found for name in first if (found := _ends(question, pairs[name])) is not None}
     return max(ends, key=lambda name: (name in could_be_best, ends[name][1]), default=None)
 
 
-def _hoped(differences: "FloatArray") -> float:
+def _hoped(sample: "PairedSample") -> float:
     """About the upper end, to choose those for which it is computed."""
-    return float(differences.mean() + 3.0 * (differences.std() + 0.1) / len(differences) ** 0.5)
+    differences = sample.largest
+    spread: float = (differences.std() + 0.1) / len(differences) ** 0.5
+    return sample.mean + 3.0 * spread
 
 
 def _alike(question: Question, winner: str, rival: str) -> int:
@@ -211,14 +218,6 @@ def _alike(question: Question, winner: str, rival: str) -> int:
     scores = paired_views.score_differences(session, id_, winner, rival)
     prompts = [each.prompt_id for each in scores if each.prompt_id is not None]
     return len(prompts) - len(set(prompts))
-
-
-def longest(sample: "PairedSample") -> "FloatArray":
-    """The largest random sample of differences among those of a pair."""
-    import numpy as np
-
-    known = sample.in_order if sample.complete is None else [sample.complete]
-    return max(known, key=len, default=np.zeros(0))
 
 
 @dataclass(frozen=True)
@@ -234,10 +233,14 @@ class ScoreSamples:
 
     def of(self, first: str, second: str) -> "PairedSample":
         """The sample of two candidates, the first less the second."""
-        from winnow.algorithms.new_examples.paired_sample import paired_sample
+        from winnow.algorithms.new_examples.paired_sample import NOTHING, paired_sample
 
         one, other = (self._rows[self._arms[name]] for name in (first, second))
-        return paired_sample(one, other, self._order, are_drawn=self.are_drawn)
+        if self.question.clusters is None:
+            return paired_sample(one, other, self._order, are_drawn=self.are_drawn)
+        if not (one.asked.all() and other.asked.all()):
+            return NOTHING  # which examples of a cluster were asked follows from scores
+        return _of_clusters(self.question.clusters, self._positions, one.scores - other.scores)
 
     def promising(self) -> list[int]:
         """Candidates by how many examples they were asked on, and then by their means."""
@@ -265,17 +268,25 @@ class ScoreSamples:
         return by_chance(range(self.question.n_examples)).astype(int)
 
     @cached_property
+    def _positions(self) -> list[int]:
+        """Positions in the dataset of all examples that were asked."""
+        return sorted({draw.example for draw in self._draws})
+
+    @cached_property
+    def _draws(self) -> list[paired_views.Draw]:
+        return paired_views.draws(self.question.session, self.question.campaign_id)
+
+    @cached_property
     def _rows(self) -> "list[Row]":
         import numpy as np
 
         from winnow.algorithms.new_examples.paired_sample import Row
 
         question = self.question
-        draws = paired_views.draws(question.session, question.campaign_id)
-        places = {each: place for place, each in enumerate(sorted({draw.example for draw in draws}))}
+        places = {each: place for place, each in enumerate(self._positions)}
         n = max(question.n_examples, len(places))
         found: list[list[tuple[int, float]]] = [[] for _ in question.names]
-        for arm, example, outcome in draws:
+        for arm, example, outcome in self._draws:
             found[arm].append((places[example], np.nan if outcome is None else outcome))
         rows = []
         for each in found:
@@ -302,7 +313,7 @@ class DuelSamples:
         """The sample of two candidates: 1 for a win of the first, -1 for one of the second."""
         import numpy as np
 
-        from winnow.algorithms.new_examples.paired_sample import PairedSample
+        from winnow.algorithms.new_examples.paired_sample import NOTHING, PairedSample
 
         question = self.question
         duels = paired_views.first_duels(question.session, question.campaign_id, first, second)
@@ -310,12 +321,36 @@ class DuelSamples:
             [np.nan if each.outcome is None else 2.0 * each.outcome - 1.0 for each in duels], dtype=np.float64
         )
         known = values[_is_known(values)]
-        complete = None
-        if len(duels if self.are_drawn else known) == question.n_examples:
+        complete, is_complete = None, len(duels if self.are_drawn else known) == question.n_examples
+        if question.clusters is not None:
+            positions = [each.example for each in duels]
+            return _of_clusters(question.clusters, positions, values) if is_complete else NOTHING
+        if is_complete:
             complete = by_chance(
                 known[np.argsort([each.example for each in duels if each.outcome is not None])]
             )
         return PairedSample(complete, False, [known] if self.are_drawn else [], len(known))
+
+
+def _of_clusters(
+    clusters: Sequence[str], positions: Sequence[int], differences: "FloatArray"
+) -> "PairedSample":
+    """The sample of clusters; nothing is known of a pair if there are too few of them.
+
+    Args:
+        clusters: Cluster of each example of the dataset, by position.
+        positions: Positions of all examples, in the order of the differences.
+        differences: Shape (N,), NaN if unscored.
+    """
+    import numpy as np
+
+    from winnow.algorithms.new_examples.paired_sample import NOTHING, clustered_sample
+
+    found = [clusters[position] for position in positions]
+    numbers = {name: number for number, name in enumerate(sorted(set(found)))}
+    of_example = np.array([numbers[name] for name in found], dtype=np.int64)
+    sample = clustered_sample(differences, of_example, by_chance(range(len(numbers))).astype(int))
+    return sample if len(sample.largest) >= LEAST else NOTHING
 
 
 def _is_known(values: "FloatArray") -> "BoolArray":

@@ -14,6 +14,7 @@ from winnow.tasks.campaign.budget import devices_by_model, unpriced
 from winnow.tasks.campaign.resolved import ResolvedCampaign, common_params
 from winnow.tasks.campaign.scored import ScoredCampaign
 from winnow.tasks.candidates.candidates import Candidate
+from winnow.tasks.data.clusters import PLACE, clusters_of
 from winnow.tasks.data.datasets import Dataset, Example
 from winnow.tasks.data.dotted_names import MISSING, value_of
 from winnow.tasks.data.sources import read_dataset
@@ -93,10 +94,28 @@ def _check_fields(spec: CampaignSpec, dataset: Dataset) -> None:
         "prompt_type": spec.prompt_type,
         "groups.by": None if spec.groups is None else spec.groups.by,
         "choices.field": None if spec.choices is None else spec.choices.field,
+        PLACE: spec.dataset.cluster,
     }
     for path, name in (*tags.items(), *others.items()):
         if name is not None and left_out_part(name, dataset.left_out) is not None:
             raise SpecError(dataset.unknown_field(name), path=path)
+    _check_clusters(spec, dataset)
+
+
+def _check_clusters(spec: CampaignSpec, dataset: Dataset) -> None:
+    """Refuse a cluster that is not known of every example, or that the objective has no use for."""
+    if spec.dataset.cluster is None:
+        return
+    traits = traits_of(spec.objective)
+    if traits.measures_risk or traits.is_stream:
+        raise SpecError(
+            f"is for best-mean and best-duel: {spec.objective} draws single examples, and its claims would "
+            "not hold for clusters; leave it out, and keep one example of each cluster",
+            path=PLACE,
+        )
+    clusters = clusters_of([each.fields for each in dataset.examples], spec.dataset.cluster)
+    if len(set(clusters)) == 1 < len(clusters):
+        raise SpecError(f"{spec.dataset.cluster} has the same value in every example", path=PLACE)
 
 
 def require_extras(checked: ResolvedCampaign) -> None:

@@ -4,10 +4,12 @@ r"""Parts of a campaign's file that can be run and hardly mean what they say.
 * `'\n'` in single quotes, which is a backslash and an n.
 * Targets that are compared as text and are spelled as nobody writes an answer, such as 5.0.
 * Targets that are lists of answers written as one text, such as ["x", "y"] in a cell.
+* Examples of one document or conversation, in clusters that `dataset.cluster` does not name.
 """
 
 import json
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
@@ -47,6 +49,7 @@ def likely_mistakes(checked: ResolvedCampaign) -> Iterator[LikelyMistake]:
     yield from _line_breaks(checked.spec)
     yield from _targets(checked)
     yield from _lists_as_text(checked)
+    yield from _clusters(checked)
 
 
 _NAME = r"\s*([A-Za-z_][\w.]*)\s*"
@@ -280,3 +283,57 @@ def _lists_as_text(checked: ResolvedCampaign) -> Iterator[LikelyMistake]:
 def _judges(spec: CampaignSpec) -> Iterable[JsonView]:
     """The judges that score an output, those within others too, each with its type and parameters."""
     return [each.params for each in spec.judge.tree().walk() if each.type is not None and not each.inner]
+
+
+NAMES_A_SOURCE = re.compile(
+    r"(?:.*[_. -])?(?:doc|document|context|passage|paragraph|article|story|conversation|dialog|dialogue"
+    r"|thread|session|chapter|page|video|patient|parent|cluster)(?:[_. -]?(?:id|key|title|name|index))?",
+    re.IGNORECASE,
+)
+"""Names of fields that say which document or conversation an example is from."""
+
+LONG = 200
+"""Characters of a text that no two independent examples share."""
+
+FEWEST, AT_ONCE = 5, 1.5
+"""Clusters, and examples in a cluster on average, from which a field is told."""
+
+
+def _clusters(checked: ResolvedCampaign) -> Iterator[LikelyMistake]:
+    """A field that puts examples into clusters, or inputs that begin alike; at most one of them."""
+    spec = checked.spec
+    if spec.dataset.cluster is not None or traits_of(spec.objective).is_stream:
+        return
+    examples = list(islice(checked.dataset.examples, MOST_RENDERED))
+    remedy = (
+        "if these were drawn together, keep one of each, as a certificate would not hold for clusters"
+        if traits_of(spec.objective).measures_risk
+        else "if these were drawn together, {}, or claims about new examples are too narrow"
+    )
+    used = {spec.prompt_type, *spec.tags, None if spec.groups is None else spec.groups.by}
+    for name in sorted(set(examples[0].fields) - used - {"input"}):
+        values = [each.fields.get(name) for each in examples]
+        is_source = NAMES_A_SOURCE.fullmatch(name) is not None
+        is_long = all(isinstance(value, str) and len(value) >= LONG for value in values)
+        if (is_source or is_long) and (said := _alike(values)):
+            named = f"set dataset.cluster: {name}"
+            told = f"{said} share their {name} with another one: {remedy.format(named)}"
+            yield LikelyMistake("dataset.cluster", told)
+            return
+    begins = [str(each.fields["input"])[:LONG] for each in examples]
+    if said := _alike([text if len(text) == LONG else None for text in begins]):
+        named = "name the field of their document in dataset.cluster"
+        yield LikelyMistake(
+            "dataset.cluster",
+            f"{said} begin with the same {LONG} characters as another one: {remedy.format(named)}",
+        )
+
+
+def _alike(values: Sequence[object]) -> str | None:
+    """The words for how many examples share their value; None unless these look like many small clusters."""
+    if not all(isinstance(value, str | int) for value in values):
+        return None
+    sizes = Counter(map(str, values)).values()
+    if len(sizes) < FEWEST or len(values) < AT_ONCE * len(sizes) or max(sizes) > len(values) / 2:
+        return None
+    return f"{sum(size for size in sizes if size > 1):,} of {len(values):,} examples"

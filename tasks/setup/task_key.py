@@ -26,7 +26,7 @@ def with_task(values: JsonView, task: TaskSpec, read: object = None) -> JsonObje
     return harness.filled_in(values, task, read)
 
 
-SELECTING = ("filter", "limit", "sample", "shuffle")
+SELECTING = ("filter", "limit", "sample", "shuffle", "cluster")
 """Keys of the dataset that may be given beside a task."""
 
 BECOMES = ("dataset", "output_type", "choices", "target_delimiter", "prompts", "judge")

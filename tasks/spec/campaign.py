@@ -343,6 +343,8 @@ class CampaignSpec(SpecModel):
         for key in ("samples", "metrics", "constraints", "groups"):
             if not getattr(self, key):
                 identity.pop(key, None)
+        if self.dataset.cluster is None:
+            del identity["dataset"]["cluster"]
         # A campaign without guardrails is the same as before there were any.
         if not self.guardrails:
             del identity["guardrails"]

@@ -5,8 +5,8 @@ import pytest
 from failure_rates import fails_too_often
 
 from winnow.algorithms.best_duel.counts import evidence
-from winnow.algorithms.best_duel.counts.half_mixture import HalfMixture
 from winnow.algorithms.best_duel.counts.winner_tests import PairWealths, own_duels_level
+from winnow.algorithms.bounds.half_mixture import HalfMixture
 from winnow.algorithms.protocols import round_rng
 from winnow.algorithms.registry import create_selector
 

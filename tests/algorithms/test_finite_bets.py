@@ -6,7 +6,7 @@ import pytest
 
 from winnow.algorithms.best_duel.counts import finite_bets
 from winnow.algorithms.best_duel.counts.finite_bets import FiniteBets
-from winnow.algorithms.best_duel.counts.half_mixture import HalfMixture
+from winnow.algorithms.bounds.half_mixture import HalfMixture
 
 FIRST, SECOND = np.array([0]), np.array([1])
 

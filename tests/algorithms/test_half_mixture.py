@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from scipy.integrate import quad
 from scipy.stats import beta
 
-from winnow.algorithms.best_duel.counts import half_mixture
-from winnow.algorithms.best_duel.counts.half_mixture import SCALES, HalfMixture, beta_parameters
+from winnow.algorithms.bounds import half_mixture
+from winnow.algorithms.bounds.half_mixture import SCALES, HalfMixture, beta_parameters
 
 HALF = HalfMixture(0.5)
 

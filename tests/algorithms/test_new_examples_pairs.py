@@ -9,11 +9,13 @@ from scipy.integrate import quad
 from scipy.stats import beta, binomtest
 
 from tests.benchmarks import new_examples as bench
+from winnow.algorithms.bounds import averaged_bets
 from winnow.algorithms.new_examples import paired_sample as module
 from winnow.algorithms.new_examples.best_there import BestThere, best_there
 from winnow.algorithms.new_examples.paired_sample import (
     PairedSample,
     Row,
+    clustered_sample,
     difference_interval,
     is_above,
     is_higher,
@@ -108,7 +110,7 @@ def test_bets_are_the_literal_ones(mean):
     late = module.SHARE_OF_COMPLETE * level
     orders = [np.random.default_rng([40, number]).permutation(40) for number in range(8)]
     ends = [literal_capital([values[each] for each in order], tested, late, 40)[-1] for order in orders]
-    found = module._average_capital(np.array(values), tested, late)
+    found = averaged_bets.average_capital(np.array(values), tested, late)
     assert found == pytest.approx(np.mean(ends), rel=1e-9)
     assert is_above(sample_of(differences), mean, level) == (np.mean(ends) >= 1.0 / late)
 
@@ -228,3 +230,63 @@ def test_broken_variants_are_caught():
     assert chosen > 46
     ended = sum(bench.mcnemar_at_any_end(100, 0.2, np.random.default_rng([5, i])) for i in range(400))
     assert ended > 110
+
+
+def literal_ratio_capital(sums, sizes, mean, level, order):
+    """Capital of bets on clusters in one order, against "the mean per example is at most `mean`"."""
+    largest, capital = max(sizes), 1.0
+    shares = [sums[each] / largest - (sizes[each] / largest - 1.0) / 2.0 for each in order]
+    for place, each in enumerate(order):
+        before = shares[:place]
+        means = [(0.5 + sum(before[: at + 1])) / (at + 2) for at in range(place)]
+        squares = [(x - m) ** 2 for x, m in zip(before, means, strict=True)]
+        variance = (0.25 + sum(squares)) / (place + 1)
+        bet = min(math.sqrt(2.0 * math.log(1.0 / level) / (len(sums) * variance)), 0.75 / mean)
+        capital *= 1.0 + bet * (sums[each] - mean * sizes[each]) / largest
+    return capital
+
+
+def test_the_interval_of_clusters_ends_where_literal_bets_refute_no_more():
+    rng = np.random.default_rng(6)
+    sizes = rng.integers(1, 8, size=40)
+    sums = rng.binomial(sizes, 0.7).astype(float)
+    lower, upper = averaged_bets.ratio_interval(sums, sizes, 0.1)
+    assert 0.0 < lower < sums.sum() / sizes.sum() < upper < 1.0
+    orders = [np.random.default_rng([40, number]).permutation(40) for number in range(8)]
+
+    def capital(sums, mean):
+        return np.mean([literal_ratio_capital(sums, sizes, mean, 0.05, order) for order in orders])
+
+    for those, end in ((sums, lower), (sizes - sums, 1.0 - upper)):
+        assert capital(those, end - 1e-6) > 20.0 > capital(those, end + 1e-6)
+
+
+def test_clusters_of_one_example_are_examples():
+    differences = np.random.default_rng(2).choice([1.0, 0.0, -1.0], size=60, p=[0.5, 0.3, 0.2])
+    alone = clustered_sample(differences, np.arange(60), np.arange(60))
+    ends = difference_interval(alone, 0.05)
+    assert ends == pytest.approx(difference_interval(sample_of(differences), 0.05), abs=1e-9)
+    scores = (differences > 0).astype(float)
+    as_ratio = averaged_bets.ratio_interval(scores, np.ones(60, dtype=int), 0.05)
+    ours = averaged_bets.average_capital(scores, as_ratio[0], 0.025)
+    assert ours == pytest.approx(1.0 / 0.025, rel=1e-6)
+
+
+def test_a_sample_of_clusters_has_their_sums_in_a_given_order_without_what_is_unscored():
+    differences = np.array([1.0, -1.0, np.nan, 1.0, 0.5, np.nan])
+    found = clustered_sample(differences, np.array([0, 1, 1, 0, 0, 2]), np.array([2, 1, 0]))
+    assert found.complete.tolist() == [-1.0 / 3.0, 2.5 / 3.0]
+    assert (found.sizes.tolist(), found.n_examples, found.mean) == ([1, 3], 4, pytest.approx(1.5 / 4.0))
+    assert clustered_sample(np.full(2, np.nan), np.array([0, 0]), np.array([0])).complete is None
+
+
+def test_of_clusters_statements_are_wrong_no_more_often_than_promised_and_by_example_too_often():
+    """200 tables each; at a true rate of 10%, 40 wrong ones have probability below 1e-4; at 5%, 25."""
+
+    def wrong(by_cluster):
+        return sum(
+            bench.clusters_err(5, 300, 20, by_cluster, np.random.default_rng([7, i])) for i in range(200)
+        )
+
+    assert wrong(True) < 40 < wrong(False)
+    assert sum(bench.ratio_errs(300, 20, np.random.default_rng([8, seed])) for seed in range(200)) < 25

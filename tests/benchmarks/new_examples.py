@@ -22,11 +22,13 @@ from typing import NamedTuple
 import numpy as np
 from scipy.stats import beta, binom
 
+from winnow.algorithms.bounds.averaged_bets import ratio_interval
 from winnow.algorithms.bounds.mean_interval import mean_interval
 from winnow.algorithms.new_examples.best_there import best_there
 from winnow.algorithms.new_examples.paired_sample import (
     PairedSample,
     Row,
+    clustered_sample,
     difference_interval,
     is_above,
     is_higher,
@@ -120,6 +122,50 @@ def campaign_errs(selector: str, batch: int, n_arms: int, n: int, rng: np.random
     return 0 not in found.candidates or found.is_better or misses
 
 
+def clusters_of_examples(
+    rng: np.random.Generator, n_arms: int, n: int, largest: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """0/1 scores of equally good arms, shape (K, N), and the cluster of each example.
+
+    Each arm has a luck of its own in each cluster, which moves all of its examples.
+    """
+    sizes: list[int] = []
+    while sum(sizes) < n:
+        sizes.append(int(rng.integers(1, largest + 1)))
+    cluster_of = np.repeat(np.arange(len(sizes)), sizes)
+    chances = rng.beta(0.6, 0.4, size=(n_arms, len(sizes)))[:, cluster_of]
+    return (rng.random(chances.shape) < chances).astype(float), cluster_of
+
+
+def clusters_err(n_arms: int, n: int, largest: int, by_cluster: bool, rng: np.random.Generator) -> bool:
+    """Whether arm 0 of equal arms is excluded, or the interval of arms 0 and 1 misses 0, each at its level.
+
+    The promise is both together. Without `by_cluster` (broken) examples count one by one.
+    """
+    scores, cluster_of = clusters_of_examples(rng, n_arms, n, largest)
+    order = rng.permutation(cluster_of.max() + 1)
+
+    def sample(first: int, second: int) -> PairedSample:
+        differences = scores[first] - scores[second]
+        if by_cluster:
+            return clustered_sample(differences, cluster_of, order)
+        return PairedSample(rng.permutation(differences), begins_binary=True)
+
+    if any(is_higher(sample(each, 0), LEVEL / (n_arms - 1)) for each in range(1, n_arms)):
+        return True
+    ends = difference_interval(sample(0, 1), LEVEL)
+    return ends is not None and not ends[0] <= 0.0 <= ends[1]
+
+
+def ratio_errs(n: int, largest: int, rng: np.random.Generator) -> bool:
+    """Whether the interval for a mean misses it, where larger clusters are better."""
+    sizes = rng.integers(1, largest + 1, size=max(30, 2 * n // (largest + 1)))
+    sums = rng.binomial(sizes, rng.beta(2.0, 2.0, size=len(sizes)) * sizes / largest)
+    mean = 0.5 * (2 * largest + 1) / 3.0 / largest  # E[s s / (2 M)] / E[s]
+    lower, upper = ratio_interval(sums.astype(float), sizes, LEVEL)
+    return not lower <= mean <= upper
+
+
 def play(selector: str, batch: int, scores: np.ndarray, seed: int, delta: float = 0.2) -> list[Row]:
     """The rows of a campaign that its selector has ended."""
     n_arms, n = scores.shape
@@ -172,6 +218,15 @@ def cells() -> Iterator[Cell]:
         name = f"all three at the end, {selector}, rounds of {batch}, K 5, N 100"
         share = 0.05 if batch == 1 else 0.1
         yield Cell(name, partial(campaign_errs, selector, batch, 5, 100), 3.0 * LEVEL, share)
+    for largest, n_arms, n in itertools.product((1, 5, 20), (2, 5, 20), (100, 1_000)):
+        name = f"clusters of 1 to {largest}, K {n_arms}, N {n}"
+        at = (n_arms, n, largest, True)
+        yield Cell(f"excluded or missed, {name}", partial(clusters_err, *at), 2.0 * LEVEL, 0.25)
+    for largest in (5, 20):
+        name = f"held out: interval of a mean, clusters of 1 to {largest}, N 1000"
+        yield Cell(name, partial(ratio_errs, 1_000, largest), LEVEL, 0.25)
+    name = "broken: clusters of 1 to 20 counted by example, K 5, N 1000"
+    yield Cell(name, partial(clusters_err, 5, 1_000, 20, False), 2.0 * LEVEL, 0.1, "broken")
     name = 'broken: "better than R" of the clearest of K 20 equal arms at alpha / (K - 1), N 1000'
     yield Cell(name, partial(chosen_pair_at_the_level_of_all, 20, 1_000), LEVEL, 0.1, "broken")
     name = "broken: McNemar's test at an adaptive end, level 0.2, N 100"

@@ -229,3 +229,57 @@ def test_an_autoevaluator_that_sees_nothing_of_an_example_is_told(found):
     (mistake,) = found(*settings, rows=[{**row, "target": None} for row in rows_of()])
     assert mistake.path == "certify.autoevaluator.prompt"
     assert mistake.sentence.endswith("it shows {question} as it stands; write {{ input }}")
+
+
+def clustered(name, values, text="{} plus"):
+    rows = [{"id": f"e{i}", "input": text.format(i), "target": "x"} for i in range(len(values))]
+    return [row | ({} if name is None else {name: value}) for row, value in zip(rows, values, strict=True)]
+
+
+def of_clusters(found, *settings, rows):
+    return [each.sentence for each in found(*settings, rows=rows) if each.path == "dataset.cluster"]
+
+
+@pytest.mark.parametrize("name", ["doc_id", "document", "context", "source_document_id", "Conversation ID"])
+def test_a_field_that_names_documents_is_told(found, name):
+    rows = clustered(name, [f"d{i // 2}" for i in range(12)])
+    assert of_clusters(found, rows=rows) == [
+        f"12 of 12 examples share their {name} with another one: if these were drawn together, set "
+        f"dataset.cluster: {name}, or claims about new examples are too narrow"
+    ]
+
+
+def test_a_long_text_that_examples_share_is_told_under_any_name(found):
+    rows = clustered("material", [f"text {i // 3} " * 40 for i in range(18)])
+    assert "share their material with another one" in of_clusters(found, rows=rows)[0]
+
+
+def test_inputs_that_begin_with_one_long_text_are_told(found):
+    rows = clustered(None, range(12))
+    for number, row in enumerate(rows):
+        row["input"] = f"Story {number // 2}. " * 30 + f"Question {number}?"
+    assert of_clusters(found, rows=rows) == [
+        "12 of 12 examples begin with the same 200 characters as another one: if these were drawn together, "
+        "name the field of their document in dataset.cluster, or claims about new examples are too narrow"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "values"),
+    [
+        ("doc_id", [f"d{i}" for i in range(12)]),  # each has its own
+        ("doc_id", ["d"] * 12),  # all have one
+        ("doc_id", ["a", "b"] * 6),  # two groups
+        ("doc_id", [None, *"aabbccddeef"]),
+        ("doc_id", [["d"]] * 12),
+        ("topic", [f"t{i // 2}" for i in range(12)]),  # a label, not a source
+        (None, range(12)),
+    ],
+)
+def test_other_fields_are_no_clusters(found, name, values):
+    assert of_clusters(found, rows=clustered(name, list(values))) == []
+
+
+def test_a_cluster_that_is_named_is_not_told_again(found):
+    rows = clustered("doc_id", [f"d{i // 2}" for i in range(12)])
+    assert of_clusters(found, "dataset.cluster=doc_id", rows=rows) == []

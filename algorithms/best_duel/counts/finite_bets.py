@@ -7,7 +7,7 @@ the t duels observed so far the arm gained S.
 import numpy as np
 from scipy.special import betainc, betaincinv
 
-from winnow.algorithms.best_duel.counts.half_mixture import beta_parameters
+from winnow.algorithms.bounds.half_mixture import beta_parameters
 from winnow.algorithms.state.arrays import FloatArray, IntArray
 
 NODES = 8  # bets per Beta distribution of the half mixture

@@ -49,8 +49,8 @@ import math
 import numpy as np
 
 from winnow.algorithms.best_duel.counts.finite_bets import FiniteBets
-from winnow.algorithms.best_duel.counts.half_mixture import HalfMixture
 from winnow.algorithms.best_duel.duel_record import DuelRecord
+from winnow.algorithms.bounds.half_mixture import HalfMixture
 from winnow.algorithms.state.arrays import BoolArray, FloatArray
 
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from winnow.storage.objectives import traits_of
 from winnow.tasks.answer.model import Answer
-from winnow.tasks.answer.new_examples import LEVEL, Beyond
+from winnow.tasks.answer.new_examples import LEAST, LEVEL, Beyond
 from winnow.tasks.answer.sentences.clauses import IF, MIXED, Line, which_is_open
 from winnow.tasks.text.phrases import count_of, ends, list_of, percent, rounded
 
@@ -60,12 +60,17 @@ def _sure_of_all(answer: Answer, found: Beyond) -> str:
     """The words for how surely a statement about all candidates holds."""
     if answer.is_mixed:
         return f"this guarantees nothing: {MIXED}"
-    sure = (
-        f"{percent(LEVEL)} confidence, if the benchmark's examples are a random sample of those that matter"
-    )
+    drawn = "examples are" if found.clusters is None else "clusters of examples are"
+    sure = f"{percent(LEVEL)} confidence, if the benchmark's {drawn} a random sample of those that matter"
+    sure += _no_larger(found)
     if found.unscored:
         sure += f" and {IF['missing-at-random']}"
     return sure + _seen_before(found)
+
+
+def _no_larger(found: Beyond) -> str:
+    """The words for what intervals of clusters assume of their sizes."""
+    return "" if found.clusters is None else ", of which none is larger than the largest here"
 
 
 def _of_pair(answer: Answer, found: Beyond) -> str:
@@ -80,6 +85,11 @@ def _of_pair(answer: Answer, found: Beyond) -> str:
             f"{nothing}: the examples that were scored for both {pair} were chosen and are no random sample"
         )
     if found.difference is None or found.lower is None or found.upper is None:
+        if found.clusters is not None:
+            return (
+                f"{nothing}: with dataset.cluster, {pair} have to be scored on all examples, which have to "
+                f"be in at least {LEAST} clusters"
+            )
         examples = f"{count_of(found.n, 'example')} scored for both {pair}"
         verb = "is" if found.n == 1 else "are"
         return f"{nothing}: only {examples} {verb} a random sample{_left_out(found)}"
@@ -91,7 +101,10 @@ def _of_pair(answer: Answer, found: Beyond) -> str:
         said = f"{found.winner} is preferred over {found.rival} in {share} of duels, {between}"
     else:
         said = f"{found.winner} scores {rounded(found.difference, '+')} against {found.rival}, {between}"
-    sample = f"{count_of(found.n, 'example')}, taken as a random sample of those that matter"
+    count = count_of(found.n, "example")
+    if found.clusters is not None:
+        count += f" in {found.clusters:,} clusters"
+    sample = f"{count}, taken as a random sample of those that matter{_no_larger(found)}"
     sample += _left_out(found) + _alike(found)
     open_ = which_is_open(found.lower, found.upper, even)
     if open_ and found.could_be_best == (found.winner,):
@@ -241,12 +254,16 @@ def _sure(answer: Answer, found: "HeldOut") -> str:
     from winnow.tasks.objectives.best_mean.holdout.results import LEVEL as OF_BOTH
 
     more = len(found.values) or int(found.difference is not None)
+    drawn, larger = "examples", ""
+    if found.clusters is not None:
+        drawn = "clusters of examples"
+        larger = f", of which none is larger than the largest of the {found.clusters:,} held out"
     which = ("this interval holds", "this interval and the next both hold")[min(more, 1)]
     if more > 1:
         which = f"this interval and the next {more} all hold"
     return (
-        f" ({which} with probability {percent(OF_BOTH)}, if the examples of the dataset were drawn "
-        "at random from those that matter)"
+        f" ({which} with probability {percent(OF_BOTH)}, if the {drawn} of the dataset were drawn "
+        f"at random from those that matter{larger})"
     )
 
 

@@ -17,6 +17,7 @@ from winnow.tasks.campaign.look import Look
 from winnow.tasks.campaign.scored import ScoredCampaign, check_judges
 from winnow.tasks.candidates.candidate_costs import check_costs
 from winnow.tasks.candidates.candidates import Candidate, build_candidates
+from winnow.tasks.data.clusters import clusters_of
 from winnow.tasks.data.datasets import Dataset
 from winnow.tasks.data.score_tables import CAMPAIGN
 from winnow.tasks.engines.protocol import ModelRef
@@ -193,11 +194,13 @@ def _split(spec: CampaignSpec, dataset: Dataset) -> Split | None:
         raise SpecError(
             "gate chooses no winner whose mean could flatter it; leave holdout out", path="holdout"
         )
+    fields = [each.fields for each in dataset.examples]
     split = split_examples(
         [each.key for each in dataset.examples],
         share=spec.holdout,
         seed=spec.seed,
         has_constraints=bool(spec.constraints),
+        clusters=None if spec.dataset.cluster is None else clusters_of(fields, spec.dataset.cluster),
     )
     budget = spec.own_budget
     left = selection_budget(budget, split)

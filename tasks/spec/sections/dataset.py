@@ -197,6 +197,9 @@ class DatasetSpec(SourceSpec):
     """So many of these, drawn at random: a number, or {n: 200, seed: 1}."""
     shuffle: Seed | None = None
     """Seed of the order in which examples stand; None is that of the source."""
+    cluster: str | None = Field(default=None, min_length=1)
+    """Field that names the document or conversation of an example. Examples with the same value are drawn
+    together, so that claims about new examples count such clusters."""
 
     def _places(self) -> list[str]:
         return [

@@ -26,6 +26,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from winnow.algorithms.bounds.averaged_bets import ratio_interval
 from winnow.algorithms.bounds.mean_interval import mean_interval
 from winnow.algorithms.state.arrays import FloatArray
 from winnow.storage.queries.objective import paired as paired_views
@@ -81,6 +82,8 @@ class HeldOut:
     went_on: bool = False
     """Whether it went on after that to other finalists, or the same in another order, than were scored first:
     who they are may then depend on these scores."""
+    clusters: int | None = None
+    """Number of clusters that the held-out examples are in, if whole clusters are held out."""
     mean: float | None = None
     """Mean score of the winner on the held-out examples, in [0, 1]."""
     lower: float | None = None
@@ -130,11 +133,11 @@ def held_out_of(look: Look, names: Sequence[str], decision: DecisionRecord | Non
         return standing
     constraints = constraints_of(look.record.spec)
     if not constraints:
-        return completed(standing, *told)
+        return completed(standing, *told, clusters=split.clusters)
     metrics = {each.metric for each in constraints}
     values = paired_views.metric_values(look.session, look.record.id, names[chosen[0]], metrics)
     told_values = {str(each): [values[each.metric].get(key) for key in held_out] for each in constraints}
-    return completed(standing, *told, values=told_values)
+    return completed(standing, *told, values=told_values, clusters=split.clusters)
 
 
 def lets_ask(
@@ -198,6 +201,7 @@ def completed(
     runner_up: Scores | None = None,
     *,
     values: Mapping[str, Scores] | None = None,
+    clusters: Sequence[str] | None = None,
 ) -> HeldOut:
     """The standing with the means and the intervals; scores are by held-out example, as is everything here.
 
@@ -206,15 +210,17 @@ def completed(
         winner: Scores of the winner.
         runner_up: Scores of the runner-up, where there is one.
         values: The winner's values of each constraint's metric, by the constraint in words.
+        clusters: Cluster of each example; None if they were drawn one by one.
     """
     ours = _bounds(winner)
     level = LEVEL / (1 + max(1, len(values or {})))  # shared by all intervals that are told
     standing = replace(
         standing,
         mean=_mean(winner),
-        lower=mean_interval(ours[0], level)[0],
-        upper=mean_interval(ours[1], level)[1],
-        values=tuple(_value(said, told, level) for said, told in (values or {}).items()),
+        clusters=None if clusters is None else len(set(clusters)),
+        lower=_interval(ours[0], level, clusters)[0],
+        upper=_interval(ours[1], level, clusters)[1],
+        values=tuple(_value(said, told, level, clusters) for said, told in (values or {}).items()),
     )
     if runner_up is None:
         return standing
@@ -229,19 +235,32 @@ def completed(
         standing,
         both_scored=_scored(differences),
         difference=_mean(differences),
-        difference_lower=2.0 * mean_interval(least, LEVEL / 2.0)[0] - 1.0,
-        difference_upper=2.0 * mean_interval(most, LEVEL / 2.0)[1] - 1.0,
+        difference_lower=2.0 * _interval(least, LEVEL / 2.0, clusters)[0] - 1.0,
+        difference_upper=2.0 * _interval(most, LEVEL / 2.0, clusters)[1] - 1.0,
     )
 
 
-def _value(constraint: str, values: Scores, level: float) -> HeldOutValue:
+def _interval(values: FloatArray, level: float, clusters: Sequence[str] | None) -> tuple[float, float]:
+    """Interval for the mean of values in [0, 1] on new examples.
+
+    Values are in an order at random, clusters too: the order of the split.
+    """
+    if clusters is None:
+        return mean_interval(values, level)
+    numbers = {name: number for number, name in enumerate(dict.fromkeys(clusters))}
+    of_value = np.array([numbers[name] for name in clusters], dtype=np.int64)
+    sums: FloatArray = np.bincount(of_value, weights=values).astype(np.float64)
+    return ratio_interval(sums, np.bincount(of_value), level)
+
+
+def _value(constraint: str, values: Scores, level: float, clusters: Sequence[str] | None) -> HeldOutValue:
     least, most = _bounds(values)
     return HeldOutValue(
         constraint=constraint,
         valued=_scored(values),
         mean=_mean(values),
-        lower=mean_interval(least, level)[0],
-        upper=mean_interval(most, level)[1],
+        lower=_interval(least, level, clusters)[0],
+        upper=_interval(most, level, clusters)[1],
     )
 
 

@@ -13,6 +13,7 @@ import numpy as np
 from winnow.algorithms.state.arrays import IntArray
 from winnow.storage.records import datasets as dataset_records
 from winnow.tasks.campaign.look import Look
+from winnow.tasks.data.clusters import LEAST_CLUSTERS, stored_clusters
 from winnow.tasks.errors import SpecError
 from winnow.tasks.spec.stored_spec import constraints_of
 from winnow.tasks.text.canonical_json import sha256
@@ -36,6 +37,8 @@ class Split:
     """Shape (h,), in an order at random."""
     fingerprint: str
     """SHA-256 of the keys of those held out, in their order."""
+    clusters: tuple[str, ...] | None = None
+    """Clusters of the held-out examples, in their order; None if examples are held out one by one."""
     finalists: int = FINALISTS
     """Number of candidates that are scored on those held out, the winner first."""
 
@@ -50,7 +53,14 @@ class Split:
         return self.finalists * len(self.held_out)
 
 
-def split_examples(keys: Sequence[str], *, share: float, seed: int, has_constraints: bool = False) -> Split:
+def split_examples(
+    keys: Sequence[str],
+    *,
+    share: float,
+    seed: int,
+    has_constraints: bool = False,
+    clusters: Sequence[str] | None = None,
+) -> Split:
     """Divide a dataset.
 
     Args:
@@ -59,6 +69,8 @@ def split_examples(keys: Sequence[str], *, share: float, seed: int, has_constrai
         seed: The campaign's.
         has_constraints: Whether the winner has to meet some. Then it is scored on what is held out alone: of
             the runner-up it is often not known whether it meets them.
+        clusters: Cluster of each example, by position. Whole clusters are held out then, at least as many
+            examples as the share asks for.
 
     Raises:
         SpecError: If that leaves too few examples on either side.
@@ -71,14 +83,40 @@ def split_examples(keys: Sequence[str], *, share: float, seed: int, has_constrai
             path="holdout",
         )
     order = sorted(range(len(keys)), key=lambda position: sha256(["holdout", seed, keys[position]]))
+    if clusters is not None:
+        order, count = _whole_clusters(order, count, clusters, seed)
     held_out = order[:count]
     return Split(
         keys=tuple(keys),
         selection=np.array(sorted(order[count:]), dtype=np.int64),
         held_out=np.array(held_out, dtype=np.int64),
         fingerprint=sha256([keys[position] for position in held_out]),
+        clusters=None if clusters is None else tuple(clusters[position] for position in held_out),
         finalists=1 if has_constraints else FINALISTS,
     )
+
+
+def _whole_clusters(
+    order: Sequence[int], count: int, clusters: Sequence[str], seed: int
+) -> tuple[list[int], int]:
+    """All positions, cluster by cluster in an order at random, and the number of those that are held out.
+
+    Raises:
+        SpecError: If too few clusters are held out, or none is left for selection.
+    """
+    members: dict[str, list[int]] = {}
+    for position in order:
+        members.setdefault(clusters[position], []).append(position)
+    names = sorted(members, key=lambda name: sha256(["holdout cluster", seed, name]))
+    sizes = np.cumsum([len(members[name]) for name in names])
+    n_clusters = int(np.searchsorted(sizes, count)) + 1
+    if n_clusters < LEAST_CLUSTERS or n_clusters == len(names):
+        raise SpecError(
+            f"holds out {n_clusters} of the {len(names)} clusters, and intervals for new examples take at "
+            f"least {LEAST_CLUSTERS}, with one left to select by; change it, or add examples",
+            path="holdout",
+        )
+    return [position for name in names for position in members[name]], int(sizes[n_clusters - 1])
 
 
 def count_held_out(n_examples: int, share: float) -> int:
@@ -92,8 +130,13 @@ def stored_split(look: Look) -> Split | None:
     if share is None:
         return None
     keys = dataset_records.example_keys(look.session, look.record.dataset_id)
-    has_constraints = bool(constraints_of(look.record.spec))
-    return split_examples(keys, share=share, seed=look.record.seed, has_constraints=has_constraints)
+    return split_examples(
+        keys,
+        share=share,
+        seed=look.record.seed,
+        has_constraints=bool(constraints_of(look.record.spec)),
+        clusters=stored_clusters(look.session, look.record),
+    )
 
 
 def selection_keys(look: Look) -> set[str]:
