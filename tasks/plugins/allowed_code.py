@@ -63,7 +63,7 @@ def act_of_function(file: Path, function: str) -> Act:
 def digests_of(file: Path) -> Mapping[str, str]:
     """Digests of a Python file and of its own modules that it imports; empty if there is no such file."""
     try:
-        return file_digests(file) if file.is_file() else {}
+        return file_digests(file, with_calls=True) if file.is_file() else {}
     except (OSError, ValueError):
         return {file.stem: _of_nothing()}
 

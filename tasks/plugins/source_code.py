@@ -37,6 +37,9 @@ from weakref import WeakKeyDictionary
 
 from winnow.algorithms.state.plugin_registry import Registered
 
+IMPORTING = ("import_module", "__import__")
+"""Functions that import a module by its name."""
+
 INSTALLED = frozenset({"site-packages", "dist-packages"})
 
 PACKAGE = Path(__file__).parents[2]  # not resolved: in a checkout its folders are links to others
@@ -72,11 +75,16 @@ def _is_of_a_script(entry: Registered) -> bool:
     return module == "__main__" or module not in sys.modules
 
 
-def file_digests(path: Path) -> dict[str, str]:
+def file_digests(path: Path, *, with_calls: bool = False) -> dict[str, str]:
     """SHA-256 of a Python file and of each module of its own that it imports, by the module's name.
 
     Nothing is imported. Its own are the modules in its folder, and those that do not lie where installed
     packages do.
+
+    Args:
+        path: The file.
+        with_calls: Whether modules count that `import_module` and `__import__` are called with by name. They
+            do not for the versions of judges, which are stored.
 
     Raises:
         OSError: If the file cannot be read.
@@ -89,7 +97,7 @@ def file_digests(path: Path) -> dict[str, str]:
         spec = _in_folder(name, given.parent)
         return _if_own(_found(name), frozenset()) if spec is None else spec
 
-    return _read_digests(given.stem, find)
+    return _read_digests(given.stem, find, with_calls=with_calls)
 
 
 class FromSource(SourceFileLoader):
@@ -184,12 +192,15 @@ def _in_folder(name: str, folder: Path) -> ModuleSpec | None:
     return spec
 
 
-def _read_digests(name: str, find: Callable[[str], ModuleSpec | None]) -> dict[str, str]:
+def _read_digests(
+    name: str, find: Callable[[str], ModuleSpec | None], *, with_calls: bool = False
+) -> dict[str, str]:
     """Digests of a module and of what it imports.
 
     Args:
         name: Name of the module.
         find: Finds a module by its name; returns None for one whose digest is not wanted.
+        with_calls: See `file_digests`.
     """
     found: dict[str, str] = {}
     seen: set[str] = set()
@@ -204,6 +215,7 @@ def _read_digests(name: str, find: Callable[[str], ModuleSpec | None]) -> dict[s
         if (spec := find(name)) is not None and (content := _content(spec)) is not None:
             found[name] = sha256(content).hexdigest()
             waiting += _imports(spec, content)
+            waiting += _imported_by_calls(content) if with_calls else ()
     return dict(sorted(found.items()))
 
 
@@ -267,6 +279,20 @@ def _imports(spec: ModuleSpec, content: bytes) -> Iterator[str]:
             yield base
             # A module, or a name within one: nobody can tell from here.
             yield from (f"{base}.{alias.name}" for alias in node.names)
+
+
+def _imported_by_calls(content: bytes) -> Iterator[str]:
+    """The modules that calls of `import_module` and `__import__` name by a text."""
+    try:
+        tree = ast.parse(content)
+    except (SyntaxError, ValueError):
+        return
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call):
+            function = getattr(node.func, "id", None) or getattr(node.func, "attr", None)
+            texts = [each.value for each in node.args if isinstance(each, ast.Constant)]
+            if function in IMPORTING and texts and isinstance(texts[0], str):
+                yield texts[0].lstrip(".")
 
 
 def _run(tree: ast.AST) -> Iterator[ast.AST]:

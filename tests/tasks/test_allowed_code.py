@@ -28,6 +28,7 @@ from winnow.tasks.judges.protocol import Sample
 from winnow.tasks.judges.registry import create_judge
 from winnow.tasks.plugins import allowed_code
 from winnow.tasks.plugins.allowed_code import NotAllowed, ask_of, digests_of
+from winnow.tasks.plugins.source_code import file_digests
 from winnow.tasks.queries.check.texts import findings
 from winnow.tasks.setup.load import check_campaign_file
 from winnow.tasks.setup.trust import permissions
@@ -150,6 +151,30 @@ def test_other_code_at_an_allowed_path_is_asked_for_with_what_changed(file, monk
         allow(file)
 
 
+@pytest.mark.parametrize(
+    "code",
+    [
+        "import importlib\nA = importlib.import_module('helper')\n",
+        "from importlib import import_module\ndef g():\n    return import_module('helper')\n",
+        "A = __import__('helper')\n",
+        "A = __import__('part.inner')\n",
+    ],
+)
+def test_a_module_that_a_call_imports_by_name_is_looked_at_too(file, monkeypatch, code):
+    provide_all(monkeypatch)
+    (file.parent / "part").mkdir()
+    for module in ("helper.py", "part/inner.py"):
+        (file.parent / module).write_text("")
+    file.write_text(code + JUDGE)
+    before = file_digests(file)
+    allow(file, Trust(everything=True))
+    for module in ("helper.py", "part/inner.py"):
+        (file.parent / module).write_text("raise SystemExit\n")
+    with pytest.raises(SpecError, match=r"changed since it was allowed: '(helper|part\.inner)'"):
+        allow(file)
+    assert file_digests(file) == before == {"j": before["j"]}  # as stored versions of judges have it
+
+
 def test_what_was_allowed_before_its_code_was_looked_at_is_asked_for_once_more(file, monkeypatch):
     provide_all(monkeypatch)
     allow(file, Trust(everything=True))
@@ -264,7 +289,7 @@ def test_code_that_cannot_be_read_is_never_what_was_allowed_before(file, monkeyp
 
 
 def raises(error):
-    def call(*_):
+    def call(*_, **__):
         raise error
 
     return call
