@@ -51,6 +51,9 @@ class Traits:
     lines: str | None = None
     """Address of the function of an `Answer` that returns the lines on its result and how sure it is; None if
     the answer is the best candidate."""
+    headline: str | None = None
+    """Address of the function of an `Answer` that returns two parts of its headline, what was found and how
+    sure that is; None if the answer is the best candidate."""
     estimated: str
     """Name of the value that is estimated for each candidate."""
     unused_keys: tuple[str, ...] = ()

@@ -6,6 +6,7 @@ from typing import Literal
 
 from winnow.storage.records.record_types import CampaignRecord
 from winnow.tasks.answer.sentences.answer_lines import headline
+from winnow.tasks.answer.sentences.headline import headline_sentences
 from winnow.tasks.answer.status_lines import status_lines
 from winnow.tasks.queries.schedule_history import is_another
 from winnow.tasks.queries.status import CampaignStatus
@@ -73,6 +74,7 @@ def message_of(
         "series": campaign.series,
         "objective": status.objective,
         "headline": headline(answer, status.state),
+        "sentences": [printable(each) for each in headline_sentences(answer, status.totals)],
         "error": None if error is None else one_line(str(error) or type(error).__name__)[:LONGEST_ERROR],
         "outcome": answer.outcome,
         "claim": answer.claim.kind,
@@ -114,9 +116,11 @@ def _sentences(message: Message) -> list[str]:
     if message["error"] is not None:
         return [f"{name}: an error ended the run: {message['error']}"]
     events, before, lines = message["events"], message["before"], message["lines"]
+    sentences = message["sentences"]
     assert isinstance(events, list)
+    assert isinstance(sentences, list)
     assert isinstance(lines, list)
-    said = [f"{name}: {message['headline']}"]
+    said = [f"{name}: {message['headline']}", *filter(None, [" ".join(sentences)])]
     if isinstance(before, dict) and "winner-changed" in events:
         now, then = (_names(found["winners"]) for found in (message, before))
         is_sure = {message["claim"], before["claim"]} <= {"exact", "proven"}

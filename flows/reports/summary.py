@@ -14,6 +14,7 @@ from winnow.storage.records import campaigns as campaign_records
 from winnow.tasks.answer.model import Answer
 from winnow.tasks.answer.sentences.answer_lines import badge, headline, outcome_words, subject
 from winnow.tasks.answer.sentences.clauses import Line
+from winnow.tasks.answer.sentences.headline import headline_sentences
 from winnow.tasks.answer.status_lines import named_winner, status_lines
 from winnow.tasks.campaign.campaign import Campaign
 from winnow.tasks.campaign.canaries.changed_models import N_PROMPTS
@@ -51,7 +52,8 @@ def summary_lines(
         width: Columns of the terminal, at which sentences are broken; None for whole lines.
         has_colours: Show the kind of claim and the winner in colour.
     """
-    lines = [_title(status, has_colours)]
+    said = " ".join(headline_sentences(status.answer, status.totals))
+    lines = [_title(status, has_colours), *hanging("", said, width)]
     for line in (*status_lines(status.answer, status.totals), *further_lines(status)):
         told = hanging(
             _head(line[0]), _with_storage(printable(line[1]), status.name, shown_url(storage)), width

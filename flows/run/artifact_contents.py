@@ -14,6 +14,7 @@ from winnow.storage.engine.database import storage_option
 from winnow.storage.records import outcomes as outcome_records
 from winnow.storage.records.record_types import CampaignRecord
 from winnow.tasks.answer.sentences.answer_lines import headline, subject
+from winnow.tasks.answer.sentences.headline import headline_sentences
 from winnow.tasks.campaign.look import Look
 from winnow.tasks.queries.held_out import scored_words
 from winnow.tasks.queries.status import CampaignStatus, campaign_status
@@ -56,7 +57,7 @@ def ending(look: Look, storage: str) -> str:
         storage: URL of its database, without a password.
     """
     status = campaign_status(look)
-    lines = [_said(status)]
+    lines = [_said(status), one_line(" ".join(headline_sentences(status.answer, status.totals)))]
     if page := page_address(look.record.name):
         lines.append(f"page: {page}")
     lines.append(

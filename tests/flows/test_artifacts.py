@@ -60,7 +60,8 @@ def test_progress_and_leaderboard_are_what_the_campaign_ended_with(prefect_api, 
     assert {progress["flow_run_id"], table["flow_run_id"]} == {each["id"] for each in runs}
     (flow_run,) = runs
     assert sorted(flow_run["tags"]) == ["winnow", "winnow-campaign"]
-    said, page, report = flow_run["state"]["message"].split("\n")
+    said, headline, page, report = flow_run["state"]["message"].split("\n")
+    assert headline.startswith("No winner yet among ")
     assert said.startswith(f"on-pages: undecided, best {asked[0]['candidate']} ")
     assert page == "page: http://pages.example/base/campaign?campaign=on-pages"
     assert report.startswith("report: winnow report on-pages --html on-pages.html --storage sqlite:///")

@@ -19,7 +19,8 @@ def test_a_model_card_says_the_answer_the_certificate_and_how_to_check_it(tmp_pa
     result = winnow(tmp_path, "report", "letters", "--model-card", "card.md")
     assert (result.returncode, result.stdout) == (0, "wrote card.md\n"), result.stderr
     card = (tmp_path / "card.md").read_text()
-    assert card.startswith("## Selection: undecided\n\nFrom the best-mean campaign letters of Winnow, which")
+    assert card.startswith("## Selection: undecided\n\nNo winner yet among \\<b\\> ")
+    assert "\n\nFrom the best-mean campaign letters of Winnow, which" in card
     assert "- **sure**: undecided at error probability 0.05" in card
     assert "| candidate | estimated mean | interval |" in card
     assert "| a | 0.250 | 0.000 to 0.500 | 2 | active |" in card

@@ -82,7 +82,11 @@ def test_a_gate_that_fails_is_told_as_json_and_as_a_text_for_slack(tmp_path, mon
     assert (message["campaign"], message["headline"]) == ("survivor", "worse, proven")
     assert (message["worse"], message["error"], message["before"]) == (["guesses/plain"], None, None)
     assert ["worse", text["text"].split("worse: ")[1].split("\n")[0]] in message["lines"]
-    assert text["text"].startswith("survivor: worse, proven\nbaseline: slips/plain: mean ")
+    first, said, line = text["text"].split("\n")[:3]
+    assert first == "survivor: worse, proven"
+    assert said.startswith("guesses/plain is worse than slips/plain by more than 10 points. ")
+    assert said == " ".join(message["sentences"])
+    assert line.startswith("baseline: slips/plain: mean ")
     assert others.sent == []
 
 
@@ -167,7 +171,14 @@ def test_a_server_that_sends_byte_after_byte_is_waited_for_no_longer_than_the_de
 
 def test_a_slack_text_holds_nothing_that_slack_acts_on_and_is_short():
     lines = [["winner", "<!channel> & <http://evil.example|b>"], ["cost", "x" * 2 * MOST_CHARACTERS]]
-    message = {"campaign": "c\x1b[2J", "headline": "h", "error": None, "events": [], "before": None}
+    message = {
+        "campaign": "c\x1b[2J",
+        "headline": "h",
+        "sentences": [],
+        "error": None,
+        "events": [],
+        "before": None,
+    }
     found = slack({**message, "lines": lines})
     assert found["text"].startswith(
         "c·[2J: h\nwinner: &lt;!channel&gt; &amp; &lt;http://evil.example|b&gt;\ncost: x"
@@ -188,7 +199,7 @@ def test_a_service_of_apprise_gets_the_text_and_nothing_in_it_calls_anybody(tmp_
         assert moving.paths == ["/told"]
     assert result.returncode == 0
     (sent,) = server.sent
-    assert sent["message"].startswith("survivor: winner, proven\nwinner: knows/plain")
+    assert sent["message"].startswith("survivor: winner, proven\nUse knows/plain: mean 1.000 ")
     undelivered = "was not told how the campaign ended: Apprise could not deliver the message; to see why"
     for name in ("BROKEN", "MOVING"):
         assert f"warning: the webhook ${name} {undelivered}" in result.stderr
@@ -196,7 +207,14 @@ def test_a_service_of_apprise_gets_the_text_and_nothing_in_it_calls_anybody(tmp_
         "the webhook $UNKNOWN was not told how the campaign ended: Apprise knows no service" in result.stderr
     )
     assert "secret" not in result.stderr
-    message = {"campaign": "@here", "headline": "<!channel>", "error": None, "events": [], "before": None}
+    message = {
+        "campaign": "@here",
+        "headline": "<!channel>",
+        "sentences": [],
+        "error": None,
+        "events": [],
+        "before": None,
+    }
     assert as_body({**message, "lines": []}, "apprise") == "@\N{WORD JOINER}here: ‹!channel›"
 
 
@@ -217,6 +235,7 @@ def test_a_slack_text_names_both_winners_where_they_changed():
     message = {
         "campaign": "c-2",
         "headline": "winner, proven",
+        "sentences": [],
         "error": None,
         "events": ["decided", "winner-changed"],
         "winners": ["a"],

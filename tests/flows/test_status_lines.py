@@ -48,6 +48,9 @@ def test_a_winner_is_told_in_a_few_lines_of_a_narrow_terminal(decided):
     block = lines[: next(n for n, line in enumerate(lines) if line.startswith("  spent"))]
     assert block == [
         "letters: winner, proven",
+        "Use b: mean 0.900 (0.800 to 1.000) on these 5 examples. Best of 3 candidates",
+        "there (5% risk of error); it took 4 of 15 comparisons (26.7%). Not known:",
+        "whether b is better than a on new examples.",
         "  winner    b",
         "  mean      0.900, between 0.800 and 1.000 on the 5 examples (all intervals hold",
         "            at once, at every round, with probability 95%)",
@@ -103,8 +106,8 @@ def test_badge_and_winner_have_colours_only_where_they_are_asked_for(decided, mo
     coloured = summary_lines(decided, STORAGE, has_colours=True)
     assert GREEN in coloured[0]
     assert coloured[0].endswith(f"proven{PLAIN}")
-    assert f"{GREEN}b{PLAIN}" in coloured[1]
-    assert not any(PLAIN in line for line in coloured[2:])
+    assert f"{GREEN}b{PLAIN}" in coloured[2]
+    assert not any(PLAIN in line for line in coloured[3:])
     print_summary(decided, STORAGE)
     assert PLAIN not in capsys.readouterr().out  # no terminal
     for no_color, is_seen in (("", True), ("1", False)):

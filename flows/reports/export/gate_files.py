@@ -9,6 +9,7 @@ from winnow.flows.reports.output import in_place_of
 from winnow.tasks.answer.model import CandidateStanding
 from winnow.tasks.answer.sentences.answer_lines import headline
 from winnow.tasks.answer.sentences.gate import WORDS, difference_words
+from winnow.tasks.answer.sentences.headline import headline_sentences
 from winnow.tasks.answer.status_lines import status_lines
 from winnow.tasks.queries.status import CampaignStatus
 from winnow.tasks.text.printable import escaped, printable
@@ -86,7 +87,8 @@ def junit_xml(status: CampaignStatus) -> str:
         for each in answer.candidates
         if each.name != answer.baseline
     ]
-    return _xml(status.name, cases, "\n".join(_sentences(status)))
+    told = headline_sentences(answer, status.totals)
+    return _xml(status.name, cases, "\n".join([*told, *_sentences(status)]))
 
 
 def _xml(subject: str, cases: Sequence[Case], output: str) -> str:
@@ -112,6 +114,7 @@ def gate_markdown(status: CampaignStatus) -> str:
     """A heading, a table of all candidates but the baseline, and the sentences that say how sure it is."""
     answer = status.answer
     heading = f"### {escaped(status.name)}: {headline(answer, status.state)}"
+    told = " ".join(headline_sentences(answer, status.totals))
     rows = [
         f"| {escaped(each.name)} | {_word(each)} | {escaped(difference_words(answer, each))} |"
         for each in answer.candidates
@@ -119,7 +122,18 @@ def gate_markdown(status: CampaignStatus) -> str:
     ]
     said = [f"- {escaped(line)}" for line in _sentences(status)]
     return "\n".join(
-        [heading, "", "| candidate | verdict | difference |", "|---|---|---|", *rows, "", *said, ""]
+        [
+            heading,
+            "",
+            escaped(told),
+            "",
+            "| candidate | verdict | difference |",
+            "|---|---|---|",
+            *rows,
+            "",
+            *said,
+            "",
+        ]
     )
 
 

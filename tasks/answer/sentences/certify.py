@@ -53,6 +53,18 @@ def lines_of(answer: Answer) -> list[Line]:
     return lines
 
 
+def headline_of(answer: Answer) -> tuple[str, str]:
+    """What is certified, and how sure that is."""
+    certificate = answer.certificate
+    assert certificate is not None
+    if answer.outcome in (None, "waiting") and certificate.waits_for:
+        first = f"Waiting for human labels of {count_of(len(certificate.waits_for), 'example')}"
+    else:
+        first = f"{'Use ' if answer.outcome == 'winner' else ''}{_certified(answer, certificate)}"
+    sure = _certainty(answer, certificate).replace("heuristic: ", "not proven: ", 1)
+    return first, sure[:1].upper() + sure[1:]
+
+
 def _is_shown(answer: Answer, certificate: Certificate) -> bool:
     """Whether what is said of risks is shown, and does not only seem so."""
     return certificate.is_reliable and not answer.is_mixed

@@ -65,6 +65,23 @@ def lines_of(answer: Answer) -> list[Line]:
     return lines + _arrived(answer, standing)
 
 
+def headline_of(answer: Answer) -> tuple[str, str]:
+    """How well routing does, and how sure that is."""
+    standing = answer.standing
+    assert standing is not None
+    if answer.outcome == "failed":
+        return "No answer: every candidate was dropped", ""
+    if standing.mean is None:
+        return "Nothing is known yet", ""
+    prompts = count_of(standing.scored, "prompt")
+    found = standing.advantage
+    sure = "Not proven: prompts go to the candidate that is expected to do best"
+    if found is not None and found.lower > 0.0:
+        risk = f"{100.0 * found.delta:.10g}% risk of error"
+        sure = f"Routing scores more on these prompts than any single candidate that is compared ({risk})"
+    return f"Route with this policy: mean score {rounded(standing.mean)} of {prompts}", sure
+
+
 def _arrived(answer: Answer, standing: Standing) -> list[Line]:
     n = standing.unanswered
     if not n:

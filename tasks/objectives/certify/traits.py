@@ -12,6 +12,7 @@ TRAITS = Traits(
     missing="winnow.tasks.objectives.certify.certificate:missing_losses",
     fresh_positions="winnow.tasks.objectives.certify.certificate:fresh_positions",
     lines="winnow.tasks.answer.sentences.certify:lines_of",
+    headline="winnow.tasks.answer.sentences.certify:headline_of",
     estimated="risk",
     unused_keys=(
         "lookahead",

@@ -9,6 +9,7 @@ TRAITS = Traits(
     outcome="winnow.tasks.objectives.route.status:outcome_of",
     details="winnow.tasks.objectives.route.status:standing_of",
     lines="winnow.tasks.answer.sentences.route:lines_of",
+    headline="winnow.tasks.answer.sentences.route:headline_of",
     estimated="mean",
     unused_keys=(
         "lookahead",

@@ -1,0 +1,203 @@
+"""The headline of an answer: two or three sentences that every surface shows first.
+
+What to use and how good it is; how sure that is and what it took; what is not known. Each sentence follows
+from the outcome and its claim. Claims with conditions are said in the words of the line "sure", whole.
+"""
+
+from winnow.algorithms.state.plugin_registry import object_at
+from winnow.storage.json_types import JsonView
+from winnow.storage.objectives import traits_of
+from winnow.tasks.answer.model import Answer
+from winnow.tasks.answer.new_examples import LEVEL
+from winnow.tasks.answer.sentences.claim import certainty
+from winnow.tasks.answer.sentences.clauses import estimated, on_examples
+from winnow.tasks.answer.sentences.gate import WORDS, gate_certainty
+from winnow.tasks.text.phrases import amount, count_of, ends, list_of, percentage, rounded
+
+NOTHING_SOLVED = "No candidate was shown to solve anything: every score is 0."
+
+
+def headline_sentences(answer: Answer, totals: JsonView) -> list[str]:
+    """The sentences of the headline.
+
+    Args:
+        answer: The answer as it stands.
+        totals: `answered` comparisons so far, and the comparisons of the full `grid`.
+    """
+    first, sure = _found(answer)
+    said = [first, f"{sure}{'; ' if sure else ''}{_cost(answer, totals)}"]
+    return [_sentence(each) for each in (*said, _unknown(answer)) if each]
+
+
+def _found(answer: Answer) -> tuple[str, str]:
+    """What to use and how good it is, and how sure that is."""
+    if answer.is_unsolved:
+        return NOTHING_SOLVED, "Read some outputs and targets before you conclude anything"
+    if (address := traits_of(answer.objective).headline) is not None:
+        own: tuple[str, str] = object_at(address)(answer)
+        return own
+    if answer.baseline is not None:
+        return _compared(answer), _plain(gate_certainty(answer))
+    return _use(answer), _sure(answer)
+
+
+def _sentence(text: str) -> str:
+    """A text as a sentence, unless it begins with a name."""
+    return text if text.endswith(".") else f"{text}."
+
+
+def _plain(claim: str) -> str:
+    """The words of a claim without the word for its kind at their beginning."""
+    for kind, words in (("heuristic: ", "Not proven: "), ("exact: ", "")):
+        if claim.startswith(kind):
+            claim = words + claim.removeprefix(kind)
+    return claim[:1].upper() + claim[1:]
+
+
+def _use(answer: Answer) -> str:
+    best = answer.of_best
+    match answer.outcome:
+        case None:
+            return (
+                f"Not finished: {best.name} leads so far{_mean(answer)}" if best else "Nothing is known yet"
+            )
+        case "waiting":
+            wanted = 0 if answer.people is None else answer.people.wanted
+            return f"Waiting for {count_of(wanted, 'judgment')} of people"
+        case "failed":
+            return "No answer: every candidate was dropped"
+        case "none" if answer.constraints:
+            return "No candidate meets the constraints"
+        case "none":
+            return "No candidate is preferred over, or even with, every other"
+        case "undecided":
+            among = list_of(answer.contenders)
+            leads = f"; {best.name} leads{_mean(answer)}" if best else ""
+            return f"No winner yet among {among}{leads}"
+        case _:
+            return _named(answer)
+
+
+def _named(answer: Answer) -> str:
+    """What to use: the winner, the cheaper one that is as good, the m best, or those that are tied."""
+    if answer.chosen is not None:
+        return f"Use {answer.chosen}, which costs less than {answer.best}"
+    if not answer.is_guaranteed:
+        return f"{list_of(answer.listed)} did best{_mean(answer)}"
+    if answer.top:
+        tied = f"; {list_of(answer.tied)} share the last places" if answer.tied else ""
+        return f"The best are {list_of(answer.top, most=len(answer.top))}{tied}"
+    if answer.tied:
+        return f"Use any of {list_of(answer.tied)}, which share the first place{_mean(answer)}"
+    return f"Use {answer.best}{_mean(answer)}"
+
+
+def _mean(answer: Answer) -> str:
+    """The result of the best candidate, as the end of a sentence about it; empty where it is not known."""
+    best = answer.of_best
+    if best is None or best.estimate is None or (answer.tied and answer.listed_estimate is None):
+        return ""
+    found = rounded(best.estimate)
+    if best.lower is not None and best.upper is not None and not answer.is_known(best.name):
+        found += " ({} to {})".format(*ends(best.lower, best.upper))
+    if traits_of(answer.objective).compares_pairs:
+        return f": it wins {found} of its duels with the candidate that does best against it"
+    if answer.outcome is None:
+        return f", {estimated(answer)} {found}"
+    return f": {estimated(answer)} {found} {on_examples(answer)}"
+
+
+def _sure(answer: Answer) -> str:
+    claim, n = answer.claim, len(answer.candidates) - len(answer.dropped)
+    if answer.outcome == "undecided" and answer.limit is not None:
+        return f"Nothing is proven: {answer.limit.sentence}"
+    is_plain = (
+        (answer.outcome == "winner" or (answer.outcome == "tied" and not answer.epsilon))
+        and answer.is_guaranteed
+        and not (answer.is_mixed or answer.constraints or answer.chosen or claim.assumptions)
+        and answer.top_m == 1
+        and n > 1
+        and not traits_of(answer.objective).compares_pairs
+    )
+    if not is_plain:
+        return f"{_plain(certainty(answer))}{_by_plugin(answer)}"
+    whom = f"the {n} candidates that were not dropped" if answer.dropped else f"{n} candidates"
+    is_exact = claim.kind == "exact" or claim.delta is None
+    risk = " (exact)" if is_exact else f" ({_percent(claim.delta or 0.0)} risk of error)"
+    there = "there" if _mean(answer) else on_examples(answer)
+    if answer.outcome == "tied":
+        said = f"No other of {whom} has a higher {estimated(answer)} {there}{risk}"
+    elif answer.epsilon:
+        said = f"Of {whom} no one is better {there} by more than {_points(answer.epsilon)}{risk}"
+    else:
+        said = f"Best of {whom} {there}{risk}"
+    return f"{said}{_by_plugin(answer)}"
+
+
+def _by_plugin(answer: Answer) -> str:
+    return f", by the word of the plug-in {answer.plugin}" if answer.plugin and answer.is_guaranteed else ""
+
+
+def _percent(share: float) -> str:
+    return f"{100.0 * share:.10g}%"
+
+
+def _points(difference: float) -> str:
+    """A difference of means in hundredths of the range of scores."""
+    points = f"{100.0 * difference:.10g}"
+    return f"{points} point{'' if points == '1' else 's'}"
+
+
+def _compared(answer: Answer) -> str:
+    """What a gate shows of each candidate."""
+    parts = []
+    for status, word in WORDS.items():
+        names = [name for name in answer.named(status) if name != answer.baseline]
+        if not names:
+            continue
+        who, by = f"{list_of(names)} {'is' if len(names) == 1 else 'are'}", _points(answer.epsilon)
+        if status == "active":
+            parts.append(f"still open: {list_of(names)}")
+        elif status == "no-worse" and answer.epsilon:
+            parts.append(f"{who} worse than {answer.baseline} by at most {by}, if at all")
+        elif status == "worse" and answer.epsilon:
+            parts.append(f"{who} worse than {answer.baseline} by more than {by}")
+        else:
+            parts.append(f"{who} {word} than {answer.baseline}")
+    return "; ".join(parts) or f"Nothing is known of any candidate beside {answer.baseline}"
+
+
+def _cost(answer: Answer, totals: JsonView) -> str:
+    if answer.certificate is not None:
+        what = "human label" if answer.people is None else "labelled example"
+        return f"it took {count_of(answer.certificate.labels_used, what)}"
+    answered, grid = totals["answered"], totals["grid"]
+    if not grid or answered > grid or traits_of(answer.objective).is_stream:
+        return f"it took {count_of(answered, 'comparison')}"
+    return f"it took {answered:,} of {amount(grid)} comparisons ({percentage(answered / grid)})"
+
+
+def _unknown(answer: Answer) -> str:
+    """What is not known, or what follows for new examples; empty where nobody asked."""
+    left = f"Not compared: {list_of([*answer.left_out])}. " if answer.left_out else ""
+    return f"{left}{_new_examples(answer)}".strip()
+
+
+def _new_examples(answer: Answer) -> str:
+    found = answer.beyond
+    if answer.is_unsolved or answer.outcome not in ("winner", "tied", "decided"):
+        return ""
+    if found is None:
+        held_out = answer.held_out
+        if held_out is not None and held_out.is_complete and held_out.mean is not None:
+            there = count_of(held_out.n_examples, "held-out example")
+            return f"{held_out.winner} scored {rounded(held_out.mean)} on {there}"
+        return ""
+    even = 0.5 if traits_of(answer.objective).compares_pairs else 0.0
+    is_sound = not (answer.is_mixed or found.earlier or answer.shown or found.left_out or found.alike)
+    if is_sound and found.lower is not None and found.lower > even:
+        there = "on new examples as well, if these are a random sample of those that matter"
+        return f"{found.winner} is better than {found.rival} {there} ({_percent(LEVEL)} risk of error)"
+    if found.upper is not None and found.upper < even:
+        return ""
+    return f"Not known: whether {found.winner} is better than {found.rival} on new examples"

@@ -1,0 +1,190 @@
+"""The headline: for each outcome what it says, and what it must not say."""
+
+from dataclasses import replace
+
+import pytest
+
+from winnow.algorithms.claims import HEURISTIC, Claim
+from winnow.tasks.answer.model import Answer, CandidateStanding, Difference, Unscored
+from winnow.tasks.answer.new_examples import LEVEL
+from winnow.tasks.answer.sentences.headline import NOTHING_SOLVED, headline_sentences
+from winnow.tasks.campaign.budget import BudgetUsage
+
+TOTALS = {"answered": 30, "grid": 120, "rounds": 3}
+PROVEN = Claim(kind="proven", delta=0.05)
+EXACT = Claim(kind="exact")
+
+
+def standing(name, estimate, status="active", lower=None, upper=None):
+    return CandidateStanding(name=name, estimate=estimate, status=status, lower=lower, upper=upper)
+
+
+A = standing("a", 0.9, "best", 0.8, 0.95)
+WON = Answer(
+    objective="best-mean",
+    outcome="winner",
+    claim=PROVEN,
+    reason="proven",
+    best="a",
+    candidates=(A, standing("b", 0.7, "eliminated"), standing("c", 0.6, "eliminated")),
+    n_examples=40,
+    delta=0.05,
+)
+SPENT = BudgetUsage(kind="comparisons", key="stopping.budget", spent=30, limit=30)
+
+
+def said(answer, **changes):
+    return headline_sentences(replace(answer, **changes), TOTALS)
+
+
+def test_a_proven_winner_is_what_to_use():
+    assert said(WON) == [
+        "Use a: mean 0.900 (0.800 to 0.950) on these 40 examples.",
+        "Best of 3 candidates there (5% risk of error); it took 30 of 120 comparisons (25.0%).",
+    ]
+
+
+def test_an_exact_winner_has_no_risk():
+    first, second = said(WON, claim=EXACT, known=frozenset({"a", "b"}))
+    assert first == "Use a: mean 0.900 on these 40 examples."
+    assert second.startswith("Best of 3 candidates there (exact); ")
+
+
+@pytest.mark.parametrize("epsilon", [0.01, 0.05, 0.005])
+def test_with_epsilon_nobody_is_called_the_best(epsilon):
+    text = " ".join(said(WON, epsilon=epsilon))
+    points = {0.01: "1 point", 0.05: "5 points", 0.005: "0.5 points"}[epsilon]
+    assert f"no one is better there by more than {points} (5% risk of error)" in text
+    assert "Best of" not in text
+
+
+def test_the_raised_risk_is_the_one_that_is_told():
+    text = " ".join(said(WON, claim=Claim(kind="proven", delta=0.1, raised_by=("dropped",))))
+    assert "(10% risk of error)" in text
+
+
+def test_dropped_candidates_are_not_among_those_it_is_the_best_of():
+    dropped = (Unscored(name="c", told=8, unscored=8, reason="refused"),)
+    assert "Best of the 2 candidates that were not dropped there" in said(WON, dropped=dropped)[1]
+
+
+def test_one_that_is_left_alone_is_the_best_of_nothing():
+    dropped = tuple(Unscored(name=name, told=8, unscored=8, reason="refused") for name in "bc")
+    text = " ".join(said(WON, dropped=dropped, claim=HEURISTIC))
+    assert text.startswith("a did best: mean 0.900")
+    assert "Not proven: every other candidate was dropped" in text
+
+
+def test_without_a_proof_nobody_is_to_be_used():
+    text = " ".join(said(WON, claim=HEURISTIC, limit=SPENT, reason="budget"))
+    assert "Use" not in text
+    assert "Best of" not in text
+    assert "risk of error" not in text
+
+
+def test_assumptions_of_a_claim_are_said_with_it():
+    claim = Claim(kind="proven", delta=0.05, assumptions=("missing-at-random",))
+    assert "if which comparisons have no outcome has nothing to do with" in said(WON, claim=claim)[1]
+
+
+def test_a_plug_in_stands_for_its_claim_itself():
+    assert "by the word of the plug-in mine" in said(WON, plugin="mine")[1]
+
+
+def test_scores_that_are_all_0_recommend_nobody():
+    tied = tuple(standing(name, 0.0, "tied") for name in "abc")
+    text = said(WON, outcome="tied", claim=EXACT, candidates=tied, is_unsolved=True)
+    assert text[0] == NOTHING_SOLVED
+    assert "Use" not in " ".join(text)
+
+
+def test_tied_candidates_are_as_good_as_each_other():
+    tied = (standing("a", 0.9, "tied"), standing("b", 0.9, "tied"), standing("c", 0.5, "eliminated"))
+    first, second = said(WON, outcome="tied", candidates=tied, claim=EXACT, known=frozenset("ab"))
+    assert first == "Use any of a, b, which share the first place: mean 0.900 on these 40 examples."
+    assert second.startswith("No other of 3 candidates has a higher mean there (exact)")
+
+
+def test_tied_within_epsilon_have_no_common_mean():
+    tied = (standing("a", 0.9, "tied"), standing("b", 0.88, "tied"))
+    first, second = said(WON, outcome="tied", candidates=tied, epsilon=0.05)
+    assert first == "Use any of a, b, which share the first place."
+    assert "means within 0.05 of the highest" in second
+
+
+def test_an_open_question_names_who_is_left():
+    open_ = (standing("a", 0.9, "best"), standing("b", 0.7), standing("c", 0.6, "eliminated"))
+    text = said(WON, outcome="undecided", claim=Claim(), reason="budget", limit=SPENT, candidates=open_)
+    assert text[0] == "No winner yet among a, b; a leads: mean 0.900 on these 40 examples."
+    assert text[1].startswith("Nothing is proven: the comparison budget is spent: 30 of 30; ")
+    assert len(text) == 2
+
+
+@pytest.mark.parametrize(
+    ("outcome", "first"),
+    [
+        (None, "Not finished: a leads so far, mean 0.900 (0.800 to 0.950)."),
+        ("waiting", "Waiting for 0 judgments of people."),
+        ("failed", "No answer: every candidate was dropped."),
+    ],
+)
+def test_other_ends_are_said_first(outcome, first):
+    text = said(WON, outcome=outcome, claim=Claim())
+    assert text[0] == first
+    assert "Use" not in " ".join(text)
+
+
+def test_a_gate_says_how_each_candidate_compares():
+    against = Difference(against="base", estimate=0.0, lower=-0.01, upper=0.02)
+    candidates = (
+        standing("base", 0.8, "baseline"),
+        replace(standing("new", 0.8, "no-worse"), difference=against),
+        replace(standing("old", 0.5, "worse"), difference=against),
+        standing("odd", 0.7),
+    )
+    gate = replace(WON, outcome="undecided", baseline="base", best=None, candidates=candidates, epsilon=0.02)
+    first = said(gate, reason="exhausted")[0]
+    assert first == (
+        "new is worse than base by at most 2 points, if at all; old is worse than base by more than 2 "
+        "points; still open: odd."
+    )
+    first = said(gate, epsilon=0.0, reason="exhausted")[0]
+    assert first == "new is no worse than base; old is worse than base; still open: odd."
+
+
+def beyond(**values):
+    class Found:
+        winner, rival, lower, upper, earlier, left_out, alike = "a", "b", -0.1, 0.2, None, 0, 0
+
+    for name, value in values.items():
+        setattr(Found, name, value)
+    return Found
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {},
+        {"lower": None, "upper": None},
+        {"lower": 0.1, "earlier": "x"},
+        {"lower": 0.1, "left_out": 2},
+        {"lower": 0.1, "alike": 1},
+    ],
+)
+def test_what_is_not_shown_of_new_examples_is_said(changes):
+    text = said(WON, beyond=beyond(**changes))
+    assert text[-1] == "Not known: whether a is better than b on new examples."
+
+
+def test_a_lead_on_new_examples_is_said_with_its_condition_and_risk():
+    text = said(WON, beyond=beyond(lower=0.1))[-1]
+    assert text == (
+        "a is better than b on new examples as well, if these are a random sample of those that matter "
+        f"({100 * LEVEL:g}% risk of error)."
+    )
+    assert said(WON, beyond=beyond(lower=0.1), shown=4)[-1].startswith("Not known")
+    assert len(said(WON, beyond=beyond(lower=-0.2, upper=-0.1))) == 2
+
+
+def test_models_that_were_left_out_are_named():
+    assert said(WON, left_out={"far": "no answer"})[-1] == "Not compared: far."
