@@ -7,7 +7,7 @@
   - SchemaForeign        it holds another program's tables          (name an empty database, or a schema)
   - SchemaOutdated       an older Winnow wrote it                   (`winnow db upgrade`)
   - SchemaTooNew         a newer Winnow wrote it                    (upgrade Winnow)
-  - SchemaDiffers        an unreleased state of Winnow wrote it     (name a new database)
+  - SchemaDiffers        its tables are others, or some are gone    (a backup, or a new database)
   - CampaignNotFound     no campaign of that name                   (fix the name)
   - CampaignUnreadable   a stored campaign is none of Winnow's      (put a backup in its place)
   - SeriesNotFound       no schedule began campaigns of that name   (fix the name)
@@ -131,7 +131,16 @@ class SchemaTooNew(StorageError):
 class SchemaDiffers(StorageError):
     """The database has this schema's revision, but other tables."""
 
-    def __init__(self, url: str, lacking: list[str], unknown: list[str]) -> None:
+    def __init__(self, url: str, gone: list[str], lacking: list[str], unknown: list[str]) -> None:
+        self.url = url
+        if gone and not (lacking or unknown):
+            which = f"its table {gone[0]} is" if len(gone) == 1 else f"its tables {', '.join(gone)} are"
+            super().__init__(
+                f"{url} is damaged: {which} gone, which something has dropped; put a backup in its place, or "
+                "name a new database here (--storage)"
+            )
+            return
+        lacking = [*gone, *lacking]
         found = [f"lacks {', '.join(lacking)}"] if lacking else []
         found += [f"has {', '.join(unknown)}, which this Winnow does not know"] if unknown else []
         super().__init__(
@@ -139,7 +148,6 @@ class SchemaDiffers(StorageError):
             "unreleased state of Winnow wrote it: read it with that one, and name a new database here "
             "(--storage)"
         )
-        self.url = url
 
 
 class CampaignNotFound(StorageError):

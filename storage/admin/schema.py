@@ -188,11 +188,13 @@ def _require_columns(database: Database) -> None:
         rows = connection.execute(text(COLUMNS[connection.dialect.name]))
         found = {(table, column) for table, column in rows if table in Base.metadata.tables}
     known = {(table.name, column.name) for table in Base.metadata.tables.values() for column in table.columns}
+    gone = Base.metadata.tables.keys() - {table for table, _ in found}
     lacking, unknown = (
-        [f"{table}.{column}" for table, column in sorted(some)] for some in (known - found, found - known)
+        [f"{table}.{column}" for table, column in sorted(some) if table not in gone]
+        for some in (known - found, found - known)
     )
-    if lacking or unknown:
-        raise SchemaDiffers(database.url, _few(lacking), _few(unknown))
+    if gone or lacking or unknown:
+        raise SchemaDiffers(database.url, _few(sorted(gone)), _few(lacking), _few(unknown))
 
 
 def _few(names: list[str]) -> list[str]:

@@ -49,6 +49,13 @@ class PartialRow(dict[str, Any]):
     """The contents in a word, such as "bytes", by dotted name; see `tasks.data.dotted_names`."""
 
 
+class RowWithNaN(dict[str, Any]):
+    """A row of JSON with null in the place of NaN, which JSON does not have."""
+
+    nans: frozenset[str]
+    """The dotted names of what was NaN."""
+
+
 def read_files(paths: Sequence[str]) -> Iterator[PlacedRow]:
     """The rows of several files, one file after the other; each place begins with its file.
 
@@ -398,7 +405,22 @@ def _object(path: Path, place: str, value: object, *, has_constants: bool) -> Ro
     if not isinstance(value, dict):
         sentence = f'holds {_kind(value)}; a row is an object, such as {{"input": "1+1", "target": "2"}}'
         raise DatasetError(f"{path}, {place}: {sentence}", PATH_KEY)
-    return storable_row(value) if has_constants else value
+    if not has_constants:
+        return value
+    row = storable_row(value)
+    if isinstance(row, PartialRow) or not (nans := frozenset(_nans("", value))):
+        return row
+    found = RowWithNaN(row)
+    found.nans = nans
+    return found
+
+
+def _nans(prefix: str, values: Mapping[str, object]) -> Iterator[str]:
+    for key, value in values.items():
+        if isinstance(value, dict):
+            yield from _nans(f"{prefix}{key}.", value)
+        elif isinstance(value, float) and math.isnan(value):
+            yield f"{prefix}{key}"
 
 
 def json_row(place: str, row: Mapping[str, object], path: str = PATH_KEY) -> Row:

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import math
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -18,6 +19,7 @@ from winnow.tasks.data.dataset_files import (
     PATH_KEY,
     PartialRow,
     PlacedRow,
+    RowWithNaN,
     is_plain,
     other_separator,
     read_files,
@@ -30,6 +32,9 @@ from winnow.tasks.errors import DatasetError, TemplateError, unknown_name
 
 ROLES = ("id", "input", "target")
 KEY_DIGITS = 16  # hexadecimal: two different rows of a million share a key with probability below 1e-7
+
+REMEDIES = {"id": "write text or a whole number", "input": "fill it in or remove the row"}
+"""Remedies for a value that is none, by role."""
 
 NAME = re.compile(r"[^{}\[\]]*")
 """The characters of a column that is no expression."""
@@ -360,6 +365,8 @@ class _RowReader:
     def example(self, place: str, row: Row) -> Example:
         if not row.keys() >= self.needed or isinstance(row, PartialRow):
             self._require(place, row)
+        if isinstance(row, RowWithNaN):
+            self._refuse_nan(place, row)
         if "id" in self.columns:
             key = self._key(place, value_of(row, self.columns["id"]))
         else:
@@ -387,6 +394,11 @@ class _RowReader:
             if value_of(row, column) is MISSING:
                 raise self._lacking(place, row, role)
 
+    def _refuse_nan(self, place: str, row: RowWithNaN) -> None:
+        for role, remedy in REMEDIES.items():
+            if self.columns.get(role) in row.nans:
+                raise self._wrong(place, role, math.nan, remedy)
+
     def _lacking(self, place: str, row: Row, role: str) -> DatasetError:
         column = self.columns[role]
         if remedy := other_separator(row):
@@ -405,7 +417,7 @@ class _RowReader:
         if isinstance(value, str) and value and value.isprintable():  # as nearly all are
             return value
         if isinstance(value, bool) or not isinstance(value, str | int) or value == "":
-            raise self._wrong(place, "id", value, "write text or a whole number")
+            raise self._wrong(place, "id", value, REMEDIES["id"])
         if "\0" in str(value):
             raise self._wrong(place, "id", value, "remove the character NUL, which databases do not keep")
         _storable(place, value, {"id": value})  # before anything is drawn by it
@@ -416,7 +428,7 @@ class _RowReader:
         if (asked := value_of(visible, column)) is MISSING:
             raise self._wrong(place, "input", value_of(row, column), "it is the target: name another column")
         if asked is None:
-            raise self._wrong(place, "input", None, "fill it in or remove the row")
+            raise self._wrong(place, "input", None, REMEDIES["input"])
         if column != "input" and "input" in visible and (column in row or not column.startswith("input.")):
             raise DatasetError(
                 f"{place}: the file has a column 'input' as well as {column!r} in that role; "

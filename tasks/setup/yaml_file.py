@@ -298,12 +298,29 @@ def _value(node: yaml.Node, path: KeyPath, lines: dict[KeyPath, int], file: Path
         return {key: _value(each, (*path, key), lines, file) for key, (_, each) in entries.items()}
     if isinstance(node, yaml.SequenceNode):
         return [_value(child, (*path, index), lines, file) for index, child in enumerate(node.value)]
+    _require_straight_quotes(node, path, file)
     try:
         value = _Loader("").construct_object(node)
     except ValueError:  # such as a date in month 13
         return node.value
     # A date or binary scalar is text to us: nothing in a campaign is either.
     return value if value is None or isinstance(value, (str, int, float, bool)) else node.value
+
+
+CURLY = re.compile(
+    r"[\u201c-\u201f\u2018-\u201b\u00ab\u00bb\u2039\u203a]\s*([\w./:@-]+)\s*[\u201c-\u201f\u2018-\u201b\u00ab\u00bb\u2039\u203a]"
+)
+"""Matches a word in quotes of a word processor. A sentence in such quotes may be meant."""
+
+
+def _require_straight_quotes(node: yaml.Node, path: KeyPath, file: Path | str) -> None:
+    """Refuse a word in quotes that are none in YAML, and would be part of the word."""
+    if isinstance(node, yaml.ScalarNode) and node.style is None and (found := CURLY.fullmatch(node.value)):
+        where = ": ".join(filter(None, (_at(file, node.start_mark.line + 1), format_key(path))))
+        raise SpecError(
+            f"{where}: {node.value} is in quotes of a word processor, which YAML takes for a part of the "
+            f'text; write "{found[1]}" with straight quotes, or without any'
+        )
 
 
 Entries = dict[str, tuple[yaml.Node, yaml.Node]]
@@ -318,6 +335,7 @@ def _entries(node: yaml.MappingNode, path: KeyPath, file: Path | str) -> Entries
     merged: Entries = {}
     for key_node, value_node in node.value:
         key, line = key_node.value, key_node.start_mark.line + 1
+        _require_straight_quotes(key_node, path, file)
         if not isinstance(key, str):
             where = ": ".join(filter(None, (_at(file, line), format_key(path))))
             raise SpecError(
@@ -528,6 +546,12 @@ _ADVICE = {
     "constructor for the tag": "write plain values, without a tag",
     "undefined alias": "put text that begins with * in quotes",
     "expected alphabetic or numeric": "put text that begins with * or & in quotes",
+    "but found '}'": "remove this bracket, which closes none",
+    "but found ']'": "remove this bracket, which closes none",
+    "expected the node content, but found ','": "remove one of the commas, or write the value between them",
+    "but got '<stream end>'": "close the bracket",
+    "or '}', but got ']'": "close { with }, and [ with ]",
+    "or ']', but got '}'": "close { with }, and [ with ]",
     "expected <block end>": "indent this line like the lines of the same list or mapping above it",
     "expected ',' or": "close the quote or bracket before it, and put text with commas or braces in quotes",
     "mapping values are not allowed": "put text that contains ': ' in quotes, and check the indentation",

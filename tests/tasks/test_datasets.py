@@ -218,7 +218,13 @@ def test_a_missing_file_names_where_it_was_looked_for(tmp_path, monkeypatch):
     ("name", "content", "sentence"),
     [
         ("d.jsonl", b'{"id": 1}\n\n{"id": \n', "line 3: not JSON (Expecting value, column 8)"),
-        ("d.jsonl", b'{"id": NaN, "x": 1}', "line 1: the input in column 'id' is null; fill it in"),
+        ("d.jsonl", b'{"id": NaN, "x": 1}', "line 1: the input in column 'id' is NaN; fill it in"),
+        ("d.jsonl", b'{"id": null, "x": 1}', "line 1: the input in column 'id' is null; fill it in"),
+        (
+            "d.json",
+            b'[{"id": 1}, {"id": NaN, "x": 1}]',
+            "item 2: the input in column 'id' is NaN; fill it in",
+        ),
         ("d.jsonl", b"[" * 200_000, "line 1: not JSON"),
         ("d.jsonl", b'{"id": 1}\n{"a": "\xff"}', "line 2: not UTF-8; save the file as UTF-8"),
         ("d.jsonl", b"[1]\n", "line 1: holds a list; a row is an object"),

@@ -629,6 +629,34 @@ def test_a_plain_value_in_the_place_of_a_mapping_comes_with_the_mapping(campaign
 
 
 @pytest.mark.parametrize(
+    ("text", "line", "place", "word"),
+    [
+        ("a: 1\nb: \u201cexact\u201d\n", 2, "b", "exact"),
+        ("judge: {type: \u2018exact\u2019}\n", 1, "judge.type", "exact"),
+        ("a:\n  - \u00abd.jsonl\u00bb\n", 2, "a[0]", "d.jsonl"),
+        ("a: {\u201etype\u201c: exact}\n", 1, "a", "type"),
+        ("{\u201cname\u201d: 5}\n", 1, "", "name"),
+        ("a: \u201d5\u201d\n", 1, "a", "5"),
+    ],
+)
+def test_a_word_in_quotes_of_a_word_processor_is_told(tmp_path, text, line, place, word):
+    path = tmp_path / "campaign.yaml"
+    path.write_text(text)
+    said = complaint(path)
+    assert said.startswith(f"{path}:{line}: {place}: " if place else f"{path}:{line}: ")
+    assert f'write "{word}" with straight quotes' in said
+
+
+@pytest.mark.parametrize(
+    "text", ["\u201cHello\u201d, {{ input }}", "\u201c{{ input }}\u201d", "\u201ca b\u201d"]
+)
+def test_text_that_quotes_in_typographic_quotes_stays_as_it_is(tmp_path, text):
+    path = tmp_path / "campaign.yaml"
+    path.write_text(f"a: {text if text[0] != '{' else repr(text)}\nb: '\u201cexact\u201d'\n")
+    assert read_spec_file(path).values == {"a": text, "b": "\u201cexact\u201d"}
+
+
+@pytest.mark.parametrize(
     ("text", "line", "remedy"),
     [
         ("a:\n\t- 1\n", 2, "indent with spaces"),
@@ -638,6 +666,13 @@ def test_a_plain_value_in_the_place_of_a_mapping_comes_with_the_mapping(campaign
         ("a: b: c\n", 1, "put text that contains ': ' in quotes"),
         ("a: @x\n", 1, "put text that begins with this character in quotes"),
         ("a: *x\n", 1, "put text that begins with * in quotes"),
+        ("a: {b: 1\n", 2, "close the bracket (opened in line 1)"),
+        ('{"a": [1, 2', 1, "close the bracket"),
+        ("a: {b: 1}}\n", 1, "remove this bracket, which closes none"),
+        ("a: 1]\nb: [1]]\n", 2, "remove this bracket, which closes none"),
+        ("a: {b: 1]\n", 1, "close { with }, and [ with ]"),
+        ("a: [1, 2}\n", 1, "close { with }, and [ with ]"),
+        ("a: [1,, 2]\n", 1, "remove one of the commas"),
     ],
 )
 def test_a_file_that_is_not_yaml_says_what_to_write(tmp_path, text, line, remedy):
