@@ -1,5 +1,6 @@
 """init, selectors, judges, schema: a campaign's file to start from, and what it may say."""
 
+import sys
 from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from pathlib import Path
@@ -9,7 +10,7 @@ import typer
 
 from winnow.flows.cli.options import FIRST_OBJECTIVE, Json, ObjectiveChoice
 from winnow.storage.objectives import OBJECTIVES, traits_of
-from winnow.tasks.errors import SpecError, WinnowError
+from winnow.tasks.errors import SpecError, WinnowError, unknown_name
 
 
 def init(
@@ -20,16 +21,55 @@ def init(
         ObjectiveChoice,
         typer.Option(metavar="OBJECTIVE", help=f"The question to ask: {', '.join(ObjectiveChoice)}."),
     ] = FIRST_OBJECTIVE,
+    provider: Annotated[
+        str | None,
+        typer.Option(metavar="PROVIDER", help="What runs your models: openai, vllm, transformers, litellm."),
+    ] = None,
+    data: Annotated[
+        str | None,
+        typer.Option(metavar="FILE", help="Your examples; the file's columns and judge are guessed from it."),
+    ] = None,
 ) -> None:
-    """Write a campaign's file to start from."""
+    """Write a campaign's file to start from; in a terminal it asks for what is not given."""
+    if spec.exists():
+        raise SpecError(f"{spec} is there already; name another file, or remove it first")
+    text = _starter(objective, provider, data, spec)
     try:
         with spec.open("x", encoding="utf-8") as file:
-            file.write(starter(objective))
+            file.write(text)
     except FileExistsError:
         raise SpecError(f"{spec} is there already; name another file, or remove it first") from None
     except OSError as error:
         raise SpecError(f"{spec} cannot be written: {error.strerror}") from error
     print(f"wrote {spec}; name your models, prompts and data there, then: winnow validate {spec}")
+
+
+def _starter(objective: str, provider: str | None, data: str | None, spec: Path) -> str:
+    """The text of the file: for one's own models and data where they are named, else that of an example."""
+    is_first = objective == FIRST_OBJECTIVE
+    if is_first and provider is None and data is None and _is_terminal():
+        provider = typer.prompt(
+            "What runs your models (openai, vllm, transformers, litellm)?", default="openai"
+        )
+        data = typer.prompt(
+            "Your examples (a .csv, .jsonl, .json or .parquet file; Enter for none)?", default=""
+        )
+    if provider is None and not data:
+        return starter(objective)
+    if not is_first:
+        raise SpecError(
+            f"--provider and --data are for {FIRST_OBJECTIVE.value}; leave them out for {objective}"
+        )
+    from winnow.tasks.setup.starter_files import MODELS, starter_text
+
+    provider = provider or next(iter(MODELS))
+    if provider not in MODELS:
+        raise SpecError(unknown_name("provider", provider, list(MODELS)))
+    return starter_text(provider, data or None, str(spec))
+
+
+def _is_terminal() -> bool:
+    return bool(sys.stdin and sys.stdin.isatty() and sys.stdout and sys.stdout.isatty())
 
 
 def starter(objective: str) -> str:
