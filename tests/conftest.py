@@ -227,7 +227,7 @@ def _databases_are_closed():
 @pytest.fixture(scope="session")
 def vllm_imports(tmp_path_factory):
     """One process that imports vLLM for all engines of the session."""
-    from winnow.tasks.engines.vllm.engine import WORKER, WORKER_ENVIRONMENT
+    from winnow.tasks.engines.vllm import WORKER, WORKER_ENVIRONMENT
     from winnow.tasks.processes.fork_server import forking
 
     log = tmp_path_factory.mktemp("imports") / "server.log"

@@ -6,14 +6,11 @@ from collections.abc import Generator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
-from winnow.flows.notify.messages import Message, as_body, events_of, message_of
 from winnow.flows.notify.outbox import Outbox, delivering
 from winnow.storage.errors import LeaseHeld, LeaseLost, StorageError
 from winnow.storage.records.record_types import CampaignRecord
 from winnow.tasks.campaign.campaign import Campaign
-from winnow.tasks.campaign.look import Look
-from winnow.tasks.queries.schedule_history import edited_since, previous_winner
-from winnow.tasks.queries.status import CampaignStatus, campaign_status, told_in_full
+from winnow.tasks.queries.status import CampaignStatus, campaign_status
 from winnow.tasks.spec.sections.execution import WebhookSpec
 from winnow.tasks.text.printable import one_line
 
@@ -70,11 +67,15 @@ def _begun(campaign: Campaign) -> _Begun:
 
 
 def _announce(begun: _Begun, error: Exception | None, outbox: Outbox) -> None:
+    if not begun.webhooks:
+        return
+    from winnow.flows.notify.messages import as_body, events_in, message_at_end  # most runs notify nobody
+
     try:
-        message = _message_of(begun, error) if begun.webhooks else None
+        message = message_at_end(begun.campaign, begun.known, error)
         for webhook in begun.webhooks:
             url = _address(webhook)
-            if message is not None and url and not set(webhook.events).isdisjoint(_events(message)):
+            if message is not None and url and not set(webhook.events).isdisjoint(events_in(message)):
                 outbox.send(webhook, url, as_body(message, webhook.form))
     except Exception as trouble:
         LOGGER.warning(
@@ -83,33 +84,6 @@ def _announce(begun: _Begun, error: Exception | None, outbox: Outbox) -> None:
             one_line(str(trouble) or type(trouble).__name__),
             extra={"event": "notify_failed"},
         )
-
-
-def _message_of(begun: _Begun, error: Exception | None) -> Message | None:
-    try:
-        return _message(begun.campaign, error)
-    except StorageError:
-        if error is None or begun.known is None:
-            raise
-        return message_of(*begun.known, ("failed",), None, error)
-
-
-def _message(campaign: Campaign, error: Exception | None) -> Message | None:
-    """The message to send; None where there is nothing to tell."""
-    with campaign.look() as look:
-        session, record = look.session, look.record
-        status, before = campaign_status(Look(session, record)), previous_winner(Look(session, record))
-        events = ("failed",) if error is not None else events_of(status, before)
-        if not events:
-            return None
-        status = told_in_full(Look(session, record), status)
-        return message_of(status, record, events, before, error, edited_since(session, before, record))
-
-
-def _events(message: Message) -> list[str]:
-    events = message["events"]
-    assert isinstance(events, list)
-    return events
 
 
 def _address(webhook: WebhookSpec) -> str:

@@ -4,12 +4,15 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
+from winnow.storage.errors import StorageError
 from winnow.storage.records.record_types import CampaignRecord
 from winnow.tasks.answer.sentences.answer_lines import headline
 from winnow.tasks.answer.sentences.headline import headline_sentences
 from winnow.tasks.answer.status_lines import status_lines
-from winnow.tasks.queries.schedule_history import is_another
-from winnow.tasks.queries.status import CampaignStatus
+from winnow.tasks.campaign.campaign import Campaign
+from winnow.tasks.campaign.look import Look
+from winnow.tasks.queries.schedule_history import edited_since, is_another, previous_winner
+from winnow.tasks.queries.status import CampaignStatus, campaign_status, told_in_full
 from winnow.tasks.spec.sections.execution import Event
 from winnow.tasks.text.printable import one_line, printable
 
@@ -135,3 +138,38 @@ def _sentences(message: Message) -> list[str]:
 def _names(names: object) -> str:
     assert isinstance(names, list)
     return one_line(", ".join(names))
+
+
+def message_at_end(
+    campaign: Campaign, known: tuple[CampaignStatus, CampaignRecord] | None, error: Exception | None
+) -> Message | None:
+    """The message to send when a run has ended; None if there is nothing to report.
+
+    Args:
+        campaign: The campaign.
+        known: Its status and record when the run began, for a database that cannot be read any more.
+        error: The error that ended the run; None without one.
+
+    Raises:
+        StorageError: If the database cannot be read and there is nothing to report without it.
+    """
+    try:
+        with campaign.look() as look:
+            session, record = look.session, look.record
+            status, before = campaign_status(Look(session, record)), previous_winner(Look(session, record))
+            events = ("failed",) if error is not None else events_of(status, before)
+            if not events:
+                return None
+            status = told_in_full(Look(session, record), status)
+            return message_of(status, record, events, before, error, edited_since(session, before, record))
+    except StorageError:
+        if error is None or known is None:
+            raise
+        return message_of(*known, ("failed",), None, error)
+
+
+def events_in(message: Message) -> list[str]:
+    """The events of a message."""
+    events = message["events"]
+    assert isinstance(events, list)
+    return events

@@ -20,10 +20,7 @@ from winnow.storage.records.record_types import SET_ASIDE, CampaignRecord
 from winnow.tasks.campaign.budget import has_ended
 from winnow.tasks.data.score_tables import CAMPAIGN, ScoreTable, ScoreTableError, checked_table, read_table
 from winnow.tasks.spec.same_scores import exhaustive_name, has_the_same_scores
-from winnow.tasks.spec.stored_spec import ONLY
-
-LAST_ROUNDS = "history_rounds"
-"""Key of the identity of a campaign that learns from others: the last round that it knows, by source."""
+from winnow.tasks.spec.stored_spec import LAST_ROUNDS, ONLY
 
 
 def load_score_table(source: str, storage: str) -> ScoreTable:

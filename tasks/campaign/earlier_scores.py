@@ -8,10 +8,13 @@ import numpy as np
 
 from winnow.algorithms.state.arrays import FloatArray
 from winnow.storage.json_types import JsonObject
-from winnow.tasks.campaign.campaign_tables import LAST_ROUNDS, load_ended_table
+from winnow.tasks.campaign.campaign_tables import ended_table, load_ended_table
+from winnow.tasks.campaign.look import Look
 from winnow.tasks.data.datasets import Dataset
-from winnow.tasks.data.score_tables import ScoreTable
+from winnow.tasks.data.score_tables import CAMPAIGN, ScoreTable
 from winnow.tasks.errors import SpecError
+from winnow.tasks.spec.campaign import CampaignSpec
+from winnow.tasks.spec.stored_spec import LAST_ROUNDS
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -34,8 +37,8 @@ class EarlierScores:
 
 def load_history(
     sources: Sequence[str], storage: str, dataset: Dataset, learner: str | None = None
-) -> EarlierScores | None:
-    """Earlier scores on a campaign's examples, one row per candidate of every source; None without sources.
+) -> EarlierScores:
+    """Earlier scores on a campaign's examples, one row per candidate of every source.
 
     Args:
         sources: Score tables as `load_ended_table` takes them: files, or `campaign:NAME`.
@@ -47,8 +50,6 @@ def load_history(
     Raises:
         SpecError: If a source cannot be read or shares no example with the dataset.
     """
-    if not sources:
-        return None
     rows, last_rounds = [], {}
     for index, source in enumerate(sources):
         path = f"history[{index}]"
@@ -60,6 +61,21 @@ def load_history(
         if table.last_round is not None:
             last_rounds[source] = table.last_round
     return EarlierScores(np.concatenate(rows), last_rounds)
+
+
+def stored_history(look: Look, spec: CampaignSpec, dataset: Dataset) -> EarlierScores:
+    """The earlier scores that a stored campaign learns from, read from its own database alone.
+
+    Raises:
+        SpecError: If some come from files, or have changed.
+    """
+    if files := [each for each in spec.history if not each.startswith(CAMPAIGN)]:
+        raise SpecError(f"it learned from {files[0]}, and no file is read here")
+    tables = [ended_table(look.session, each, spec.storage, look.record.name) for each in spec.history]
+    found = EarlierScores(np.concatenate([aligned(each, dataset, "history") for each in tables]), {})
+    if found.identity["history_fingerprint"] != look.record.spec["history_fingerprint"]:
+        raise SpecError("the earlier scores that it learned from changed")
+    return found
 
 
 def aligned(table: ScoreTable, dataset: Dataset, path: str) -> FloatArray:

@@ -4,14 +4,13 @@ from collections.abc import Iterable
 
 from winnow.storage.json_types import JsonObject
 from winnow.storage.records.record_types import CampaignRecord, NewExample
-from winnow.tasks.campaign.campaign_tables import LAST_ROUNDS
 from winnow.tasks.candidates.text_rules import KEY as TEXT_RULES
 from winnow.tasks.data.datasets import Dataset, Example
 from winnow.tasks.data.garbage_collection import not_collecting
 from winnow.tasks.judges.target_forms import KEY as TARGET_FORMS
 from winnow.tasks.spec.campaign import CampaignSpec, stored_values
 from winnow.tasks.spec.sections.dataset import DatasetSpec
-from winnow.tasks.spec.stored_spec import CUT_AT_STOP
+from winnow.tasks.spec.stored_spec import CUT_AT_STOP, LAST_ROUNDS
 from winnow.tasks.spec.types_alone import read_by_types
 
 FINGERPRINTS = (

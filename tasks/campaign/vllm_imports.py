@@ -2,7 +2,7 @@
 
 from contextlib import AbstractContextManager, nullcontext
 
-from winnow.tasks.engines.vllm.engine import WORKER, WORKER_ENVIRONMENT
+from winnow.tasks.engines.vllm import WORKER, WORKER_ENVIRONMENT
 from winnow.tasks.plugins.extras import missing_for
 from winnow.tasks.plugins.own_files import settled_folder
 from winnow.tasks.processes.fork_server import forking

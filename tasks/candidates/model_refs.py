@@ -6,10 +6,10 @@ Where a provider cannot do that, it is said why.
 from collections.abc import Callable
 from pathlib import Path
 
+from winnow.algorithms.state.plugin_registry import object_at
 from winnow.tasks.engines.chat import Reasoning, own_template
 from winnow.tasks.engines.checkpoints import adapter_rank
 from winnow.tasks.engines.errors import one_sentence
-from winnow.tasks.engines.external.scoring_function import is_scoring
 from winnow.tasks.engines.known_providers import FUNCTION, PROVIDERS, REMOTE
 from winnow.tasks.engines.openai.requests import reserved_args
 from winnow.tasks.engines.protocol import ModelRef, Sampling
@@ -27,6 +27,9 @@ from winnow.tasks.engines.server_keys import (
 from winnow.tasks.errors import SpecError, unknown_name
 from winnow.tasks.spec.sections.generate_config import GenerateConfig, StructuredOutput
 from winnow.tasks.spec.sections.models import ModelSpec
+
+IS_SCORING = "winnow.tasks.engines.external.scoring_function:is_scoring"
+"""Address of the function, so that only runs of `winnow.select` load it."""
 
 COMPLETING = ("gpt-3.5-turbo-instruct", "babbage-002", "davinci-002")
 """Models on OpenAI's own server that do not chat, and models fine-tuned from them."""
@@ -139,7 +142,7 @@ def refuse_missing_function(provider: str, place: str) -> None:
     Raises:
         SpecError: If it does.
     """
-    if provider == FUNCTION and not is_scoring():
+    if provider == FUNCTION and not object_at(IS_SCORING)():
         raise SpecError(
             "scores come from a function of a program, which is not here; go on where it is, by "
             "winnow.select with this storage and name",

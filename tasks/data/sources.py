@@ -5,7 +5,6 @@ from collections.abc import Iterable
 from winnow.tasks.data.dataset_files import PlacedRow, read_files
 from winnow.tasks.data.datasets import Dataset, Selection, dataset_of
 from winnow.tasks.data.harnesses import harness_of
-from winnow.tasks.data.hub import HubSource, hub_rows
 from winnow.tasks.spec.sections.dataset import DatasetSpec, FieldNames, SolvedSpec, SourceSpec
 
 
@@ -55,6 +54,8 @@ def _rows(spec: DatasetSpec, is_allowed: bool, task: object) -> Iterable[PlacedR
 
 def _source_rows(spec: SourceSpec, is_allowed: bool) -> Iterable[PlacedRow]:
     if spec.hub is not None:
+        from winnow.tasks.data.hub import HubSource, hub_rows  # an extra, which few campaigns need
+
         source = HubSource(path=spec.hub, name=spec.name, commit=spec.commit)
         return hub_rows(source, spec.split, asks_hub=is_allowed)
     return read_files([spec.path] if isinstance(spec.path, str) else spec.path or [])

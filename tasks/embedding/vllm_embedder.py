@@ -11,7 +11,7 @@ from winnow.tasks.embedding.protocol import EmbeddingFailed
 from winnow.tasks.embedding.sentence_model import hidden_size
 from winnow.tasks.engines.errors import one_sentence
 from winnow.tasks.engines.protocol import ModelRef
-from winnow.tasks.engines.vllm.engine import WORKER, WORKER_ENVIRONMENT
+from winnow.tasks.engines.vllm import WORKER, WORKER_ENVIRONMENT
 from winnow.tasks.errors import SpecError
 from winnow.tasks.plugins.extras import require
 from winnow.tasks.processes.worker_process import WorkerEnded, WorkerProcess

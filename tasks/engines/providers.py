@@ -10,7 +10,6 @@ from pathlib import Path
 
 from winnow.algorithms.state.plugin_registry import object_at, plugins
 from winnow.tasks.engines.errors import EngineLoadFailed
-from winnow.tasks.engines.external.plugin import PluginEngine
 from winnow.tasks.engines.known_providers import FUNCTION, PROVIDERS, REMOTE, WIDTH_ARGS
 from winnow.tasks.engines.protocol import Engine, ModelRef
 from winnow.tasks.plugins.allowed_code import require_code_allowed
@@ -48,6 +47,9 @@ class EngineSettings:
 
 EngineFactory = Callable[[ModelRef, EngineSettings], Engine]
 
+OF_PLUGINS = "winnow.tasks.engines.external.plugin:PluginEngine"
+"""Address of the class that starts a plug-in's engine, so that other campaigns do not load it."""
+
 GROUP = "winnow.engines"
 """Entry points by which packages add providers, each an `EngineFactory`; none replaces a built-in one."""
 
@@ -81,7 +83,8 @@ def start_engine(model: ModelRef, settings: EngineSettings) -> Engine:
         require_code_allowed(model.model, model.revision, model.model_args)
     if model.provider not in PROVIDERS:
         if entry := plugins(GROUP).get(model.provider):
-            return PluginEngine(entry, model, settings)
+            plugin: Engine = object_at(OF_PLUGINS)(entry, model, settings)
+            return plugin
         raise EngineLoadFailed(
             model.name,
             f"there is no provider {model.provider!r}; choose one of {', '.join(provider_names())}",

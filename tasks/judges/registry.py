@@ -20,16 +20,15 @@ from typing import Any, Literal, TypeVar, get_args, get_origin
 import regex
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
-from winnow.algorithms.state.plugin_registry import Registered, in_words, plugins
+from winnow.algorithms.state.plugin_registry import Registered, in_words, object_at, plugins
 from winnow.storage.json_types import JsonObject, JsonView
 from winnow.storage.objectives import OBJECTIVES, traits_of
 from winnow.tasks.errors import JudgeError, WinnowError, unknown_name
-from winnow.tasks.judges.isolated.libraries import versions
 from winnow.tasks.judges.options import EXTRACT_VERSION, NO_ANSWER_VERSION, NoAnswer, WithOptions
-from winnow.tasks.judges.plugin import PluginJudge, PluginPairJudge
 from winnow.tasks.judges.protocol import BEST_OF, Duel, Judge, Sample, Scale
 from winnow.tasks.judges.target_forms import use_of
 from winnow.tasks.plugins.entry_points import Plugin, PluginFailed, calling, parameters_of
+from winnow.tasks.plugins.extras import installed_versions
 from winnow.tasks.plugins.source_code import code_digests
 from winnow.tasks.spec.judge_tree import BUILT_IN, HUMAN, PAIRS, Maker
 from winnow.tasks.spec.value_errors import demand, remedy
@@ -89,7 +88,7 @@ class Catalogue:
         kind: The word for an entry in messages.
         group: The entry point group. An entry cannot replace a built-in judge.
         built_in: What makes each judge, by name.
-        guard: Makes a plug-in's judge one whose exceptions name it.
+        guard: Address of what makes a plug-in's judge one whose exceptions name it.
         common: Parameters of every judge, which the caller takes off before it calls `create`.
         elsewhere: Returns the sentence for a name that only another catalogue has, or None.
     """
@@ -100,7 +99,7 @@ class Catalogue:
         *,
         group: str,
         built_in: Mapping[str, Maker],
-        guard: Callable[[Plugin, Any], object],
+        guard: str,
         common: Sequence[JudgeParameter] = (),
         elsewhere: Callable[[str], str | None] = lambda name: None,
     ) -> None:
@@ -144,7 +143,11 @@ class Catalogue:
         if maker := self._built_in.get(name):
             return {
                 "version": maker.version,
-                **({"libraries": versions(factory.libraries)} if hasattr(factory, "libraries") else {}),
+                **(
+                    {"libraries": installed_versions(factory.libraries)}
+                    if hasattr(factory, "libraries")
+                    else {}
+                ),
                 **(factory.code(**params) if hasattr(factory, "code") else {}),
             }
         return {"files": code_digests(self._installed()[name])}
@@ -163,7 +166,7 @@ class Catalogue:
             plugin = self._plugin(name)
             with calling(plugin, TypeError, ValueError, WinnowError):
                 made = factory(**values)
-            return self._guard(plugin, made)
+            return object_at(self._guard)(plugin, made)
         except PluginFailed as failed:
             raise JudgeError(str(failed), "judge.type") from None
         except (TypeError, ValueError) as error:
@@ -300,7 +303,7 @@ def _is_of_outputs(name: str) -> str | None:
 _CATALOGUE = Catalogue(
     "judge",
     group=GROUP,
-    guard=PluginJudge,
+    guard="winnow.tasks.judges.plugin:PluginJudge",
     built_in=BUILT_IN,
     common=(
         JudgeParameter(name=EXTRACT, accepts="str | None", default=None, required=False),
@@ -311,7 +314,7 @@ _CATALOGUE = Catalogue(
 _PAIR_CATALOGUE = Catalogue(
     "pair judge",
     group=PAIR_GROUP,
-    guard=PluginPairJudge,
+    guard="winnow.tasks.judges.plugin:PluginPairJudge",
     built_in=PAIRS,
     elsewhere=_is_of_outputs,
 )

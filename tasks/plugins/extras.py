@@ -1,9 +1,11 @@
 """Packages that only some users need: which extra of Winnow installs them, and what is said without them."""
 
+from collections.abc import Sequence
+from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from typing import Literal
 
-from winnow.tasks.errors import SpecError
+from winnow.tasks.errors import JudgeError, SpecError
 
 Extra = Literal[
     "local", "embed", "judges", "hub", "litellm", "vllm", "ray", "report", "view", "mlflow", "wandb"
@@ -70,3 +72,21 @@ def pip_command(extra: Extra) -> str:
     """The command that installs an extra."""
     named = NAMES.get(extra, f"'winnow-llm[{extra}]'")
     return f"pip install {named}"
+
+
+def installed_versions(distributions: Sequence[str]) -> dict[str, str]:
+    """The version of each distribution that a judge needs, as installed.
+
+    Raises:
+        JudgeError: If one is not installed.
+    """
+    found = {}
+    for name in distributions:
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            raise JudgeError(
+                f"needs the package {name}, which is not installed; run: {pip_command('judges')}",
+                "judge.type",
+            ) from None
+    return found

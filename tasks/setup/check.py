@@ -31,7 +31,6 @@ from winnow.tasks.plugins.entry_points import PluginFailed
 from winnow.tasks.plugins.extras import missing_for, require
 from winnow.tasks.plugins.source_code import code_digests
 from winnow.tasks.setup.output_types import check_output_type, check_structured_outputs
-from winnow.tasks.setup.unread_targets import check_readable
 from winnow.tasks.setup.yaml_file import to_add
 from winnow.tasks.spec.campaign import CampaignSpec, judges_of
 from winnow.tasks.spec.judge_tree import BUILT_IN, HUMAN
@@ -295,6 +294,11 @@ TRIED = ("rules.", "isolated.")
 """Places of the judges for which nothing has to be asked or allowed."""
 NOT_TRIED = ("human", "python")
 
+READS_TARGETS = ("choice", "math", "numeric")
+"""Judges that are rules and may be unable to read any target."""
+CHECK_READABLE = "winnow.tasks.setup.unread_targets:check_readable"
+"""Address of the function, so that campaigns with other judges do not load it."""
+
 
 def check_targets(checked: ResolvedCampaign) -> None:
     """Refuse a dataset without targets where every comparison would be unscored for it.
@@ -313,8 +317,12 @@ def check_targets(checked: ResolvedCampaign) -> None:
 
 def _check_readable(checked: ResolvedCampaign) -> None:
     """Refuse a campaign whose judge can read no target; see `tasks.setup.unread_targets`."""
-    if isinstance(checked, ScoredCampaign) and not traits_of(checked.spec.objective).measures_risk:
-        check_readable(checked.spec, checked.dataset.examples)
+    if (
+        checked.spec.judge.type in READS_TARGETS
+        and isinstance(checked, ScoredCampaign)
+        and not traits_of(checked.spec.objective).measures_risk
+    ):
+        object_at(CHECK_READABLE)(checked.spec, checked.dataset.examples)
 
 
 def without_targets(checked: ResolvedCampaign) -> Sequence[Example]:

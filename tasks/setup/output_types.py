@@ -3,19 +3,22 @@
 import re
 from collections.abc import Iterator
 
+from winnow.algorithms.state.plugin_registry import object_at
 from winnow.storage.objectives import traits_of
 from winnow.tasks.campaign.resolved import ResolvedCampaign
 from winnow.tasks.candidates.likelihood_scoring import Choices, FirstTargets, Weighing, weighing_of
 from winnow.tasks.engines.known_providers import REMOTE
 from winnow.tasks.engines.server_keys import is_openais_own
 from winnow.tasks.errors import JudgeError, SpecError
-from winnow.tasks.judges.isolated.json_schema import check_schema
 from winnow.tasks.judges.protocol import Sample
 from winnow.tasks.judges.registry import create_judge
 from winnow.tasks.plugins.extras import missing_for
 from winnow.tasks.spec.campaign import CampaignSpec, JudgeSpec, OutputType
 from winnow.tasks.spec.sections.generate_config import GenerateConfig, StructuredOutput
 from winnow.tasks.spec.sections.models import ModelSpec
+
+CHECK_SCHEMA = "winnow.tasks.judges.isolated.json_schema:check_schema"
+"""Address of the function, so that campaigns without schemas do not load it."""
 
 NEEDED: dict[str, OutputType] = {
     "acc": "multiple-choice",
@@ -193,7 +196,7 @@ def check_structured_outputs(spec: CampaignSpec) -> None:
             _check_regex(given.regex, f"{place}.regex")
         if given.json_schema is not None and missing_for("judges", place) is None:
             try:
-                check_schema(given.json_schema, f"{place}.json_schema")
+                object_at(CHECK_SCHEMA)(given.json_schema, f"{place}.json_schema")
             except JudgeError as error:
                 raise SpecError(error.message, path=error.path) from error
 

@@ -26,9 +26,9 @@ from winnow.tasks.engines.server_keys import (
     key_variable,
     server_url,
 )
-from winnow.tasks.judges.pairwise.pair_prompt import names_file
 from winnow.tasks.plugins.allowed_code import PROGRAMS_OF_MODELS, Act, act_of_function, code_of_model
 from winnow.tasks.spec.campaign import CampaignSpec, judges_of
+from winnow.tasks.spec.judge_tree import names_file
 from winnow.tasks.spec.sections.dataset import SourceSpec
 
 Placed = tuple[str, JsonView]

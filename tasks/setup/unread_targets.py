@@ -69,14 +69,14 @@ def unread_targets(spec: CampaignSpec, examples: Sequence[Example]) -> Iterator[
 
 
 def check_readable(spec: CampaignSpec, examples: Sequence[Example]) -> None:
-    """Refuse a campaign whose judge, a rule, can read no target, so that it would score no output.
+    """Refuse a campaign whose judge, one of `READS_TARGETS`, can read no target and would score no output.
 
     Raises:
         SpecError: With a target, the judge and the remedy.
     """
     name = spec.judge.type
     having = [each for each in examples if each.targets][:MOST_IN_A_PROCESS]
-    if name not in ("choice", "math", "numeric") or not having:
+    if not having:
         return
     judge = create_judge(name, **_own(spec.judge.params))
     if any(not _are_unreadable(judge, each.targets) for each in having):

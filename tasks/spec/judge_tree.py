@@ -225,6 +225,11 @@ def scored_by(judge: object) -> tuple[str, ...]:
     return tuple(dict.fromkeys(str(each.get("judge_id", each.get("name"))) for each in models))
 
 
+def names_file(template: str) -> bool:
+    """Whether a judge's template is given as a path, and not as its text or its name."""
+    return template.endswith((".j2", ".jinja", ".jinja2", ".txt")) and "\n" not in template
+
+
 def is_human(spec: JsonView) -> bool:
     """Whether people judge a stored campaign, by its spec."""
     return judge_tree(spec.get("judge")).type == HUMAN

@@ -38,6 +38,9 @@ NO_STORED_TEXT = "no_stored_text"
 """Reason of a pair for which no text is stored, where none is made."""
 
 
+LAST_ROUNDS = "history_rounds"
+"""Key of the identity of a campaign that learns from others: the last round that it knows, by source."""
+
 CUT_AT_STOP = "cut_at_stop"
 """Key of an identity: outputs are judged up to their stop sequences alone. Absent where no candidate has any,
 and of campaigns that began when outputs were judged whole."""

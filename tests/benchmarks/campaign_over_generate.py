@@ -14,7 +14,7 @@ from tests.benchmarks.campaigns import run
 from tests.benchmarks.measurements import Measurement
 from tests.tiny_models import save_tiny_llama
 from winnow.storage.json_types import JsonObject
-from winnow.tasks.engines.vllm.engine import WORKER_ENVIRONMENT
+from winnow.tasks.engines.vllm import WORKER_ENVIRONMENT
 
 ROUND = 1024
 """Generations a round: at least what vLLM runs at once, or its own batches would be cut short."""

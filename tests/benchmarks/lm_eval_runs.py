@@ -13,7 +13,7 @@ from pathlib import Path
 
 import yaml
 
-from winnow.tasks.engines.vllm.engine import WORKER_ENVIRONMENT
+from winnow.tasks.engines.vllm import WORKER_ENVIRONMENT
 from winnow.tasks.spec.campaign import CampaignSpec
 from winnow.tasks.spec.sections.models import ModelSpec
 

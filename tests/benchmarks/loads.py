@@ -31,7 +31,8 @@ from winnow.tasks.campaign.session import running
 from winnow.tasks.engines.pool.loads_and_evictions import Allocation, ResidentModel, allocation_for
 from winnow.tasks.engines.protocol import Completion, ModelRef, Request, Sampling
 from winnow.tasks.engines.providers import EngineSettings
-from winnow.tasks.engines.vllm.engine import WORKER, WORKER_ENVIRONMENT, VllmEngine
+from winnow.tasks.engines.vllm import WORKER, WORKER_ENVIRONMENT
+from winnow.tasks.engines.vllm.engine import VllmEngine
 from winnow.tasks.objectives.runner import Runner
 from winnow.tasks.processes.fork_server import forking
 from winnow.tasks.setup.load import check_campaign_file

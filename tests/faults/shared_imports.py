@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
-from winnow.tasks.engines.vllm.engine import WORKER, WORKER_ENVIRONMENT
+from winnow.tasks.engines.vllm import WORKER, WORKER_ENVIRONMENT
 from winnow.tasks.processes import fork_server
 from winnow.tasks.processes.fork_server import ForkedProcess, ForkServer
 

@@ -15,8 +15,7 @@ from stored_campaigns import new_database, store_campaign
 from webhook_servers import webhook
 
 from winnow.algorithms.claims import Claim
-from winnow.flows.notify import announce
-from winnow.flows.notify.messages import MOST_CHARACTERS, as_body, events_of, message_of
+from winnow.flows.notify.messages import MOST_CHARACTERS, as_body, events_of, message_at_end, message_of
 from winnow.flows.notify.outbox import Outbox, Patience
 from winnow.flows.notify.sender import deliver
 from winnow.flows.run import artifact_contents, flow
@@ -421,7 +420,7 @@ def test_a_tie_does_not_hide_that_the_winner_changed(tmp_path, nights, changed, 
 def test_a_webhook_is_told_who_asked_the_same_before(tmp_path):
     _, url = two_nights(tmp_path, edited={"seed": 8})
     with opened_campaign(url, "second") as second:
-        message = announce._message(second, None)
+        message = message_at_end(second, None, None)
     assert dict(message["lines"])["asked"].startswith(
         "the same before, by other draws or another test: first. "
     )

@@ -20,7 +20,7 @@ TIMES = 3
 
 def loads(site: Site) -> Measured:
     """Engines one after the other: each with its own imports, and forked from a process that made them."""
-    from winnow.tasks.engines.vllm.engine import WORKER, WORKER_ENVIRONMENT
+    from winnow.tasks.engines.vllm import WORKER, WORKER_ENVIRONMENT
     from winnow.tasks.processes.fork_server import forking
 
     if site.provider == "transformers":
@@ -108,7 +108,7 @@ def plain_vllm(program: str, job: dict[str, object]) -> Iterator[list[object]]:
     Raises:
         RuntimeError: If it fails, with the last thing it said.
     """
-    from winnow.tasks.engines.vllm.engine import WORKER_ENVIRONMENT
+    from winnow.tasks.engines.vllm import WORKER_ENVIRONMENT
 
     last = "nothing"
     with subprocess.Popen(
@@ -134,7 +134,7 @@ def beside(site: Site) -> Measured:
     """Two engines of one device, begun at the same time, each with its share of the memory."""
     from winnow.tasks.engines.pool.loads_and_evictions import memory_share
     from winnow.tasks.engines.providers import start_engine
-    from winnow.tasks.engines.vllm.engine import WORKER, WORKER_ENVIRONMENT
+    from winnow.tasks.engines.vllm import WORKER, WORKER_ENVIRONMENT
     from winnow.tasks.processes.fork_server import forking
 
     once = nullcontext()

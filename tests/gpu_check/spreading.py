@@ -30,7 +30,7 @@ def replicas(site: Site, *, groups: int = GROUPS, group: int = GROUP, tokens: in
 def _spread(site: Site, count: int, groups: int, group: int, tokens: int) -> tuple[float, list[str], int]:
     from winnow.tasks.engines.pool.pool import EnginePool
     from winnow.tasks.engines.pool.request_scheduler import RequestGroup
-    from winnow.tasks.engines.vllm.engine import WORKER, WORKER_ENVIRONMENT
+    from winnow.tasks.engines.vllm import WORKER, WORKER_ENVIRONMENT
     from winnow.tasks.processes.fork_server import forking
 
     once = nullcontext()

@@ -30,10 +30,6 @@ def test_tables_without_names_are_taken_in_order_and_stacked(tmp_path, dataset):
     assert "history_rounds" not in history.identity
 
 
-def test_without_sources_there_is_no_history(dataset):
-    assert load_history([], NOWHERE, dataset) is None
-
-
 @pytest.mark.parametrize(
     ("content", "told"),
     [("model,x,y\nm,1,1\n", "no example of d.jsonl"), ("model,a\nm,two\n", "'two' is not a number")],

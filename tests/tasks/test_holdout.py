@@ -34,9 +34,10 @@ from winnow.tasks.objectives.best_mean.holdout.results import (
     held_out_of,
     others_came_first,
 )
-from winnow.tasks.objectives.best_mean.holdout.selector import HoldoutSelector, finalists, selection_budget
+from winnow.tasks.objectives.best_mean.holdout.selector import HoldoutSelector, finalists
 from winnow.tasks.objectives.best_mean.holdout.split import (
     Split,
+    selection_budget,
     selection_keys,
     split_examples,
     stored_split,

@@ -23,20 +23,10 @@ from winnow.tasks.engines.protocol import (
     Request,
 )
 from winnow.tasks.engines.providers import EngineSettings
+from winnow.tasks.engines.vllm import WORKER, WORKER_ENVIRONMENT
 from winnow.tasks.processes.child_process import log_file
 from winnow.tasks.processes.replies import Replies
 from winnow.tasks.processes.worker_process import WorkerEnded, WorkerProcess
-
-WORKER = "winnow.tasks.engines.vllm.worker"
-"""The module that runs in vLLM's processes."""
-
-WORKER_ENVIRONMENT = {
-    # The engine core runs in the worker itself: one process less to start, which takes half the time.
-    "VLLM_ENABLE_V1_MULTIPROCESSING": "0",
-    "VLLM_CPU_KVCACHE_SPACE": "1",  # GiB; by default vLLM takes half of the machine
-    "VLLM_NO_USAGE_STATS": "1",
-    "DO_NOT_TRACK": "1",
-}
 
 VISIBLE = "CUDA_VISIBLE_DEVICES"
 READY_KEYS = {"ready", "at", "waited", "can_sleep"}

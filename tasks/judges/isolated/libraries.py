@@ -2,14 +2,12 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
-from importlib.metadata import PackageNotFoundError, version
 from typing import ClassVar
 
-from winnow.tasks.errors import JudgeError
 from winnow.tasks.judges.isolated.process import IsolatedJudge
 from winnow.tasks.judges.protocol import NO_TARGET, Judge, Sample, Verdict
 from winnow.tasks.plugins.entry_points import Plugin
-from winnow.tasks.plugins.extras import pip_command
+from winnow.tasks.plugins.extras import installed_versions
 
 JUDGE_LIMIT = "judge_limit"
 """Reason of an output on which a library took more time or memory than it may."""
@@ -24,24 +22,6 @@ MEMORY = 2 << 30
 """Bytes that it may take for one output."""
 
 
-def versions(distributions: Sequence[str]) -> dict[str, str]:
-    """The version of each distribution, as installed.
-
-    Raises:
-        JudgeError: If one is not.
-    """
-    found = {}
-    for name in distributions:
-        try:
-            found[name] = version(name)
-        except PackageNotFoundError:
-            raise JudgeError(
-                f"needs the package {name}, which is not installed; run: {pip_command('judges')}",
-                "judge.type",
-            ) from None
-    return found
-
-
 def library_judge(name: str, build: str, distributions: Sequence[str], **params: object) -> IsolatedJudge:
     """A judge by libraries, which read what models write, in a process of its own.
 
@@ -54,7 +34,7 @@ def library_judge(name: str, build: str, distributions: Sequence[str], **params:
     Raises:
         JudgeError: If one is not installed.
     """
-    versions(distributions)
+    installed_versions(distributions)
     return IsolatedJudge(
         build,
         params,

@@ -32,6 +32,7 @@ from winnow.tasks.judges.asking.boundary import boundary
 from winnow.tasks.judges.asking.calls import PresentationOrder
 from winnow.tasks.judges.pairwise.verdicts import VerdictFormatName
 from winnow.tasks.judges.protocol import Duel
+from winnow.tasks.spec.judge_tree import names_file
 
 BUILT_IN: Mapping[str, VerdictFormatName] = {"alpaca": "m/M", "arena-hard": "[[A>>B]]", "mt-bench": "[[A]]"}
 """Name -> the verdict format it is written for."""
@@ -45,7 +46,6 @@ ALIASES = {
 REPLY_FORMAT = "reply_format"
 
 _PATH = "judge.template"
-_FILE_SUFFIXES = (".j2", ".jinja", ".jinja2", ".txt")
 _TEXTS = tuple(alias for aliases in ALIASES.values() for alias in aliases)
 
 
@@ -92,11 +92,6 @@ def load_template(template: str) -> PairTemplate:
         if not pair_template.variables & set(ALIASES[answer]):
             raise JudgeError(f"the template never shows {answer}; a judge must see both answers", _PATH)
     return pair_template
-
-
-def names_file(template: str) -> bool:
-    """Whether a template is given as a path, and not as its text or its name."""
-    return template.endswith(_FILE_SUFFIXES) and "\n" not in template
 
 
 def _source(template: str) -> str:

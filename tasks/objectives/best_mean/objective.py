@@ -2,24 +2,20 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Self, cast
-
-import numpy as np
+from typing import TYPE_CHECKING, Self, cast
 
 from winnow.algorithms.protocols import Growing, Selector
 from winnow.algorithms.registry import takes_more_arms
 from winnow.algorithms.state.arrays import FloatArray
+from winnow.algorithms.state.plugin_registry import object_at
 from winnow.storage.json_types import JsonObject
 from winnow.storage.records.record_types import Losses, Values
-from winnow.tasks.campaign.campaign_tables import ended_table
-from winnow.tasks.campaign.earlier_scores import EarlierScores, aligned, load_history
 from winnow.tasks.campaign.look import Look
 from winnow.tasks.campaign.scored import ScoredCampaign, check_judges
 from winnow.tasks.candidates.candidate_costs import check_costs
 from winnow.tasks.candidates.candidates import Candidate, build_candidates
 from winnow.tasks.data.clusters import clusters_of
 from winnow.tasks.data.datasets import Dataset
-from winnow.tasks.data.score_tables import CAMPAIGN
 from winnow.tasks.engines.protocol import ModelRef
 from winnow.tasks.errors import SpecError, unknown_name
 from winnow.tasks.objectives.best_mean.constraints import (
@@ -28,19 +24,21 @@ from winnow.tasks.objectives.best_mean.constraints import (
     told_outcomes,
 )
 from winnow.tasks.objectives.best_mean.groups import ExampleGroups, check_groups
-from winnow.tasks.objectives.best_mean.holdout.selector import HoldoutSelector, selection_budget
-from winnow.tasks.objectives.best_mean.holdout.split import Split, split_examples
+from winnow.tasks.objectives.best_mean.holdout.split import Split, selection_budget, split_examples
 from winnow.tasks.spec.campaign import CampaignSpec
 from winnow.tasks.spec.judge_tree import HUMAN
 from winnow.tasks.spec.selector_traits import GATE
 from winnow.tasks.spec.stored_spec import Constraint
+
+if TYPE_CHECKING:
+    from winnow.tasks.campaign.earlier_scores import EarlierScores
 
 
 @dataclass(frozen=True, kw_only=True)
 class BestMean(ScoredCampaign):
     """Every output is scored against the targets of its example."""
 
-    history: EarlierScores | None
+    history: "EarlierScores | None"
     """Earlier scores on the examples, shape (M, n), where the spec names some."""
     split: Split | None
     """The division of the dataset, where something is held out."""
@@ -64,7 +62,7 @@ class BestMean(ScoredCampaign):
             candidates=candidates,
             groups=check_groups(spec, dataset.examples),
             constraints=check_constraints(spec),
-            history=load_history(spec.history, spec.storage, dataset, spec.name),
+            history=_history(spec, dataset),
             split=_split(spec, dataset),
             baseline=check_baseline(spec, candidates),
             costs=check_costs(spec, candidates),
@@ -82,7 +80,9 @@ class BestMean(ScoredCampaign):
         return {
             "groups": check_groups(spec, dataset.examples),
             "constraints": check_constraints(spec),
-            "history": _stored_history(look, spec, dataset),
+            "history": object_at(f"{EARLIER_SCORES}:stored_history")(look, spec, dataset)
+            if spec.history
+            else None,
             "split": _split(spec, dataset),
             "baseline": check_baseline(spec, candidates),
             "costs": check_costs(spec, candidates),
@@ -142,7 +142,9 @@ class BestMean(ScoredCampaign):
             return super().create_selector(limit)
         in_all = self.spec.own_budget if limit is None else limit
         inner = super().create_selector(selection_budget(in_all, self.split))
-        return HoldoutSelector(inner, self.split, limit=in_all, batch_size=self.spec.batch_size)
+        holding_out = object_at(HOLDOUT_SELECTOR)
+        found: Selector = holding_out(inner, self.split, limit=in_all, batch_size=self.spec.batch_size)
+        return found
 
     def found_params(self) -> JsonObject:
         """See `ResolvedCampaign`."""
@@ -174,16 +176,17 @@ class BestMean(ScoredCampaign):
         return self.groups.words(self.spec.groups.by)
 
 
-def _stored_history(look: Look, spec: CampaignSpec, dataset: Dataset) -> EarlierScores | None:
-    """The earlier scores that a stored campaign learns from, if they are of campaigns of its database."""
+EARLIER_SCORES = "winnow.tasks.campaign.earlier_scores"
+HOLDOUT_SELECTOR = "winnow.tasks.objectives.best_mean.holdout.selector:HoldoutSelector"
+"""Addresses, so that campaigns without `history` and `holdout` do not load these modules."""
+
+
+def _history(spec: CampaignSpec, dataset: Dataset) -> "EarlierScores | None":
     if not spec.history:
         return None
-    if files := [each for each in spec.history if not each.startswith(CAMPAIGN)]:
-        raise SpecError(f"it learned from {files[0]}, and no file is read here")
-    tables = [ended_table(look.session, each, spec.storage, look.record.name) for each in spec.history]
-    found = EarlierScores(np.concatenate([aligned(each, dataset, "history") for each in tables]), {})
-    if found.identity["history_fingerprint"] != look.record.spec["history_fingerprint"]:
-        raise SpecError("the earlier scores that it learned from changed")
+    found: EarlierScores = object_at(f"{EARLIER_SCORES}:load_history")(
+        spec.history, spec.storage, dataset, spec.name
+    )
     return found
 
 

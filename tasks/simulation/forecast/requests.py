@@ -11,7 +11,7 @@ from winnow.algorithms.best_mean.metrics import NOBODY, true_means, true_values
 from winnow.algorithms.protocols import Batch
 from winnow.algorithms.state.arrays import FloatArray, IntArray
 from winnow.tasks.campaign.resolved import common_params
-from winnow.tasks.objectives.best_mean.holdout.selector import selection_budget
+from winnow.tasks.objectives.best_mean.holdout.split import selection_budget
 from winnow.tasks.objectives.best_mean.objective import BestMean
 from winnow.tasks.simulation.environments import ScoreEnvironment
 from winnow.tasks.simulation.simulate import KNOWLEDGE, ComparedSelector, Run, simulate

@@ -144,7 +144,7 @@ def test_a_library_that_is_missing_is_named_with_the_extra_that_brings_it(monkey
     def version(distribution):
         raise metadata.PackageNotFoundError(distribution)
 
-    monkeypatch.setattr("winnow.tasks.judges.isolated.libraries.version", version)
+    monkeypatch.setattr("winnow.tasks.plugins.extras.version", version)
     params = {"schema": {}} if name == "json-schema" else {}
     with pytest.raises(
         JudgeError, match=r"is not installed; run: pip install 'winnow-llm\[judges\]'"
@@ -156,7 +156,7 @@ def test_a_library_that_is_missing_is_named_with_the_extra_that_brings_it(monkey
 def test_the_version_of_a_library_is_part_of_what_the_judge_is(monkeypatch):
     before = judge_code("bleu")
     assert before["libraries"] == {"sacrebleu": metadata.version("sacrebleu")}
-    monkeypatch.setattr("winnow.tasks.judges.isolated.libraries.version", lambda name: "0")
+    monkeypatch.setattr("winnow.tasks.plugins.extras.version", lambda name: "0")
     assert judge_code("bleu") != before
 
 

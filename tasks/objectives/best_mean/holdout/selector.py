@@ -161,8 +161,3 @@ class HoldoutSelector:
 
 def _pairs(batch: Batch) -> list[tuple[int, int]]:
     return list(zip(batch.arms.tolist(), batch.examples.tolist(), strict=True))
-
-
-def selection_budget(limit: int | None, split: Split) -> int | None:
-    """The part of a limit for the algorithm; the rest is for scoring the finalists on what is held out."""
-    return None if limit is None else limit - split.comparisons

@@ -145,3 +145,8 @@ def selection_keys(look: Look) -> set[str]:
     if split is None:
         return set(dataset_records.example_keys(look.session, look.record.dataset_id))
     return {split.keys[position] for position in split.selection.tolist()}
+
+
+def selection_budget(limit: int | None, split: Split) -> int | None:
+    """The part of a limit for the algorithm; the rest is for scoring the finalists on what is held out."""
+    return None if limit is None else limit - split.comparisons
