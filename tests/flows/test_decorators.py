@@ -56,7 +56,7 @@ def test_a_function_is_a_judge_with_its_keywords_as_parameters():
     judge = create_judge("short", most=5)
     assert [judge.judge(Sample(output=text)).score for text in ("abcde", "abcdef")] == [1.0, 0.0]
     assert judge.judge(Sample(output="")).reason == "no_score"
-    with pytest.raises(JudgeError, match=r"judge\.most: .*must be a valid integer"):
+    with pytest.raises(JudgeError, match=r"judge\.most: .*must be a whole number"):
         create_judge("short", most="many")
 
 
@@ -105,7 +105,7 @@ def test_a_function_is_a_judge_of_duels_with_its_keywords_as_parameters():
     pairs = (("a", "abc"), ("abc", "a"), ("a", "ab"))
     assert [judged(judge, *pair).score for pair in pairs] == [1.0, 0.0, 0.5]
     assert judged(judge, "", "").reason == "no_preference"
-    with pytest.raises(JudgeError, match=r"judge\.ties_within: .*must be a valid integer"):
+    with pytest.raises(JudgeError, match=r"judge\.ties_within: .*must be a whole number"):
         create_pair_judge("shorter", ties_within="many")
     with pytest.raises(SpecError, match="'rules' is Winnow's own judge of duels; choose another name"):
         winnow.pair_judge("rules")(shorter)
