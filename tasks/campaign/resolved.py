@@ -66,6 +66,8 @@ class ResolvedCampaign(ABC):
     """Further judges of outputs by name, whose values decide only where they have to meet constraints."""
     begun_with_lookahead: int | None = None
     """The lookahead that the campaign began with, a number for `auto` too; None before it has begun."""
+    has_auto_epsilon: bool = False
+    """Whether its file leaves `stopping.epsilon` to the number of examples; in `spec` it is a number."""
     text_rules: int = NEWEST
     """The rules by which texts are made; see `tasks.candidates.text_rules`."""
     has_target_forms: bool = True
@@ -135,13 +137,25 @@ class ResolvedCampaign(ABC):
         names = {each.name for each in self.models}
         left_out = {name: why for name, why in identity.get("left_out", {}).items() if name not in names}
         return replace(
-            self.begun_at(identity["served_at"]),
+            self.begun_at(identity["served_at"])._with_epsilon(identity["stopping"]["epsilon"]),
             begun_with_lookahead=identity.get("lookahead"),
             left_out=left_out,
             text_rules=rules_of(identity),
             has_target_forms=has_forms(identity),
             begun_uncut=has_stop_sequences(identity) and not cuts_at_stop(identity),
         )
+
+    def _with_epsilon(self, begun_with: float) -> Self:
+        """The campaign with the epsilon that it began with, if its file leaves that open."""
+        if not self.has_auto_epsilon or begun_with == self.epsilon:
+            return self
+        stopping = self.spec.stopping.model_copy(update={"epsilon": begun_with})
+        return replace(self, spec=self.spec.model_copy(update={"stopping": stopping}), tried=[])
+
+    @property
+    def epsilon(self) -> float:
+        """`stopping.epsilon` as a number."""
+        return float(self.spec.stopping.epsilon)
 
     @property
     def cuts_at_stop(self) -> bool:
@@ -437,5 +451,5 @@ def common_params(spec: CampaignSpec) -> JsonObject:
     if traits.is_stream and spec.stopping.delta is None:
         del common["delta"]  # without one, exploration is set for the algorithm's own
     if traits.takes_epsilon:
-        common["epsilon"] = spec.stopping.epsilon
+        common["epsilon"] = float(spec.stopping.epsilon)
     return common

@@ -30,6 +30,7 @@ from winnow.tasks.judges.registry import create_judge, within
 from winnow.tasks.plugins.entry_points import PluginFailed
 from winnow.tasks.plugins.extras import missing_for, require
 from winnow.tasks.plugins.source_code import code_digests
+from winnow.tasks.setup.auto_epsilon import AUTO, with_epsilon
 from winnow.tasks.setup.output_types import check_output_type, check_structured_outputs
 from winnow.tasks.setup.yaml_file import to_add
 from winnow.tasks.spec.campaign import CampaignSpec, judges_of
@@ -59,7 +60,10 @@ def check_campaign(
     _check_objective(spec)
     dataset = dataset or read_dataset(spec.dataset, is_allowed=is_allowed)
     _check_fields(spec, dataset)
+    has_auto_epsilon = spec.stopping.epsilon == AUTO
+    spec = with_epsilon(spec, len(dataset.examples))
     checked = _with_budget(class_of(spec.objective).check(spec, dataset, is_allowed=is_allowed))
+    checked = replace(checked, has_auto_epsilon=has_auto_epsilon)
     check_structured_outputs(spec)
     _check_samples(checked)
     _check_tags(checked)

@@ -126,9 +126,10 @@ class StoppingSpec(SpecModel):
     """Comparisons whose texts could be made (for certify, human labels), or limits by name; for best-mean,
     None is every candidate on every example."""
     delta: float | None = Field(default=None, gt=0.0, lt=1.0)
-    epsilon: float = Field(default=0.0, ge=0.0, lt=1.0)
+    epsilon: Annotated[float, Field(ge=0.0, lt=1.0)] | Literal["auto"] = 0.0
     """A candidate this close to the best is good enough: in mean score for best-mean, and for best-duel one
-    that no other beats by more than this above 1/2, where it is below 1/2."""
+    that no other beats by more than this above 1/2, where it is below 1/2. For best-mean, "auto" is a number
+    that follows from the number of examples when the campaign begins."""
 
     @property
     def stored_budget(self) -> int | JsonObject:
@@ -292,7 +293,7 @@ class CampaignSpec(SpecModel):
             raise ValueError(f"{objective} needs a budget; add stopping.budget")
         if stopping.epsilon and not traits.takes_epsilon:
             raise ValueError(f"epsilon means nothing to {objective}; leave it out")
-        if stopping.epsilon >= 0.5 and traits.compares_pairs:
+        if stopping.epsilon != "auto" and stopping.epsilon >= 0.5 and traits.compares_pairs:
             raise ValueError(f"epsilon must be below 0.5 for {objective}, got {stopping.epsilon:g}; lower it")
         if stopping.delta is None and traits.measures_risk:
             raise ValueError(f"{objective} needs delta, the chance that a certificate may be wrong; add it")

@@ -192,6 +192,7 @@ def _values(
 ) -> "tuple[JsonObject, _Asked]":
     """The campaign's values, and what was guessed in all."""
     from winnow.tasks.setup.guesses import judge_for, prompt_for
+    from winnow.tasks.setup.auto_epsilon import AUTO
     from winnow.tasks.spec.shorthands import DELTA
 
     guessed = list(asked.guessed)
@@ -215,7 +216,7 @@ def _values(
         "judge": _judge(judge),
         "selector": {"name": "champion"},
         **({"batch_size": budget} if budget is not None and budget < SMALLEST_ROUND else {}),
-        "stopping": {"delta": DELTA, **({} if budget is None else {"budget": budget})},
+        "stopping": {"delta": DELTA, "epsilon": AUTO, **({} if budget is None else {"budget": budget})},
     }
     return values, replace(asked, guessed=tuple(guessed))
 

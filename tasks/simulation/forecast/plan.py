@@ -170,7 +170,7 @@ def _planned(checked: BestMean, assumed: Assumed, player: Player, rate: float | 
         batch_size=spec.batch_size,
         selector=spec.selector.name,
         delta=spec.stopping.delta,
-        epsilon=spec.stopping.epsilon,
+        epsilon=checked.epsilon,
         top_m=player.top_m,
         grid=player.grid,
         limit=limit,

@@ -146,7 +146,7 @@ class Player:
         """Whether a run whose arms have some rows names the best."""
         groups = None if self._checked.groups is None else self._checked.groups.as_selectors_have_them
         values = true_values(scores, groups)
-        within = self._checked.spec.stopping.epsilon + ROUNDING
+        within = self._checked.epsilon + ROUNDING
         return lambda run, rows: are_the_best(named_by(run, self.top_m), values[rows], within)
 
     def _counts(self, run: Run, means: FloatArray) -> IntArray:

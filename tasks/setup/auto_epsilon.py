@@ -1,0 +1,54 @@
+"""`stopping.epsilon: auto`: the resolution of a benchmark, which becomes a number before a campaign begins."""
+
+import math
+
+from winnow.storage.objectives import traits_of
+from winnow.tasks.errors import SpecError
+from winnow.tasks.spec.campaign import CampaignSpec
+from winnow.tasks.spec.selector_traits import GATE, PREFERS_COST
+
+AUTO = "auto"
+
+OF_1000 = 0.02
+"""Epsilon on 1,000 examples; it changes with 1 / sqrt(n), as the standard error of a difference does."""
+LEAST, MOST = 0.01, 0.05
+
+PLACE = "stopping.epsilon"
+
+
+def auto_epsilon(n_examples: int) -> float:
+    """The epsilon of a benchmark with n examples, in units of the score, to two decimals.
+
+    Differences that are much smaller cost most of the comparisons, and say little about new examples.
+    """
+    return max(LEAST, round(min(MOST, OF_1000 * math.sqrt(1000.0 / n_examples)), 2))
+
+
+def with_epsilon(spec: CampaignSpec, n_examples: int) -> CampaignSpec:
+    """The campaign with a number as its epsilon.
+
+    Args:
+        spec: A campaign.
+        n_examples: Number of examples of its dataset, those held out included.
+
+    Raises:
+        SpecError: If its question needs a number that somebody chose.
+    """
+    if spec.stopping.epsilon != AUTO:
+        return spec
+    if why := _why_a_number(spec):
+        raise SpecError(f"{why}; write a number, such as {PLACE}: 0.02", path=PLACE)
+    stopping = spec.stopping.model_copy(update={"epsilon": auto_epsilon(n_examples)})
+    return spec.model_copy(update={"stopping": stopping})
+
+
+def _why_a_number(spec: CampaignSpec) -> str | None:
+    """The reason why the number of examples cannot set the epsilon; None if it can."""
+    name, params = spec.selector.name, spec.selector.params
+    if not traits_of(spec.objective).scores_a_benchmark:
+        return f"epsilon: {AUTO} is for best-mean, and {spec.objective} compares preferences"
+    if name == GATE:
+        return f"epsilon: {AUTO} is no margin for a gate: say how much worse than the baseline still passes"
+    if name == PREFERS_COST and params.get("prefer") == "cost":
+        return f"epsilon: {AUTO} is no margin for prefer: cost: say how much worse a cheaper candidate may be"
+    return None
