@@ -15,6 +15,7 @@ from winnow.tasks.answer.model import Answer
 from winnow.tasks.answer.sentences.answer_lines import badge, headline, outcome_words, subject
 from winnow.tasks.answer.sentences.clauses import Line
 from winnow.tasks.answer.sentences.headline import headline_sentences
+from winnow.tasks.answer.sentences.margin import leaves_margin
 from winnow.tasks.answer.status_lines import named_winner, status_lines
 from winnow.tasks.campaign.campaign import Campaign
 from winnow.tasks.campaign.canaries.changed_models import N_PROMPTS
@@ -278,13 +279,14 @@ def _best(answer: Answer) -> str:
     best, alone = answer.of_best, len(answer.listed) == 1 and not answer.is_own_baseline
     if best is None:
         return "no winner"
+    word = "named" if leaves_margin(answer) else "best"
     if answer.chosen is not None:
-        return f"chosen {answer.chosen}, best {best.name}"
+        return f"chosen {answer.chosen}, {word} {best.name}"
     if best.estimate is None or best.lower is None or best.upper is None or not alone:
-        return f"best {list_of(answer.listed)}"
+        return f"{word} {list_of(answer.listed)}"
     held_out = "" if answer.held_out_mean is None else f", held out {rounded(answer.held_out_mean)}"
     interval = "[{}, {}]".format(*ends(best.lower, best.upper))
-    return f"best {best.name} {rounded(best.estimate)} {interval}{held_out}"
+    return f"{word} {best.name} {rounded(best.estimate)} {interval}{held_out}"
 
 
 def _changed(

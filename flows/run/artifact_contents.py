@@ -15,6 +15,7 @@ from winnow.storage.records import outcomes as outcome_records
 from winnow.storage.records.record_types import CampaignRecord
 from winnow.tasks.answer.sentences.answer_lines import headline, subject
 from winnow.tasks.answer.sentences.headline import headline_sentences
+from winnow.tasks.answer.sentences.margin import leaves_margin
 from winnow.tasks.campaign.look import Look
 from winnow.tasks.queries.held_out import scored_words
 from winnow.tasks.queries.status import CampaignStatus, campaign_status
@@ -123,7 +124,8 @@ def _said(status: CampaignStatus, shown: Callable[[str], str] = one_line) -> str
     leader = status.answer.of_best
     is_nobody = status.answer.outcome == "none" and status.answer.constraints
     nobody = "no candidate meets the constraints" if is_nobody else "nothing known yet"
-    best = nobody if leader is None else f"best {shown(list_of(status.answer.listed))}"
+    word = "named" if leaves_margin(status.answer) else "best"
+    best = nobody if leader is None else f"{word} {shown(list_of(status.answer.listed))}"
     if status.answer.baseline is not None:
         best = shown(subject(status.answer))
     elif status.answer.listed_estimate is not None:

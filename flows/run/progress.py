@@ -146,7 +146,9 @@ def best_so_far(campaign: CampaignSession, decision: Decision) -> str:
     if decision.best is None:
         nobody = "no candidate meets the constraints" if {*decision.status} <= UNFIT else "nothing known yet"
         return "nothing certified yet" if certifies else nobody
-    arm, word = decision.best, "certified" if certifies and not trusts_a_mean else "best"
+    arm, word = decision.best, "leading" if spec.stopping.epsilon else "best"
+    if certifies and not trusts_a_mean:
+        word = "certified"
     name = campaign.checked.candidates[arm].name
     if certifies and spec.certify is not None and name == spec.certify.baseline:
         return f"{word} {name}, the baseline itself"

@@ -306,7 +306,8 @@ class ResolvedCampaign(ABC):
         return (
             f"{self.sides} x {examples} = {count_of(self.grid, 'comparison')} in the full grid, "
             f"at most {self._most_words} run, {self.spec.batch_size:,} a round"
-            f"{self.samples_words}{self.lookahead_words}{self.other_limits}{self.held_out_words}"
+            f"{self.samples_words}{self.lookahead_words}{self.other_limits}{self.epsilon_words}"
+            f"{self.held_out_words}"
             f"{self.compared_words}"
         )
 
@@ -327,6 +328,11 @@ class ResolvedCampaign(ABC):
     def lookahead_words(self) -> str:
         """The number of rounds in flight at once, as the middle of a sentence."""
         return f", {self.lookahead + 1} rounds at once" if self.lookahead else ""
+
+    @property
+    def epsilon_words(self) -> str:
+        """The epsilon that the number of examples sets, as the end of a sentence; empty for any other."""
+        return f"; epsilon: auto is {self.epsilon:g}" if self.has_auto_epsilon else ""
 
     @property
     def held_out_words(self) -> str:

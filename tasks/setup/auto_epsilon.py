@@ -1,4 +1,4 @@
-"""`stopping.epsilon: auto`: the resolution of a benchmark, which becomes a number before a campaign begins."""
+"""`stopping.epsilon: auto`: the resolution of a benchmark, a number before the campaign begins."""
 
 import math
 

@@ -14,6 +14,8 @@ from pydantic import (
     ConfigDict,
     Field,
     ValidationInfo,
+    ValidatorFunctionWrapHandler,
+    WrapValidator,
     field_validator,
     model_validator,
 )
@@ -119,6 +121,28 @@ class SelectorSpec(SpecModel):
     params: JsonObject = {}
 
 
+def _auto_or_number(value: object, number: ValidatorFunctionWrapHandler) -> object:
+    """The value, checked with one complaint in place of one per type of a union."""
+    if value == "auto":
+        return value
+    if isinstance(value, str) and value.strip().casefold() == "auto":
+        raise ValueError("write auto, in small letters")
+    return number(value)
+
+
+if TYPE_CHECKING:
+    Epsilon = float | Literal["auto"]
+else:
+    Epsilon = Annotated[
+        float,
+        Field(ge=0.0, lt=1.0),
+        WrapValidator(
+            _auto_or_number,
+            json_schema_input_type=Annotated[float, Field(ge=0.0, lt=1.0)] | Literal["auto"],
+        ),
+    ]
+
+
 class StoppingSpec(SpecModel):
     """The end of a campaign: the budget is spent, or the best stands out at error probability `delta`."""
 
@@ -126,7 +150,7 @@ class StoppingSpec(SpecModel):
     """Comparisons whose texts could be made (for certify, human labels), or limits by name; for best-mean,
     None is every candidate on every example."""
     delta: float | None = Field(default=None, gt=0.0, lt=1.0)
-    epsilon: Annotated[float, Field(ge=0.0, lt=1.0)] | Literal["auto"] = 0.0
+    epsilon: Epsilon = 0.0
     """A candidate this close to the best is good enough: in mean score for best-mean, and for best-duel one
     that no other beats by more than this above 1/2, where it is below 1/2. For best-mean, "auto" is a number
     that follows from the number of examples when the campaign begins."""

@@ -78,6 +78,17 @@ def percent(delta: float) -> str:
     return f"{100.0 * (1.0 - delta):.10g}%"
 
 
+def points(difference: float) -> str:
+    """A difference of scores in hundredths of the scale, such as "5 points"."""
+    said = f"{100.0 * difference:.10g}"
+    return f"{said} point{'s' * (said != '1')}"
+
+
+def risk_of(delta: float) -> str:
+    """An error probability, such as "5% risk of error"."""
+    return f"{100.0 * delta:.10g}% risk of error"
+
+
 def list_of(names: Sequence[str], most: int = MOST_NAMES) -> str:
     """The names for a sentence, beyond `most` only their number."""
     more = len(names) - most

@@ -1,4 +1,4 @@
-"""What campaigns of the common size take and show: 2 to 20 candidates on 100 to 1 000 examples of real tables.
+"""What campaigns of a common size take and show: 2 to 20 candidates, 100 to 1 000 examples of real tables.
 
 The columns of a table are split at random into two halves. The examples of a campaign are drawn from one of
 them, and the other stands for new examples. Candidates are drawn at random until the best two of them are

@@ -191,8 +191,8 @@ def _values(
     storage: str | None,
 ) -> "tuple[JsonObject, _Asked]":
     """The campaign's values, and what was guessed in all."""
-    from winnow.tasks.setup.guesses import judge_for, prompt_for
     from winnow.tasks.setup.auto_epsilon import AUTO
+    from winnow.tasks.setup.guesses import judge_for, prompt_for
     from winnow.tasks.spec.shorthands import DELTA
 
     guessed = list(asked.guessed)

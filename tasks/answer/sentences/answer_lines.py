@@ -20,6 +20,7 @@ from winnow.tasks.answer.sentences.clauses import (
 )
 from winnow.tasks.answer.sentences.constraints import constraint_lines
 from winnow.tasks.answer.sentences.gate import gate_headline, gate_lines
+from winnow.tasks.answer.sentences.margin import leaves_margin, margin_claim
 from winnow.tasks.answer.sentences.new_examples import beyond_lines, held_out_lines
 from winnow.tasks.answer.sentences.winner import runner_up_lines, winner_lines
 from winnow.tasks.text.phrases import amount, count_of, list_of, rounded
@@ -76,6 +77,8 @@ def _outcome_words(answer: Answer, state: str) -> str:
         return gate_headline(answer)
     if answer.outcome == "winner" and answer.is_own_baseline:
         return "the baseline itself"
+    if leaves_margin(answer):
+        return margin_claim(answer)
     if answer.outcome == "winner" and answer.top_m > 1 and answer.is_guaranteed:
         left = sum(each.status != "dropped" for each in answer.candidates)
         return "the best" if min(answer.top_m, left) == 1 else f"the {min(answer.top_m, left)} best"

@@ -12,6 +12,7 @@ from winnow.tasks.answer.sentences.clauses import (
     interval_words,
     spent,
 )
+from winnow.tasks.answer.sentences.margin import leaves_margin
 from winnow.tasks.text.phrases import amount, count_of, ends, list_of, percentage, rounded
 
 WEIGHED = {"equal": "all counting alike", "size": "weighted by size", "given": "weighted as the file says"}
@@ -46,7 +47,8 @@ def _who(answer: Answer) -> list[Line]:
 def _the_best(answer: Answer) -> list[Line]:
     """The m best with their means, then the candidates that share the last places."""
     of = {each.name: each for each in answer.candidates}
-    lines = [("best", f"{name}: {_mean(answer, of[name])}") for name in answer.top]
+    word = "winner" if leaves_margin(answer) else "best"
+    lines = [(word, f"{name}: {_mean(answer, of[name])}") for name in answer.top]
     left = answer.top_m - len(answer.top)
     if answer.tied:
         places = "the last place" if left == 1 else f"the last {left} places"

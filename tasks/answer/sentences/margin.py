@@ -1,0 +1,45 @@
+"""The claim of an answer that leaves a margin: another candidate may be better by up to epsilon."""
+
+from winnow.storage.objectives import traits_of
+from winnow.tasks.answer.model import Answer
+from winnow.tasks.text.phrases import points, risk_of
+
+
+def leaves_margin(answer: Answer) -> bool:
+    """Whether a candidate may be better than the named one, by up to epsilon, for all that is shown.
+
+    With an epsilon, candidates that were only shown to be no better by more than that have a status of their
+    own, and tied ones may differ by it. What eliminates a candidate in duels allows for epsilon, too.
+    """
+    if not answer.epsilon or answer.baseline is not None or not answer.is_guaranteed:
+        return False
+    if answer.outcome not in ("winner", "tied"):
+        return False
+    if traits_of(answer.objective).compares_pairs or answer.chosen is not None:
+        return True
+    differ = bool(answer.tied) and answer.listed_estimate is None
+    return differ or bool(answer.named("not-better", "active"))
+
+
+def margin_claim(answer: Answer) -> str:
+    """The claim in a few words, such as "no candidate is better by more than 5 points (5% risk of error)"."""
+    claim = answer.claim
+    risk = f" ({risk_of(claim.delta)})" if claim.kind == "proven" and claim.delta is not None else ""
+    return f"{'tied: ' if answer.outcome == 'tied' else ''}{_what(answer)}{risk}"
+
+
+def _what(answer: Answer) -> str:
+    of_all = [
+        *(["meets the constraints"] if answer.constraints else []),
+        *(["was not dropped"] if answer.dropped else []),
+    ]
+    whom = f" that {' and '.join(of_all)}" if of_all else ""
+    if traits_of(answer.objective).compares_pairs:
+        most = f"in more than {100.0 * (0.5 + answer.epsilon):.10g}% of duels"
+        if "winner-exists" in answer.claim.assumptions:
+            among = f"of all candidates{whom}, the one" if whom else "the candidate"
+            return f"{among} that none is preferred over is not preferred {most}"
+        return f"no candidate{whom} is preferred {most}"
+    than = f" than any of the {len(answer.top) or answer.top_m} named" if answer.top_m > 1 else ""
+    other = "other " * (answer.top_m > 1)
+    return f"no {other}candidate{whom} is better{than} by more than {points(answer.epsilon)}"
