@@ -327,7 +327,7 @@ def _gap(campaign: CampaignSession, decision: Decision) -> str:
     reach = np.nanmax(found.upper[arms[arms != found.against]], initial=-np.inf)
     if reach <= 0.0:
         return ""
-    enough = campaign.checked.epsilon
+    enough = float(campaign.checked.spec.stopping.epsilon)
     _, most = ends(0.0, float(reach))
     return f"; any is ahead by at most {most}, settled at {enough:g} or sooner"
 

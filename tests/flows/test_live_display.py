@@ -101,6 +101,14 @@ def progress_of(running, found=None):
 def test_a_plain_mean_certifies_nobody(selector, word):
     running = campaign("certify", labels=3)
     running.checked.spec.selector.name = selector
+    running.checked.spec.stopping.epsilon = 0.0
+    assert best_so_far(running, decision()).startswith(f"{word} [red]b")
+
+
+@pytest.mark.parametrize(("epsilon", "word"), [(0.0, "best"), (0.05, "leading")])
+def test_with_an_epsilon_the_first_so_far_is_not_called_the_best(epsilon, word):
+    running = campaign()
+    running.checked.spec.stopping.epsilon = epsilon
     assert best_so_far(running, decision()).startswith(f"{word} [red]b")
 
 
