@@ -149,7 +149,10 @@ def test_several_models_and_one_prompt_from_a_file(folder, server):
     values = yaml.safe_load((folder / "campaign.yaml").read_text())
     assert values["prompts"] == [{"name": "terse", "template": "{{ text }}"}]
     assert [each["name"] for each in values["models"]] == ["qwen", "weak"]
-    assert (values["stopping"], values["batch_size"]) == ({"delta": 0.05, "epsilon": "auto", "budget": 20}, 20)
+    assert (values["stopping"], values["batch_size"]) == (
+        {"delta": 0.05, "epsilon": "auto", "budget": 20},
+        20,
+    )
     assert status_json(folder, "tickets")["totals"]["comparisons"] <= 20
 
 

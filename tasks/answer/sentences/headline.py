@@ -12,7 +12,8 @@ from winnow.tasks.answer.new_examples import LEVEL
 from winnow.tasks.answer.sentences.claim import certainty
 from winnow.tasks.answer.sentences.clauses import estimated, on_examples
 from winnow.tasks.answer.sentences.gate import WORDS, gate_certainty
-from winnow.tasks.text.phrases import amount, count_of, ends, list_of, percentage, rounded
+from winnow.tasks.answer.sentences.margin import leaves_margin
+from winnow.tasks.text.phrases import amount, count_of, ends, list_of, percentage, points, risk_of, rounded
 
 NOTHING_SOLVED = "No candidate was shown to solve anything: every score is 0."
 
@@ -86,7 +87,11 @@ def _named(answer: Answer) -> str:
         return f"{list_of(answer.listed)} did best{_mean(answer)}"
     if answer.top:
         tied = f"; {list_of(answer.tied)} share the last places" if answer.tied else ""
+        if leaves_margin(answer):
+            return f"Use {list_of(answer.top, most=len(answer.top))}{tied}"
         return f"The best are {list_of(answer.top, most=len(answer.top))}{tied}"
+    if answer.tied and leaves_margin(answer):
+        return f"Use any of {list_of(answer.tied)}, which are within {points(answer.epsilon)} of the best"
     if answer.tied:
         return f"Use any of {list_of(answer.tied)}, which share the first place{_mean(answer)}"
     return f"Use {answer.best}{_mean(answer)}"
@@ -123,12 +128,12 @@ def _sure(answer: Answer) -> str:
         return f"{_plain(certainty(answer))}{_by_plugin(answer)}"
     whom = f"the {n} candidates that were not dropped" if answer.dropped else f"{n} candidates"
     is_exact = claim.kind == "exact" or claim.delta is None
-    risk = " (exact)" if is_exact else f" ({_percent(claim.delta or 0.0)} risk of error)"
+    risk = " (exact)" if is_exact else f" ({risk_of(claim.delta or 0.0)})"
     there = "there" if _mean(answer) else on_examples(answer)
     if answer.outcome == "tied":
         said = f"No other of {whom} has a higher {estimated(answer)} {there}{risk}"
     elif answer.epsilon:
-        said = f"Of {whom} no one is better {there} by more than {_points(answer.epsilon)}{risk}"
+        said = f"Of {whom} none is better {there} by more than {points(answer.epsilon)}{risk}"
     else:
         said = f"Best of {whom} {there}{risk}"
     return f"{said}{_by_plugin(answer)}"
@@ -138,16 +143,6 @@ def _by_plugin(answer: Answer) -> str:
     return f", by the word of the plug-in {answer.plugin}" if answer.plugin and answer.is_guaranteed else ""
 
 
-def _percent(share: float) -> str:
-    return f"{100.0 * share:.10g}%"
-
-
-def _points(difference: float) -> str:
-    """A difference of means in hundredths of the range of scores."""
-    points = f"{100.0 * difference:.10g}"
-    return f"{points} point{'' if points == '1' else 's'}"
-
-
 def _compared(answer: Answer) -> str:
     """What a gate shows of each candidate."""
     parts = []
@@ -155,7 +150,7 @@ def _compared(answer: Answer) -> str:
         names = [name for name in answer.named(status) if name != answer.baseline]
         if not names:
             continue
-        who, by = f"{list_of(names)} {'is' if len(names) == 1 else 'are'}", _points(answer.epsilon)
+        who, by = f"{list_of(names)} {'is' if len(names) == 1 else 'are'}", points(answer.epsilon)
         if status == "active":
             parts.append(f"still open: {list_of(names)}")
         elif status == "no-worse" and answer.epsilon:
@@ -197,7 +192,7 @@ def _new_examples(answer: Answer) -> str:
     is_sound = not (answer.is_mixed or found.earlier or answer.shown or found.left_out or found.alike)
     if is_sound and found.lower is not None and found.lower > even:
         there = "on new examples as well, if these are a random sample of those that matter"
-        return f"{found.winner} is better than {found.rival} {there} ({_percent(LEVEL)} risk of error)"
+        return f"{found.winner} is better than {found.rival} {there} ({risk_of(LEVEL)})"
     if found.upper is not None and found.upper < even:
         return ""
     return f"Not known: whether {found.winner} is better than {found.rival} on new examples"
