@@ -124,12 +124,18 @@ def test_the_table_of_examples_names_all_of_them():
     assert set(re.findall(r"^\| `([\w.-]+)`", table, re.M)) == {file.name for file in (*FILES, *SCRIPTS)}
 
 
+def test_the_schema_takes_what_is_short():
+    short = {"name": "a", "objective": "best-mean", "models": ["gpt-x"], "prompts": "{{ input }}"}
+    assert SCHEMA.is_valid({**short, "dataset": "x.csv", "judge": "exact"})
+    assert SCHEMA.is_valid({**short, "dataset": {"path": "x.csv"}, "judge": "f1", "selector": "champion"})
+
+
 @pytest.mark.parametrize(
     ("key", "value"),
     [
         ("sede", 7),
         ("objective", "best"),
-        ("stopping", {"delta": 0.05}),
+        ("stopping", {"budget": "many"}),
         ("batch_size", "many"),
         ("models", []),
     ],

@@ -17,6 +17,9 @@ from winnow.tasks.spec.campaign import CampaignFile
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
+DEFAULTED = ("selector", "stopping")
+"""Keys that the file of an objective with a default selector may leave out."""
+
 _SEE_CODE = re.compile(r"; see `[\w.]+`")
 """A pattern of the references that only a reader of the code can follow."""
 
@@ -47,7 +50,7 @@ def campaign_schema(
     """
     schema = CampaignFile.model_json_schema(schema_generator=_Explained)
     stood_for = [key for key in schema["required"] if key in BECOMES]
-    schema["required"] = [key for key in schema["required"] if key not in BECOMES]
+    schema["required"] = [key for key in schema["required"] if key not in (*BECOMES, *DEFAULTED)]
     schema["patternProperties"] = {f"^{FOR_MERGING}": {}}
     schema["anyOf"] = [{"required": ["task"]}, {"required": stood_for}]
     parts = schema["$defs"]

@@ -6,7 +6,7 @@ budget, `reuse` and `tags` may change from one run to the next: they never chang
 
 from collections.abc import Iterator
 from copy import deepcopy
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, TypeVar
 
 from pydantic import (
     BaseModel,
@@ -104,6 +104,10 @@ class JudgeSpec(BaseModel):
         return judge_tree({"type": self.type, **self.params}, place)
 
 
+Part = TypeVar("Part")
+Listed = Annotated[list[Part | str], Field(min_length=1)] | str
+"""A list of parts of the file, each of which may be a short text; a text alone is a list of one."""
+
 Judge = Annotated[JudgeSpec, BeforeValidator(judge_of, json_schema_input_type=JudgeSpec | str)]
 
 
@@ -187,12 +191,12 @@ class CampaignSpec(SpecModel):
     seed: int = Field(default=0, ge=0, lt=2**63)
     storage: StorageUrl = DEFAULT_STORAGE
     models: Annotated[
-        list[ModelSpec], BeforeValidator(models_of, json_schema_input_type=list[ModelSpec | str] | str)
+        list[ModelSpec], BeforeValidator(models_of, json_schema_input_type=Listed[ModelSpec])
     ] = Field(min_length=1)
     """Each is a mapping, or a text such as openai:gpt-x, http://host/v1#served-name, ./folder or the id of a
     hub."""
     prompts: Annotated[
-        list[PromptSpec], BeforeValidator(prompts_of, json_schema_input_type=list[PromptSpec | str] | str)
+        list[PromptSpec], BeforeValidator(prompts_of, json_schema_input_type=Listed[PromptSpec])
     ] = Field(min_length=1)
     """Each is a mapping, or a template alone."""
     guardrails: list[GuardrailSpec] = []
