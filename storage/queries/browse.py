@@ -138,6 +138,9 @@ def comparisons(
         most: Maximum number of rows.
         characters: Maximum number of characters of each output.
 
+    Returns:
+        Rows with the whole `fields` and `targets` of the example.
+
     Raises:
         QueryRefused: If it exceeds the session's time limit.
     """
@@ -148,6 +151,8 @@ def comparisons(
                 Comparison.id,
                 *PLACE,
                 Example.key.label("example"),
+                Example.fields,
+                Example.targets,
                 Comparison.outcome,
                 Comparison.reason,
                 Comparison.judge,

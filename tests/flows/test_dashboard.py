@@ -351,7 +351,7 @@ def test_names_and_texts_of_others_are_never_markdown_or_html(tmp_path):
 @pytest.mark.parametrize("page", ["campaign_page", "comparisons_page", "sql_page"])
 def test_a_database_that_is_not_there_is_a_sentence(page):
     said = texts(shown(page))
-    assert len([each for each in said if "is unavailable" in each and "check that the path" in each]) == 1
+    assert len([each for each in said if "is unavailable" in each and "check its path" in each]) == 1
 
 
 def test_a_database_of_a_newer_release_is_a_sentence(tmp_path):

@@ -15,6 +15,7 @@ from waiting import PATIENCE_S
 from winnow.algorithms.bounds.mean_interval import mean_interval
 from winnow.flows.reports.dashboard import STORAGE_VARIABLE
 from winnow.flows.reports.dashboard.screens import factors_page, over_time_page
+from winnow.flows.reports.dashboard.screens.comparison_view import MOST_WORDS, word_diff
 from winnow.flows.reports.html.figures.over_time import costs_over_time, estimates_over_time
 from winnow.flows.reports.html.figures.parallel import parallel
 from winnow.storage.records import campaigns as campaign_records
@@ -67,6 +68,26 @@ def clicked(page, *, row):
     click_on(page, {table.proto.id: {"rows": [row], "columns": [], "cells": []}})
     assert not page.exception
     return page
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "html"),
+    [
+        ("it is 4.", "it is 5.", "it is <del>4</del><ins>5</ins>."),
+        ("<b>no</b>", "<b>yes</b>", "&lt;b&gt;<del>no</del><ins>yes</ins>&lt;/b&gt;"),
+        ("a", "a b", "a<ins> b</ins>"),
+        ("\x1b[31mred", "red", "<del>"),
+    ],
+)
+def test_words_that_differ_are_marked_and_nothing_of_a_text_is_markup(first, second, html):
+    shown = word_diff(first, second)
+    assert html in shown
+    assert "\x1b" not in shown
+
+
+def test_two_endless_outputs_are_compared_as_far_as_it_is_quick():
+    shown = word_diff("a " * 50_000, "b " * 50_000)
+    assert shown.count("a") < MOST_WORDS + 100
 
 
 def texts(page):

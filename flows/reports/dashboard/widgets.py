@@ -124,8 +124,17 @@ def show_rows(rows: Sequence[Row], *, key: str) -> None:
     _tell_of(short)
 
 
-def pick_row(rows: Sequence[Row], *, key: str, height: int | Literal["auto"] = "auto") -> int | None:
-    """Show a table of which one row can be chosen; return its index, None while none is chosen."""
+def pick_row(
+    rows: Sequence[Row], *, key: str, height: int | Literal["auto"] = "auto", by_cell: bool = False
+) -> int | None:
+    """Show a table of which one row can be chosen; return its index, None while none is chosen.
+
+    Args:
+        rows: The rows.
+        key: Key of the table in the reader's session.
+        height: Height of the table in pixels.
+        by_cell: Whether a click anywhere in a row chooses it, and not only one on the box before it.
+    """
     frame = as_frame(rows)
     short = short_names(frame)
     data = styled(frame, short)
@@ -136,11 +145,12 @@ def pick_row(rows: Sequence[Row], *, key: str, height: int | Literal["auto"] = "
         key=key,
         height=height,
         on_select="rerun",
-        selection_mode="single-row",
+        selection_mode=["single-row", "single-cell"] if by_cell else "single-row",
         placeholder="",
     )
     _tell_of(short)
-    chosen = event["selection"]["rows"]
+    selection = event["selection"]
+    chosen = [row for row, _ in selection.get("cells", ())] or selection["rows"]
     # The table may have become shorter since it was clicked.
     return chosen[0] if chosen and chosen[0] < len(rows) else None
 

@@ -189,12 +189,12 @@ def _show_examples(first: Side, second: Side, examples: Sequence[PairedExample])
     st.header("Examples")
     ordered = sorted(examples, key=lambda each: -abs(each.difference))[:MOST_EXAMPLES]
     cut = f", {MOST_EXAMPLES} of {len(examples):,}" if len(examples) > MOST_EXAMPLES else ""
-    st.caption(f"Those that differ most come first{cut}. Click the box before one to read both texts.")
+    st.caption(f"Those that differ most come first{cut}. Click one to read both outputs.")
     rows = [
         {"example": each.key, "first": each.first, "second": each.second, "difference": each.difference}
         for each in ordered
     ]
-    chosen = pick_row(rows, key="compared", height=TABLE_HEIGHT)
+    chosen = pick_row(rows, key="compared", height=TABLE_HEIGHT, by_cell=True)
     if chosen is None:
         return
     picked, whole = ordered[chosen], st.toggle("Whole texts")

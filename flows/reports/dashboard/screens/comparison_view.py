@@ -1,13 +1,17 @@
 """Comparisons with everything that led to their outcomes: prompts, answers, and what their judges said."""
 
 import json
+import re
 from collections.abc import Sequence
+from difflib import SequenceMatcher
+from html import escape
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from winnow.flows.reports.dashboard.db import asking
 from winnow.flows.reports.dashboard.widgets import show_heading, show_passage, show_soft
+from winnow.flows.reports.html.figures.labels import readable
 from winnow.flows.reports.html.sections.samples import place_of
 from winnow.storage.json_types import Row
 from winnow.storage.queries import browse as browse_views
@@ -15,6 +19,10 @@ from winnow.storage.records.record_types import CampaignRecord
 
 MOST_CHARACTERS = 20_000
 """Of each text, unless the whole is asked for."""
+PREVIEW = 200
+"""Characters of each text in a table."""
+MOST_WORDS = 2_000
+"""Words of each output that are compared: the time grows with their product."""
 
 
 def show_comparison(campaign: CampaignRecord, comparison_id: int, *, whole: bool) -> None:
@@ -71,6 +79,42 @@ def show_pair(compared: Sequence[tuple[CampaignRecord, int]], *, whole: bool) ->
                 _passage(row, "prompt", "", key=side)
             _judgments(row, judgments, [st.container() for _ in judgments], key=side)
 
+    if all(row["text"] is not None for row, _ in known):
+        _word_diff(*(row["text"] for row, _ in known))
+
+
+def _word_diff(first: str, second: str) -> None:
+    """Draw the second output with the words that only one of both has."""
+    with st.expander("Words that differ", expanded=first != second, key="pair-diff"):
+        if first == second:
+            st.text("Both outputs are the same.")
+            return
+        cut = max(len(WORDS.findall(each)) for each in (first, second)) > MOST_WORDS
+        st.caption(
+            "Struck out: only in the first output. Underlined: only in the second."
+            + f" The first {MOST_WORDS:,} words of each are compared." * cut
+        )
+        st.html(word_diff(first, second))
+
+
+WORDS = re.compile(r"\s+|\w+|[^\w\s]")
+"""Matches white space, a word, or one other character."""
+
+
+def word_diff(first: str, second: str) -> str:
+    """Two texts as one paragraph of HTML: `<del>` around what only the first has, `<ins>` what the second."""
+    before, after = (WORDS.findall(readable(each))[:MOST_WORDS] for each in (first, second))
+    found = []
+    for kind, i, j, k, m in SequenceMatcher(None, before, after, autojunk=False).get_opcodes():
+        if kind == "equal":
+            found.append(escape("".join(before[i:j])))
+            continue
+        if removed := "".join(before[i:j]):
+            found.append(f"<del>{escape(removed)}</del>")
+        if added := "".join(after[k:m]):
+            found.append(f"<ins>{escape(added)}</ins>")
+    return f'<p style="white-space: pre-wrap; overflow-wrap: anywhere">{"".join(found)}</p>'
+
 
 GONE = "This comparison is no longer there."
 
@@ -84,15 +128,26 @@ def _read(campaign: CampaignRecord, comparison_id: int, *, whole: bool) -> tuple
     return None if row is None else (row, judgments)
 
 
+def _input(row: Row) -> str:
+    """The example's input, or all its fields if none is called so."""
+    given = row["fields"].get("input")
+    return given if isinstance(given, str) else _as_json(row["fields"])
+
+
+def _target(row: Row) -> str:
+    """The example's targets, one a line."""
+    targets = row["targets"]
+    return "\n".join(targets) if all(isinstance(each, str) for each in targets) else _as_json(targets)
+
+
 def _input_and_target(row: Row, *, whole: bool) -> None:
-    """The example's input (all its fields, if none is called so) and targets."""
-    fields, targets = row["fields"], row["targets"]
-    texts = {
-        "input": fields["input"] if isinstance(fields.get("input"), str) else _as_json(fields),
-        "target": "\n".join(targets) if all(isinstance(each, str) for each in targets) else _as_json(targets),
+    """The example's input, targets and label."""
+    given = {
+        "input": _input(row),
+        "target": _target(row),
         "label": None if row["label"] is None else _as_json(row["label"]),
     }
-    for label, text in texts.items():
+    for label, text in given.items():
         if text:
             shown = text if whole else text[:MOST_CHARACTERS]
             show_passage(label, shown, len(text), key=f"pair-{label}")
@@ -110,10 +165,22 @@ def _readings(row: Row, key: str = "") -> None:
 
 
 def listed(rows: Sequence[Row]) -> list[Row]:
-    """Comparisons as tables list them: without their ids, rounds and positions counted from 1."""
-    counted = ("round", "position")
+    """Comparisons as tables list them: who, which example with input and target, the outputs, the outcome."""
     return [
-        {name: value + 1 if name in counted else value for name, value in row.items() if name != "id"}
+        {
+            "candidate": row["candidate"],
+            **({"candidate_b": row["candidate_b"]} if row["candidate_b"] else {}),
+            "example": row["example"],
+            "input": _input(row)[:PREVIEW],
+            "target": _target(row)[:PREVIEW],
+            "output": row["text"],
+            **({"output_b": row["text_b"]} if row["candidate_b"] else {}),
+            "outcome": row["outcome"],
+            "reason": row["reason"],
+            "judge": row["judge"],
+            "round": row["round"] + 1,
+            "position": row["position"] + 1,
+        }
         for row in rows
     ]
 

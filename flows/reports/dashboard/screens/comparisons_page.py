@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import streamlit as st
 
 from winnow.flows.reports.dashboard.db import asking, problems_shown
-from winnow.flows.reports.dashboard.screens.comparison_view import listed, show_comparison
+from winnow.flows.reports.dashboard.screens.comparison_view import PREVIEW, listed, show_comparison
 from winnow.flows.reports.dashboard.widgets import (
     choose_campaign,
     choose_name,
@@ -81,8 +81,6 @@ LONGEST_IN_BOX = 20
 """Columns of a terminal that a name may take in a box above the table."""
 PAGE = 50
 """Rows that are shown at once."""
-PREVIEW = 200
-"""Characters of each answer in the table."""
 TABLE_HEIGHT = 320
 """Pixels: about eight rows, so that the comparison below is seen at once."""
 
@@ -128,9 +126,10 @@ def _browse(name: str) -> None:
 
 
 def _table(rows: Sequence[Row]) -> int | None:
-    st.caption("Newest first. Click the box before a comparison to read it below.")
+    st.caption("Newest first. Click a comparison to read it below.")
     # What was chosen on one page is not chosen on the next.
-    return pick_row(listed(rows), key=f"comparisons-{rows[0]['id']}-{rows[-1]['id']}", height=TABLE_HEIGHT)
+    key = f"comparisons-{rows[0]['id']}-{rows[-1]['id']}"
+    return pick_row(listed(rows), key=key, height=TABLE_HEIGHT, by_cell=True)
 
 
 def _turn(starts: list[Place], rows: Sequence[Row]) -> None:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import streamlit as st
 
 from winnow.flows.reports.dashboard.db import asking, problems_shown
-from winnow.flows.reports.dashboard.screens.comparison_view import listed, show_comparison
+from winnow.flows.reports.dashboard.screens.comparison_view import PREVIEW, listed, show_comparison
 from winnow.flows.reports.dashboard.widgets import (
     choose_campaign,
     choose_name,
@@ -26,7 +26,7 @@ from winnow.tasks.spec.judge_tree import is_human
 
 PATIENCE = 30.0
 """Seconds that a table may take."""
-SHOWN, PREVIEW = 50, 200
+SHOWN = 50
 """Comparisons that are listed, and characters of each answer there."""
 TABLE_HEIGHT = 320
 """Pixels."""
@@ -159,7 +159,9 @@ def _show_judged(campaign: CampaignRecord, judges: Sequence[str]) -> None:
     if not rows:
         st.text("There is none: choose others above.")
         return
-    st.caption(f"Newest first, {SHOWN} at most; Comparisons shows all. Click the box before one to read it.")
-    chosen = pick_row(listed(rows), key=f"judged-{campaign.id}-{doubt}-{judge}", height=TABLE_HEIGHT)
+    st.caption(f"Newest first, {SHOWN} at most; Comparisons shows all. Click one to read it.")
+    chosen = pick_row(
+        listed(rows), key=f"judged-{campaign.id}-{doubt}-{judge}", height=TABLE_HEIGHT, by_cell=True
+    )
     if chosen is not None:
         show_comparison(campaign, rows[chosen]["id"], whole=st.toggle("Whole texts"))
