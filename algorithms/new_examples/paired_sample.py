@@ -18,8 +18,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 
 import numpy as np
-from scipy.special import xlogy
-from scipy.stats import binom
+from scipy.special import betainc, xlogy
 
 from winnow.algorithms.bounds.averaged_bets import MOST_STAKED, average_capital, variances_before
 from winnow.algorithms.bounds.half_mixture import HalfMixture
@@ -167,7 +166,8 @@ def sign_test(differences: FloatArray) -> float:
     percentages", Psychometrika 12(2).
     """
     gains, losses = int((differences >= 1.0).sum()), int((differences < 0.0).sum())
-    return float(binom.sf(gains - 1, gains + losses, 0.5))
+    # The probability of at least so many gains is an incomplete beta function; scipy.stats loads slowly.
+    return float(betainc(gains, losses + 1, 0.5)) if gains else 1.0
 
 
 def difference_interval(sample: PairedSample, alpha: float) -> tuple[float, float] | None:
