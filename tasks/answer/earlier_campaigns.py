@@ -21,8 +21,9 @@ from winnow.storage.queries.objective.earlier_campaigns import (
 )
 from winnow.storage.records import pruned as pruned_records
 from winnow.storage.records.record_types import CampaignRecord, PrunedRecord
-from winnow.tasks.campaign.example_seed import MADE_OF, made_of, seed_of_draws
+from winnow.tasks.campaign.example_seed import made_of, seed_of_draws
 from winnow.tasks.campaign.look import Look
+from winnow.tasks.spec.identity_keys import MADE_OF
 from winnow.tasks.spec.selector_traits import GATE
 from winnow.tasks.spec.stored_spec import ONLY
 

@@ -7,27 +7,10 @@ from winnow.storage.json_types import JsonView
 from winnow.storage.objectives import traits_of
 from winnow.storage.records.record_types import CampaignRecord
 from winnow.tasks.engines.known_providers import WIDTH_ARGS
+from winnow.tasks.spec.identity_keys import MADE_OF
 from winnow.tasks.spec.judge_tree import judge_tree
 from winnow.tasks.spec.stored_spec import ONLY
 from winnow.tasks.text.canonical_json import sha256
-
-MADE_OF = (
-    "prompts",
-    "guardrails",
-    "generate_configs",
-    "exclude",
-    "output_type",
-    "choices",
-    "target_delimiter",
-    "samples",
-    "few_shot_examples",
-    "model_fingerprints",
-    "judge",
-    "judge_identity",
-    "dataset_fingerprint",
-    "history_fingerprint",
-)
-"""Keys of a stored identity that scores, and what is known of them beforehand, come from."""
 
 CONSTRAINED = ("constraints", "metric_code")
 """Further keys of the claim where there are constraints: bounds, and the source of the values."""

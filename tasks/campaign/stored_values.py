@@ -4,37 +4,12 @@ from collections.abc import Iterable
 
 from winnow.storage.json_types import JsonObject
 from winnow.storage.records.record_types import CampaignRecord, NewExample
-from winnow.tasks.candidates.text_rules import KEY as TEXT_RULES
 from winnow.tasks.data.datasets import Dataset, Example
 from winnow.tasks.data.garbage_collection import not_collecting
-from winnow.tasks.judges.target_forms import KEY as TARGET_FORMS
 from winnow.tasks.spec.campaign import CampaignSpec, stored_values
+from winnow.tasks.spec.identity_keys import FOUND
 from winnow.tasks.spec.sections.dataset import DatasetSpec
-from winnow.tasks.spec.stored_spec import CUT_AT_STOP, LAST_ROUNDS
 from winnow.tasks.spec.types_alone import read_by_types
-
-FINGERPRINTS = (
-    "dataset_fingerprint",
-    "model_fingerprints",
-    "served_at",
-    "few_shot_examples",
-    "history_fingerprint",
-    LAST_ROUNDS,
-    "held_out_fingerprint",
-    "judge_identity",
-    "metric_code",
-    "metric_fingerprints",
-    "selector_code",
-    "candidate_costs",
-    "betting_rule",
-    "embedder_identity",
-    "deterministic",
-    "left_out",
-    TEXT_RULES,
-    TARGET_FORMS,
-    CUT_AT_STOP,
-)
-"""Keys of a stored identity beside the spec's own fields."""
 
 
 def stored_spec(campaign: CampaignRecord, storage: str) -> CampaignSpec:
@@ -49,7 +24,7 @@ def values_of(campaign: CampaignRecord, storage: str) -> JsonObject:
 
 def _of_file(campaign: CampaignRecord) -> JsonObject:
     """The identity of a campaign without what was found when it began."""
-    return {key: value for key, value in campaign.spec.items() if key not in FINGERPRINTS}
+    return {key: value for key, value in campaign.spec.items() if key not in FOUND}
 
 
 def stored_dataset(campaign: CampaignRecord, examples: Iterable[NewExample]) -> Dataset:

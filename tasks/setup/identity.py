@@ -13,8 +13,9 @@ from typing import NamedTuple
 from winnow.storage.json_types import JsonView
 from winnow.tasks.engines.known_providers import FUNCTION, REMOTE
 from winnow.tasks.errors import SpecError
+from winnow.tasks.spec.identity_keys import FOLLOWS, GROWING, IN_WORDS
 from winnow.tasks.spec.judge_tree import judge_trees, model_name
-from winnow.tasks.spec.stored_spec import CUT_AT_STOP, ONLY, fork_command
+from winnow.tasks.spec.stored_spec import ONLY, fork_command
 
 SHOWN = 80
 """Longest value printed; a template can be pages."""
@@ -106,49 +107,8 @@ def _shown(text: str, start: int) -> str:
 DIGEST = re.compile("'[0-9a-f]{64}'")
 """SHA-256, as it is printed."""
 
-PARTS = ("models", "prompts", "guardrails", "generate_configs", "exclude")
-"""Keys of a file that candidates are made of."""
-
-FOLLOWS = (
-    (r"model_fingerprints\.(.+)", ("models[{}]",)),
-    (r"served_at\.(.+)", ("models[{}]", "judge", "metrics", "certify")),
-    (r"few_shot_examples\.(.+)", ("prompts[{}]",)),
-    (r"history_(fingerprint|rounds)", ("history", "dataset_fingerprint")),
-    (r"held_out_fingerprint", ("holdout", "seed", "dataset_fingerprint")),
-    (r"judge_identity\..+", ("judge",)),
-    (r"(?:metric_code|metric_fingerprints)(?:\..+)?", ("metrics",)),
-    (r"selector_code(?:\..+)?", ("selector.name",)),
-    (r"embedder_identity(?:\..+)?", ("embedder",)),
-    (r"candidate_costs(?:\..+)?", ("certify", "dataset_fingerprint", *PARTS)),
-    (r"execution", ("streaming",)),
-    (r"betting_rule", ("selector",)),
-    (r"target_forms", ("dataset_fingerprint", "objective")),
-    (r"text_rules", ("models", "judge", "metrics", "certify")),
-    (r"cut_at_stop", PARTS),
-    (r"deterministic(?:\[\d+\])?", ("judge", "fresh_generations", "selector", *PARTS)),
-)
-"""Keys that no file has, and those of a file by whose change they change."""
-
 OF_CANDIDATES = re.compile(r"(?:model_fingerprints|served_at|few_shot_examples)\..+")
 """Keys that are there as long as a candidate is made of what they name."""
-
-IN_WORDS = (
-    (r"dataset_fingerprint", "the examples changed"),
-    (r"model_fingerprints\.(.+)", "models[{}]: its files changed (weights, adapter or chat template)"),
-    (r"few_shot_examples\.(.+)", "prompts[{}]: the solved examples that it shows changed"),
-    (r"history_(fingerprint|rounds)", "history: the earlier scores changed"),
-    (r"held_out_fingerprint", "holdout: the examples that are held out changed"),
-    (r"judge_identity\.fingerprints\.(.+)", "judge: the files of model {} changed"),
-    (r"judge_identity\.code\.(?:.*\.)?files\.(.+)", "judge: the code of {} changed"),
-    (r"metric_fingerprints\.(.+)", "metrics: the files of model {} changed"),
-    (r"metric_code\.(?:.*\.)?files\.(.+)", "metrics: the code of {} changed"),
-    (r"selector_code\.(.+)", "selector: the code of {} changed"),
-    (r"embedder_identity\.code\.(.+)", "embedder: the code of {} changed"),
-    (r"embedder_identity\.model", "embedder: the files of its model changed"),
-    (r"embedder_identity\.vectors", "embedder: the vectors changed"),
-)
-"""The words for a digest that changed, by its key."""
-
 
 VERSION_OF_JUDGE = re.compile(r"(judge|metric)_(?:identity\.)?code\..*\bversion")
 """The version of a judge of Winnow's own."""
@@ -203,20 +163,6 @@ def _line(found: Difference) -> str:
             return words.format(*match.groups())
     return f"{found.key}: its content changed"
 
-
-GROWING = (
-    "models",
-    "prompts",
-    "guardrails",
-    "generate_configs",
-    "exclude",
-    "model_fingerprints",
-    "served_at",
-    "few_shot_examples",
-    "left_out",
-    CUT_AT_STOP,
-)
-"""Keys of an identity that say which candidates there are."""
 
 FILES = re.compile(r"(?:model_fingerprints|judge_identity\.fingerprints|metric_fingerprints)\.(.+)")
 """Keys that say what the files of a model are."""

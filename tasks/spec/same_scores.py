@@ -2,24 +2,9 @@
 
 from collections.abc import Mapping
 
-SUFFIX = "-exhaustive"
+from winnow.tasks.spec.identity_keys import SEARCH
 
-SEARCH = frozenset(
-    {
-        "name",
-        "selector",
-        "history",
-        "history_fingerprint",
-        "history_rounds",
-        "holdout",
-        "groups",
-        "constraints",
-        "held_out_fingerprint",
-        "batch_size",
-        "stopping",
-    }
-)
-"""Fields in which two campaigns with the same scores may differ: those of their searches, and their names."""
+SUFFIX = "-exhaustive"
 
 
 def exhaustive_name(name: str) -> str:

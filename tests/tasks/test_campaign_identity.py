@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 from stored_campaigns import store_campaign
 
-from winnow.tasks.campaign.example_seed import CONSTRAINED, MADE_OF, seed_of_draws
-from winnow.tasks.campaign.stored_values import FINGERPRINTS
-from winnow.tasks.setup.identity import FOLLOWS, IN_WORDS, differences
+from winnow.tasks.campaign.example_seed import CONSTRAINED, seed_of_draws
+from winnow.tasks.setup.identity import differences
 from winnow.tasks.setup.load import check_campaign_file
 from winnow.tasks.spec.campaign import CampaignSpec
+from winnow.tasks.spec.identity_keys import FOLLOWS, FOUND, IN_WORDS, MADE_OF
 
 GRADER = "{name: grader, provider: transformers, model: checkpoints/small}"
 RATER = f'{{type: llm, rubric: "Polite?", scale: yes/no, model: {GRADER}}}'
@@ -72,7 +72,7 @@ def beside_the_file(identity):
 @pytest.mark.parametrize("objective", FILES)
 def test_what_is_no_key_of_a_file_is_left_out_of_one_and_is_not_told_by_its_own_name(identity_of, objective):
     identity = identity_of(objective)
-    assert beside_the_file(identity) <= {*FINGERPRINTS}
+    assert beside_the_file(identity) <= {*FOUND}
     known = [pattern for pattern, _ in (*FOLLOWS, *IN_WORDS)]
     for key in beside_the_file(identity):
         value = identity[key] or {"new": "value"} if isinstance(identity[key], dict) else identity[key]
@@ -90,7 +90,7 @@ OCCASIONAL = {
 
 def test_all_that_is_left_out_of_a_file_is_in_some_identity(identity_of):
     found = set().union(*(beside_the_file(identity_of(objective)) for objective in FILES))
-    assert found == {*FINGERPRINTS} - OCCASIONAL.keys()
+    assert found == {*FOUND} - OCCASIONAL.keys()
 
 
 APART = {

@@ -10,8 +10,9 @@ from stored_campaigns import new_database, store_campaign
 
 from winnow.algorithms.protocols import round_rng
 from winnow.algorithms.registry import create_selector
-from winnow.tasks.campaign.example_seed import ASKED_AS, MADE_OF, USUAL, seed_of_draws
+from winnow.tasks.campaign.example_seed import ASKED_AS, USUAL, seed_of_draws
 from winnow.tasks.rounds.plan import plan_round
+from winnow.tasks.spec.identity_keys import MADE_OF
 from winnow.tasks.spec.sections.generate_config import GenerateConfig
 from winnow.tasks.spec.sections.models import ModelSpec
 
