@@ -54,9 +54,11 @@ def in_place_of(path: Path) -> Generator[Path]:
     """A file to write, which takes the place of another one as soon as it is whole; a device is written to.
 
     Raises:
-        WinnowError: If it cannot be written, or a database would be lost; the file is left as it was.
+        WinnowError: If it cannot be written, if a database would be lost, or if it is a link to a file of
+            another folder; the file is left as it was.
     """
-    path = path.resolve() if path.is_symlink() else path
+    if path.is_symlink():
+        path = _followed(path)
     if path.is_dir():
         raise WinnowError(f"{path} is a folder; name a file")
     if not path.parent.is_dir():
@@ -80,6 +82,15 @@ def in_place_of(path: Path) -> Generator[Path]:
             beside.unlink(missing_ok=True)
     except OSError as error:
         raise WinnowError(f"{path}: {error.strerror}; name a place that can be written to") from error
+
+
+def _followed(link: Path) -> Path:
+    """What a link leads to, unless that is a file elsewhere: whoever filled the folder may mean any file."""
+    target = link.resolve()
+    is_device = target.exists() and not target.is_file() and not target.is_dir()
+    if not is_device and not target.is_relative_to(link.parent.resolve()):
+        raise WinnowError(f"{link} is a link to {target}, which is in another folder; name that file itself")
+    return target
 
 
 def umask() -> int:

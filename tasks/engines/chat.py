@@ -4,13 +4,19 @@ The template is the one in a checkpoint's folder. Whether it accepts given messa
 """
 
 import json
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+import sys
+import time
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Literal, NamedTuple
+from types import FrameType
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from winnow.storage.json_types import JsonObject, JsonView
 from winnow.tasks.engines.errors import one_sentence
+
+if TYPE_CHECKING:
+    from _typeshed import TraceFunction
 
 Role = Literal["system", "user", "assistant"]
 
@@ -122,6 +128,15 @@ def separated(text: str, told: str | None, how: Reasoning | None) -> tuple[str, 
     return answer.lstrip() if how.strip else text, reasoning.strip()
 
 
+MOST_STEPS = 1_000_000
+"""Steps that a chat template may take for one prompt when it is tried."""
+
+MOST_SECONDS = 30.0
+"""Time that it may take, where single steps are long; none that is meant comes near it on a busy machine."""
+
+TEMPLATES_CODE = "<template>"
+"""Name of the file in the code that jinja2 makes of a template."""
+
 TEMPLATE = "chat_template.jinja"
 CONFIG = "tokenizer_config.json"
 SPECIAL_TOKENS = ("bos_token", "eos_token", "unk_token", "pad_token", "sep_token", "cls_token", "mask_token")
@@ -153,7 +168,10 @@ def why_refused(template: str, folder: Path, messages: tuple[Message, ...], args
     is_open = is_continued(messages)
     settings = {"add_generation_prompt": not is_open, "continue_final_message": is_open, **args}
     try:
-        render_jinja_template([as_dicts(messages)], chat_template=template, **{**_tokens(folder), **settings})
+        with _bounded():
+            render_jinja_template(
+                [as_dicts(messages)], chat_template=template, **{**_tokens(folder), **settings}
+            )
     except Exception as error:  # templates run code of the checkpoint's authors
         if "continue_final_message" in str(error):
             return (
@@ -161,6 +179,32 @@ def why_refused(template: str, folder: Path, messages: tuple[Message, ...], args
             )
         return one_sentence(error, limit=200)
     return None
+
+
+@contextmanager
+def _bounded() -> Generator[None, None, None]:
+    """End a template that takes more than `MOST_STEPS` or `MOST_SECONDS`; raises `RuntimeError`.
+
+    Steps are lines of the code that jinja2 makes of it, of which a machine under load takes as many.
+    """
+    before, steps, deadline = sys.gettrace(), 0, time.monotonic() + MOST_SECONDS
+
+    def watch(frame: FrameType, event: str, _: object) -> "TraceFunction | None":
+        nonlocal steps
+        if frame.f_code.co_filename != TEMPLATES_CODE:
+            return None
+        steps += event == "line"
+        if steps > MOST_STEPS:
+            raise RuntimeError(f"it takes more than {MOST_STEPS:,} steps")
+        if time.monotonic() > deadline:
+            raise RuntimeError(f"it takes more than {MOST_SECONDS:g} s")
+        return watch
+
+    sys.settrace(watch)
+    try:
+        yield
+    finally:
+        sys.settrace(before)
 
 
 def _tokens(folder: Path) -> dict[str, str]:

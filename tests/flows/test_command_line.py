@@ -258,6 +258,13 @@ def test_a_file_that_cannot_be_written_is_named_and_an_older_one_stays(finished,
     assert winnow(finished, *asked, str(link)).returncode == 0
     assert link.is_symlink()
     assert older.read_bytes() not in (b"older", b"")
+    (tmp_path / "elsewhere").mkdir()
+    for target in (older, tmp_path / "not there"):
+        (trap := tmp_path / "elsewhere" / f"to {target.name}").symlink_to(target)
+        refused = winnow(finished, *asked, str(trap))
+        assert refused.returncode == 1
+        assert f"is a link to {target}, which is in another folder" in one_message(refused)
+        assert target.exists() == (target == older)
     assert winnow(finished, "query", "survivor", "judgments", *asked[3:], str(older)).returncode in (0, 1)
     assert winnow(finished, "db", "check").returncode == 0
 

@@ -3,6 +3,7 @@
 import gzip
 import json
 import re
+import sys
 from dataclasses import asdict
 from hashlib import sha256
 from pathlib import Path
@@ -17,12 +18,14 @@ from winnow.tasks.candidates.few_shot import draw_few_shot
 from winnow.tasks.candidates.prompt_template import PromptTemplate
 from winnow.tasks.data.datasets import Dataset, Example
 from winnow.tasks.data.sandboxed_templates import compile_template
-from winnow.tasks.engines.chat import Message, as_stored, words_of
+from winnow.tasks.engines import chat
+from winnow.tasks.engines.chat import Message, as_stored, why_refused, words_of
 from winnow.tasks.errors import SpecError, TemplateError
 from winnow.tasks.setup.check import check_campaign
 from winnow.tasks.setup.load import check_campaign_file
 from winnow.tasks.spec.sections.prompts import PromptSpec
 
+LOOP = "{% for i in range(99999) %}"
 FIELDS = {"input": "1+1", "history": [{"role": "user", "content": "hi"}]}
 SYSTEM = {"role": "system", "content": "Be brief about {{ input }}."}
 USER = {"role": "user", "content": "{{ input }}="}
@@ -253,6 +256,21 @@ def check_small(campaign_file, folder):
         return check_campaign(load_spec(path))
 
     return checked
+
+
+@pytest.mark.parametrize(
+    ("template", "said"),
+    [
+        (f"{LOOP}{LOOP}{LOOP}{{% endfor %}}{{% endfor %}}{{% endfor %}}", "more than 1,000,000 steps"),
+        (f"{LOOP}{{{{ range(99999) | list | length }}}}{{% endfor %}}", "more than 0.5 s"),
+        ("{% macro f() %}{{ f() }}{% endmacro %}{{ f() }}", "RecursionError"),
+    ],
+)
+def test_a_chat_template_that_never_ends_is_refused(tmp_path, monkeypatch, template, said):
+    monkeypatch.setattr(chat, "MOST_SECONDS", 0.5 if " s" in said[-2:] else 1e9)
+    before = sys.gettrace()
+    assert said in (why_refused(template, tmp_path, (Message("user", "x"),), {}) or "")
+    assert sys.gettrace() is before
 
 
 def test_a_chat_template_without_system_messages_refuses_one_before_anything_runs(check_small):
