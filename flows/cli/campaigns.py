@@ -18,6 +18,7 @@ from winnow.flows.cli.options import (
     SpecStorage,
     Storage,
     TrustOption,
+    Verbose,
     overrides_of,
 )
 from winnow.flows.run.log_format import LogFormat, logged
@@ -118,6 +119,7 @@ def run(
     allow_all_zero: AllowAllZero = False,
     storage: SpecStorage = None,
     trust: TrustOption = False,
+    verbose: Verbose = False,
     log_format: LogFormatOption = LogFormat.text,
     log_level: LogLevelOption = None,
 ) -> None:
@@ -140,7 +142,7 @@ def run(
             from winnow.tasks.setup.load import exhaustive_campaign
 
             checked = exhaustive_campaign(checked)
-        code = run_stored_campaign(launch.store(checked))
+        code = run_stored_campaign(launch.store(checked), is_brief=not verbose)
     raise typer.Exit(code)
 
 
@@ -160,6 +162,7 @@ def resume(
     ] = None,
     storage: Storage = DEFAULT_STORAGE,
     trust: TrustOption = False,
+    verbose: Verbose = False,
     log_format: LogFormatOption = LogFormat.text,
     log_level: LogLevelOption = None,
 ) -> None:
@@ -185,5 +188,5 @@ def resume(
             with opened_campaign(storage, name) as campaign:
                 if set_:
                     change_stored_campaign(campaign, set_, allowed)
-                code = run_stored_campaign(campaign, allowed)
+                code = run_stored_campaign(campaign, allowed, is_brief=not verbose)
     raise typer.Exit(code)

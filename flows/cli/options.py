@@ -97,6 +97,13 @@ TrustOption = Annotated[
     ),
 ]
 
+Verbose = Annotated[
+    bool,
+    typer.Option(
+        "--verbose", "-v", help="Show every line of the answer in a terminal, as winnow status does."
+    ),
+]
+
 AllowMissing = Annotated[
     bool,
     typer.Option(

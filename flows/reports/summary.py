@@ -36,14 +36,34 @@ PARTS = re.compile(r"[^/]*/+|[^/]+")
 """Matches the parts of a long word, each with the slash that ends it."""
 
 
-def print_summary(status: CampaignStatus, storage: str) -> None:
-    """Print the answer, what it took, and where everything is: for a terminal if it is read on one."""
+MOST_BRIEF = 6
+"""Lines of a brief block."""
+
+FIRST_TOLD = ("runner-up", "risk", "pays", "sure", "cost")
+"""Words of the lines of a brief block after its first one, and before its warnings."""
+
+
+def print_summary(status: CampaignStatus, storage: str, *, is_brief: bool = False) -> None:
+    """Print the answer, what it took, and where everything is: for a terminal if it is read on one.
+
+    Args:
+        status: The campaign's status.
+        storage: Its database.
+        is_brief: Print the headline and a few lines where it is read on a terminal; `winnow status` has all.
+    """
     width, has_colours = terminal_width(sys.stdout), wants_colours(sys.stdout)
-    print("\n".join(summary_lines(status, storage, width=width, has_colours=has_colours)))
+    is_brief = is_brief and width is not None
+    lines = summary_lines(status, storage, width=width, has_colours=has_colours, is_brief=is_brief)
+    print("\n".join(lines))
 
 
 def summary_lines(
-    status: CampaignStatus, storage: str, *, width: int | None = None, has_colours: bool = False
+    status: CampaignStatus,
+    storage: str,
+    *,
+    width: int | None = None,
+    has_colours: bool = False,
+    is_brief: bool = False,
 ) -> list[str]:
     """The lines of the answer's block, of what goes with it, and of where everything is.
 
@@ -52,19 +72,35 @@ def summary_lines(
         storage: Its database.
         width: Columns of the terminal, at which sentences are broken; None for whole lines.
         has_colours: Show the kind of claim and the winner in colour.
+        is_brief: The headline, at most `MOST_BRIEF` lines below it, and where the rest is.
     """
     said = " ".join(headline_sentences(status.answer, status.totals))
-    lines = [_title(status, has_colours), *hanging("", said, width)]
-    for line in (*status_lines(status.answer, status.totals), *further_lines(status)):
-        told = hanging(
-            _head(line[0]), _with_storage(printable(line[1]), status.name, shown_url(storage)), width
-        )
+    lines = [_title(status, has_colours), *hanging("", printable(said), width)]
+    told = status_lines(status.answer, status.totals)
+    for line in _brief(told, status) if is_brief else (*told, *further_lines(status)):
+        text = _with_storage(printable(line[1]), status.name, shown_url(storage))
+        broken = hanging(_head(line[0]), text, width)
         winner = named_winner(status.answer, line)
         if has_colours and winner is not None:
-            told[0] = told[0].replace(winner, coloured(winner, BOLD, GREEN), 1)
-        lines += told
+            broken[0] = broken[0].replace(winner, coloured(winner, BOLD, GREEN), 1)
+        lines += broken
     # Commands and addresses stay whole, to be copied.
-    return [*lines, *(f"{_head(word)}{printable(said)}" for word, said in _where(status, shown_url(storage)))]
+    where = _where(status, shown_url(storage))
+    if is_brief:
+        more = ("more", f"winnow status {status.name} {storage_option(shown_url(storage))}")
+        where = [more, *(line for line in where if line[0] in ("label", "go on"))]
+    return [*lines, *(f"{_head(word)}{printable(said)}" for word, said in where)]
+
+
+def _brief(told: Sequence[Line], status: CampaignStatus) -> list[Line]:
+    """The lines of a brief block: what was found, by how much, how surely, at what cost, and warnings."""
+    found = [*told[:1], *(line for line in told[1:] if line[0] in FIRST_TOLD)]
+    warnings: list[Line] = [("check", warning.sentence) for warning in status.warnings]
+    room = MOST_BRIEF - len(found)
+    if len(warnings) > room:
+        left = len(warnings) - (room - 1)
+        warnings = [*warnings[: room - 1], ("check", f"{left} more warnings, told by winnow status")]
+    return [*found, *warnings]
 
 
 def hanging(head: str, text: str, width: int | None) -> list[str]:

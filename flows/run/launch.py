@@ -188,7 +188,7 @@ def change_stored_campaign(campaign: Campaign, overrides: list[str], trust: Trus
     change_campaign(campaign, overrides, approving(trust))
 
 
-def run_stored_campaign(campaign: Campaign, trust: Trust | None = None) -> int:
+def run_stored_campaign(campaign: Campaign, trust: Trust | None = None, *, is_brief: bool = True) -> int:
     """Run a stored campaign to its end or an interruption; print its answer; return the exit code.
 
     Webhooks that have not answered by then are waited for, for a bounded time.
@@ -196,13 +196,14 @@ def run_stored_campaign(campaign: Campaign, trust: Trust | None = None) -> int:
     Args:
         campaign: The campaign.
         trust: The campaign's permissions; None where its file has just been approved.
+        is_brief: Whether a terminal shows the headline and a few lines of the answer alone.
     """
     with delivering():
-        return _run_stored_campaign(campaign, trust)
+        return _run_stored_campaign(campaign, trust, is_brief=is_brief)
 
 
-def _run_stored_campaign(campaign: Campaign, trust: Trust | None) -> int:
-    if (code := _answered(campaign)) is not None:
+def _run_stored_campaign(campaign: Campaign, trust: Trust | None, *, is_brief: bool) -> int:
+    if (code := _answered(campaign, is_brief=is_brief)) is not None:
         return code
     require_resumable(campaign, trust)
     interrupts = Interrupts()
@@ -222,7 +223,7 @@ def _run_stored_campaign(campaign: Campaign, trust: Trust | None) -> int:
             what = "broken off; see where it stands, and go on" if unknown else "stopped early; go on"
             notice("stopped_early", f"{what} with: {hint}")
             raise
-    if (code := _answered(campaign)) is not None:
+    if (code := _answered(campaign, is_brief=is_brief)) is not None:
         return code
     notice("stopped_before_the_end", f"stopped before the end; go on with: {hint}")
     return exit_codes.FORCED if interrupts.asked else exit_codes.ERROR
@@ -314,14 +315,14 @@ def run_unfinished_campaigns(storage: str, trust: Trust) -> int:
     return code
 
 
-def _answered(campaign: Campaign) -> int | None:
+def _answered(campaign: Campaign, *, is_brief: bool) -> int | None:
     """Print the answer of a campaign that is settled, and return its exit code; None of any other."""
     with campaign.look() as look:
         status = campaign_status(look)
         if not status.is_settled:
             return None
         status = told_in_full(look, status)
-    print_summary(status, campaign.storage)
+    print_summary(status, campaign.storage, is_brief=is_brief)
     log_answer(status)
     return exit_codes.exit_code(status)
 

@@ -13,6 +13,7 @@ from winnow.tasks.answer.sentences.answer_lines import headline
 from winnow.tasks.answer.status_lines import cost, named_winner, status_lines
 from winnow.tasks.campaign.look import Look
 from winnow.tasks.queries.status import campaign_status
+from winnow.tasks.queries.warnings.from_spec import CampaignWarning
 
 STORAGE = "sqlite:///winnow.db"
 
@@ -64,6 +65,23 @@ def test_a_winner_is_told_in_a_few_lines_of_a_narrow_terminal(decided):
         "  takes     1,000 examples: b 250 s of engine time, 5,000 tokens; a 250 s of",
         "            engine time, 5,000 tokens; as these texts were made, loading apart",
     ]
+
+
+def test_a_brief_answer_has_six_lines_below_its_headline_and_says_where_the_rest_is(decided):
+    lines = summary_lines(decided, STORAGE, width=200, is_brief=True)
+    assert [line.split()[0] for line in lines[2:]] == ["winner", "runner-up", "sure", "cost", "more"]
+    assert lines[-1] == f"  more      winnow status letters --storage {STORAGE}"
+    warnings = tuple(CampaignWarning(kind="all-equal", sentence=f"check {n}") for n in range(4))
+    block = summary_lines(replace(decided, warnings=warnings), STORAGE, width=200, is_brief=True)[2:-1]
+    assert len(block) == 6
+    assert block[-2:] == ["  check     check 0", "  check     3 more warnings, told by winnow status"]
+    two = summary_lines(replace(decided, warnings=warnings[:2]), STORAGE, width=200, is_brief=True)[2:-1]
+    assert two[-2:] == ["  check     check 0", "  check     check 1"]
+
+
+def test_a_brief_answer_is_whole_where_there_is_no_terminal(decided, capsys):
+    print_summary(decided, STORAGE, is_brief=True)
+    assert capsys.readouterr().out.splitlines() == summary_lines(decided, STORAGE)
 
 
 def test_page_and_terminal_say_the_same_of_every_outcome(tmp_path):

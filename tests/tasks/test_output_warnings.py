@@ -453,17 +453,17 @@ def test_a_suspect_is_named_while_the_campaign_runs_before_it_is_eliminated_and_
         found = early.new(campaign.database, campaign.record, comparisons=10, stop=False, statuses=status)
         return [each.kind for each in found]
 
-    play(campaign, [TARGETS, [f"It is {each}" for each in TARGETS[:4]]], status=["active"] * 3)
-    assert new(["active"] * 3) == []  # four zeros are few
-    campaign_round = campaign.plan(1, [1], [4])
+    play(campaign, [TARGETS, [f"It is {each}" for each in TARGETS[:3]]], status=["active"] * 3)
+    assert new(["active"] * 3) == []  # three zeros are few
+    campaign_round = campaign.plan(1, [1], [3])
     with campaign.database.writing() as session:
-        made = [generation("fifth", text="It is bug")]
+        made = [generation("fourth", text=f"It is {TARGETS[3]}")]
         stored = generation_records.add_generations(session, campaign_round.id, made, NOW)
         row = NewComparison(
             position=0,
             candidate_a_id=campaign.candidate_ids[1],
-            example_id=campaign.example_ids[4],
-            generation_a_id=stored["fifth"].id,
+            example_id=campaign.example_ids[3],
+            generation_a_id=stored["fourth"].id,
             judge="exact",
             outcome=0.0,
         )

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from winnow.flows.cli.options import LogFormatOption, LogLevelOption, SpecStorage, TrustOption
+from winnow.flows.cli.options import LogFormatOption, LogLevelOption, SpecStorage, TrustOption, Verbose
 from winnow.flows.run.log_format import LogFormat, logged
 from winnow.storage.objectives import OBJECTIVES
 from winnow.tasks.errors import SpecError
@@ -84,6 +84,7 @@ def compare(
     out: Out = Path("campaign.yaml"),
     storage: SpecStorage = None,
     trust: TrustOption = False,
+    verbose: Verbose = False,
     log_format: LogFormatOption = LogFormat.text,
     log_level: LogLevelOption = None,
 ) -> None:
@@ -113,7 +114,7 @@ def compare(
                 asked.written.unlink(missing_ok=True)
             raise typer.Exit(2)
         _write(out, values)
-        code = run_stored_campaign(launch.store(checked))
+        code = run_stored_campaign(launch.store(checked), is_brief=not verbose)
     print("\n".join(_next(checked, out)))
     raise typer.Exit(code)
 

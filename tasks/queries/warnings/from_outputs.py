@@ -65,7 +65,7 @@ MOST_EXAMPLES = 5_000
 MOST_CANDIDATES = 500
 """Candidates whose outputs are looked at; those without a point come first."""
 
-FEWEST_WITHOUT_POINT = 5
+FEWEST_WITHOUT_POINT = 4
 """Outputs of a candidate without a point before it is looked at for a cause, while it is in question."""
 
 HOLDS_TARGET = 0.25
