@@ -22,7 +22,10 @@ COMPARES_GROUPS = ("champion", "race")
 CHOOSES_EXAMPLES = ("ucb-e-lrf",)
 """Choose examples by what they predict; all others draw uniformly from those that are left."""
 
-PLANS_BY_BUDGET = ("halving",)
+HALVING = "halving"
+"""Halves the candidates, or rejects them one by one; see its parameter `schedule`."""
+
+PLANS_BY_BUDGET = (HALVING,)
 """Rank candidates by a plan that the budget sets; to all others a budget only ends the campaign."""
 
 NEEDS_FEATURES = "llm-po-bt"

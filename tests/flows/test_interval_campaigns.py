@@ -2,11 +2,15 @@
 
 import json
 import re
+import sqlite3
+from contextlib import closing
 
 import pytest
 import scripted_engines
 from campaigns import one_message, winnow
 from tiny_models import save_tiny_llama
+
+from winnow.algorithms.best_mean.baselines import rejects
 
 pytestmark = pytest.mark.usefixtures("plain_runs")
 
@@ -84,6 +88,44 @@ def test_halving_spends_its_budget_and_claims_no_more_than_a_heuristic(folder):
     assert comparisons(result) == 60
     assert "heuristic" in result.stdout
     assert "no error probability (stopping.delta) was asked for" in result.stdout
+
+
+def stored_schedule(folder, name):
+    query = "SELECT json_extract(spec, '$.halving_schedule') FROM campaigns WHERE name = ?"
+    with closing(sqlite3.connect(folder / "winnow.db")) as database:
+        return database.execute(query, (name,)).fetchone()[0]
+
+
+def asked(folder, name):
+    rows = json.loads(winnow(folder, "query", name, "comparisons", "--json").stdout)
+    return [(row["round"], row["candidate"], row["example"]) for row in rows]
+
+
+def test_halving_goes_on_by_the_schedule_with_which_it_began(folder, monkeypatch):
+    def run(name, budget, *more):
+        settings = ["--set", "selector.name=halving", "--set", f"stopping={{budget: {budget}}}", *more]
+        done = winnow(folder, "run", "campaign.yaml", "--fork", name, *settings)
+        assert done.returncode == 0, done.stderr
+
+    halved = ["--set", "selector.params.schedule=halving"]
+    with monkeypatch.context() as patch:
+        patch.setattr(rejects, "schedule_for", lambda n_arms, n_examples, budget: "halving")  # as before
+        run("older", 405)
+    run("chosen", 405, *halved)
+    assert asked(folder, "older") == asked(folder, "chosen")
+    for budget in (420, 430):  # the budget by which a new one would reject, and another
+        run("older", budget)
+        run("chosen", budget, *halved)
+        assert asked(folder, "older") == asked(folder, "chosen")
+    run("small", 150)
+    run("small", 420)
+    run("new", 420)
+    run("new", 430)
+    schedules = [stored_schedule(folder, name) for name in ("older", "chosen", "small", "new")]
+    assert schedules == [None, None, None, "rejects"]
+    assert asked(folder, "new") != asked(folder, "older")
+    checked = winnow(folder, "db", "check")
+    assert checked.returncode == 0, checked.stdout
 
 
 @pytest.mark.parametrize(

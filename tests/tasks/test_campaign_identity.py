@@ -84,6 +84,7 @@ def test_what_is_no_key_of_a_file_is_left_out_of_one_and_is_not_told_by_its_own_
 OCCASIONAL = {
     "left_out": "models that were missing when it began",
     "history_rounds": "campaigns of its database that it learns from",
+    "halving_schedule": "halving on a budget by which it rejects",
 }
 """Keys that only some campaigns have, and what has to have been there."""
 

@@ -1,8 +1,11 @@
-"""Sequential halving on shared examples: the better half survives, until the budget is spent."""
+"""Sequential halving and successive rejects on shared examples, until the budget is spent."""
+
+from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from winnow.algorithms.best_mean.baselines.rejects import Schedule, rejection_target, schedule_for
 from winnow.algorithms.best_mean.config import BestMeanConfig
 from winnow.algorithms.best_mean.score_matrix import ScoreMatrix
 from winnow.algorithms.best_mean.stopping import Stopping
@@ -15,32 +18,43 @@ class Halving:
     """Give all arms the same random examples, keep the better half, and repeat until one is left.
 
     For a budget without `delta`: it finds the best arm early without a guarantee, so its answer is a
-    heuristic unless the scores or the intervals happen to prove more. With A arms left, the remaining budget
-    is divided by the remaining halvings, ceil(log2 A), and by A: this many common examples are proposed, at
-    least one. Then the ceil(A / 2) arms with the highest means survive; of equal ones, those listed first.
-    Arms that survive longer rank higher, whatever their means.
+    heuristic unless the scores or the intervals happen to prove more. Arms that survive longer rank higher,
+    whatever their means.
+
+    Halving: with A arms left, the remaining budget is divided by the remaining halvings, ceil(log2 A), and by
+    A: this many common examples are proposed, at least one. Then the ceil(A / 2) arms with the highest means
+    survive; of equal ones, those listed first. Rejects: the arm with the lowest mean is rejected, of equal
+    ones that listed last, after as many examples as `rejects` says.
 
     A batch has as many whole examples as fit in `batch_size`, at least one, as in `FilledSubset`. With
-    several batches in flight, a halving can use more examples than planned. The budget that remains after the
-    last halving is spent on the arms that survived longest. Without a budget, the whole matrix is the budget.
+    several batches in flight, a phase can use more examples than planned. The budget that remains after the
+    last phase is spent on the arms that survived longest. Without a budget, the whole matrix is the budget.
     With `delta`, it stops like other selectors, and eliminated arms get no further examples.
 
     Args:
         config: The problem and the common parameters.
+        schedule: "halving", "rejects", or "auto": the one of `schedule_for`. A campaign keeps the schedule
+            with which it began.
 
     Source: Karnin, Koren & Somekh (2013), "Almost Optimal Exploration in Multi-Armed Bandits", ICML,
     Algorithm 1 (Sequential Halving). Departures: examples are shared and drawn without replacement; means use
-    all observations, not only those of the last phase; what a phase does not spend is redistributed.
+    all observations, not only those of the last phase; what a phase does not spend is redistributed. Rejects:
+    Lyu, Nejma, Wegel, Yang & Dorner (2026), "Cutting LLM Evaluation Costs with SySRs: A Bandit Algorithm that
+    Provably Exploits Model Similarity", ICML, arXiv:2606.07726 (Synchronized Successive Rejects).
     """
 
-    def __init__(self, config: BestMeanConfig) -> None:
+    def __init__(self, config: BestMeanConfig, *, schedule: Schedule | Literal["auto"] = "auto") -> None:
         self._batch_size = config.batch_size
         self._budget = config.n_arms * config.n_examples if config.budget is None else config.budget
+        self.schedule: Schedule = (
+            schedule_for(config.n_arms, config.n_examples, config.budget) if schedule == "auto" else schedule
+        )
+        """The schedule, resolved."""
         self._matrix = ScoreMatrix(config)
         self._stopping = Stopping(config, self._matrix, "mended")
-        self._survived = np.zeros(config.n_arms, dtype=np.int64)  # (K,) halvings survived
-        self._halvings = 0
-        self._target = self._next_target()  # examples per arm before the next halving
+        self._survived = np.zeros(config.n_arms, dtype=np.int64)  # (K,) phases survived
+        self._phases = 0
+        self._target = self._next_target()  # examples per arm at the end of this phase
 
     def ask(self, rng: np.random.Generator) -> Batch:
         """Propose common examples of all remaining arms, or free pairs of the arms that survived longest."""
@@ -70,7 +84,7 @@ class Halving:
         """Absorb scores in [0, 1], NaN where unscored."""
         self._stopping.tell(batch, self._matrix.tell(batch, outcomes))
         while (is_in := self._is_in).sum() > 1 and self._matrix.told[is_in].min() >= self._target:
-            self._halve(is_in)
+            self._end_phase(is_in)
 
     def decision(self) -> Decision:
         """Recommend the arm that survived longest; of several, the one with the highest mean."""
@@ -78,8 +92,8 @@ class Halving:
 
     @property
     def _is_in(self) -> BoolArray:
-        """Arms that survived every halving and can still be proposed, shape (K,)."""
-        return np.asarray(self._stopping.in_question & (self._survived == self._halvings))
+        """Arms that survived every phase and can still be proposed, shape (K,)."""
+        return np.asarray(self._stopping.in_question & (self._survived == self._phases))
 
     @property
     def _went_on_longest(self) -> BoolArray:
@@ -88,20 +102,23 @@ class Halving:
         longest = self._survived.max(initial=0, where=has_free)
         return np.asarray(has_free & (self._survived == longest))
 
-    def _halve(self, is_in: BoolArray) -> None:
+    def _end_phase(self, is_in: BoolArray) -> None:
         arms = np.flatnonzero(is_in)
         means: FloatArray = np.nan_to_num(self._matrix.means[arms], nan=-1.0)
-        best = arms[np.argsort(-means, kind="stable")[: (len(arms) + 1) // 2]]
-        self._halvings += 1
-        self._survived[best] = self._halvings
+        n_kept = (len(arms) + 1) // 2 if self.schedule == "halving" else len(arms) - 1
+        best = arms[np.argsort(-means, kind="stable")[:n_kept]]
+        self._phases += 1
+        self._survived[best] = self._phases
         self._target = self._next_target()
 
     def _next_target(self) -> int:
-        """Number of examples that each remaining arm has been observed on at the next halving."""
+        """Number of examples that each remaining arm has been observed on at the end of the phase."""
         is_in = self._is_in
-        n_arms, told = int(is_in.sum()), self._matrix.told
+        n_arms, told, n_examples = int(is_in.sum()), self._matrix.told, self._matrix.n_examples
         if n_arms < 2:
-            return self._matrix.n_examples
-        left = max(0, self._budget - int(told.sum()))
+            return n_examples
+        left, fewest = max(0, self._budget - int(told.sum())), int(told[is_in].min())
+        if self.schedule == "rejects":
+            return rejection_target(n_arms, fewest, n_examples, left)
         more = max(1, left // (n_arms * (n_arms - 1).bit_length()))
-        return min(self._matrix.n_examples, int(told[is_in].min()) + more)
+        return min(n_examples, fewest + more)

@@ -1,14 +1,14 @@
 """best-mean: which candidate scores highest on a benchmark?"""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Self, cast
 
 from winnow.algorithms.protocols import Growing, Selector
 from winnow.algorithms.registry import takes_more_arms
 from winnow.algorithms.state.arrays import FloatArray
 from winnow.algorithms.state.plugin_registry import object_at
-from winnow.storage.json_types import JsonObject
+from winnow.storage.json_types import JsonObject, JsonView
 from winnow.storage.records.record_types import Losses, Values
 from winnow.tasks.campaign.look import Look
 from winnow.tasks.campaign.scored import ScoredCampaign, check_judges
@@ -27,10 +27,11 @@ from winnow.tasks.objectives.best_mean.groups import ExampleGroups, check_groups
 from winnow.tasks.objectives.best_mean.holdout.split import Split, selection_budget, split_examples
 from winnow.tasks.spec.campaign import CampaignSpec
 from winnow.tasks.spec.judge_tree import HUMAN
-from winnow.tasks.spec.selector_traits import GATE
+from winnow.tasks.spec.selector_traits import GATE, HALVING
 from winnow.tasks.spec.stored_spec import Constraint
 
 if TYPE_CHECKING:
+    from winnow.algorithms.best_mean.baselines.rejects import Schedule
     from winnow.tasks.campaign.earlier_scores import EarlierScores
 
 
@@ -50,6 +51,8 @@ class BestMean(ScoredCampaign):
     """The groups of the examples, where means of groups are compared."""
     constraints: tuple[Constraint, ...]
     """Constraints on the means of metrics that the best candidate has to meet."""
+    begun_with_schedule: "Schedule | None" = None
+    """The schedule of halving that a stored campaign began with; None before it has begun."""
 
     @classmethod
     def check(cls, spec: CampaignSpec, dataset: Dataset, *, is_allowed: bool = True) -> Self:
@@ -86,7 +89,29 @@ class BestMean(ScoredCampaign):
             "split": _split(spec, dataset),
             "baseline": check_baseline(spec, candidates),
             "costs": check_costs(spec, candidates),
+            "begun_with_schedule": stored_schedule(look.record.spec),
         }
+
+    def begun_as(self, identity: JsonView) -> Self:
+        """See `ResolvedCampaign`."""
+        found = replace(super().begun_as(identity), begun_with_schedule=stored_schedule(identity))
+        return found if found.schedule == self.schedule else replace(found, tried=[])
+
+    @property
+    def schedule(self) -> "Schedule | None":
+        """Schedule of the selector halving, if the file leaves it open; None otherwise.
+
+        A campaign keeps the one with which it began; its budget can change.
+        """
+        if self.spec.selector.name != HALVING or self.spec.selector.params.get("schedule", "auto") != "auto":
+            return None
+        if self.begun_with_schedule is not None:
+            return self.begun_with_schedule
+        budget = self.spec.own_budget
+        if self.split is not None:
+            budget = selection_budget(budget, self.split)
+        schedule_for = object_at(SCHEDULE_FOR)
+        return cast("Schedule", schedule_for(self.n_begun, self.n_selection_examples, budget))
 
     @property
     def takes_more_candidates(self) -> bool:
@@ -107,6 +132,7 @@ class BestMean(ScoredCampaign):
         return {
             **({"history_fingerprint": None} if self.history is None else self.history.identity),
             "held_out_fingerprint": None if self.split is None else self.split.fingerprint,
+            **schedule_entry(self.schedule),
             **self.metric_particulars,
         }
 
@@ -151,7 +177,12 @@ class BestMean(ScoredCampaign):
         history = None if self.history is None else self.history.scores
         if history is not None and self.split is not None:
             history = history[:, self.split.selection]
-        found = {"history": history, "baseline": self.baseline, "costs": self.costs}
+        found = {
+            "history": history,
+            "baseline": self.baseline,
+            "costs": self.costs,
+            "schedule": self.schedule,
+        }
         groups = {} if self.groups is None else self.groups.params()
         found |= groups | params_of(self.constraints)
         return {name: value for name, value in found.items() if value is not None}
@@ -216,6 +247,21 @@ def _split(spec: CampaignSpec, dataset: Dataset) -> Split | None:
             path="holdout",
         )
     return split
+
+
+SCHEDULE_FOR = "winnow.algorithms.best_mean.baselines.rejects:schedule_for"
+SCHEDULE = "halving_schedule"
+"""Key of an identity that has the schedule of halving; older campaigns and those that halve lack it."""
+
+
+def stored_schedule(identity: JsonView) -> "Schedule":
+    """Schedule of halving with which a stored campaign began."""
+    return "rejects" if identity.get(SCHEDULE) == "rejects" else "halving"
+
+
+def schedule_entry(schedule: "Schedule | None") -> JsonObject:
+    """Entry of an identity that gives the schedule of halving."""
+    return {SCHEDULE: schedule} if schedule == "rejects" else {}
 
 
 BASELINE_PLACE = "selector.params.baseline"
