@@ -36,6 +36,14 @@ ELSEWHERE = (
 )  # fmt: skip
 """Packages and modules of duels, certificates, routes and people, and satellites."""
 
+OF_OTHER_RUNS = (
+    "flows.notify.messages", "tasks.campaign.campaign_tables", "tasks.campaign.earlier_scores",
+    "tasks.data.hub", "tasks.engines.external", "tasks.engines.transformers", "tasks.engines.vllm.engine",
+    "tasks.judges.human", "tasks.judges.isolated", "tasks.judges.pairwise", "tasks.judges.plugin",
+    "tasks.judges.pointwise", "tasks.objectives.best_mean.holdout.selector", "tasks.setup.unread_targets",
+)  # fmt: skip
+"""Packages and modules of campaigns with webhooks, history, holdout, plug-ins, other models or judges."""
+
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
@@ -86,10 +94,15 @@ def test_a_command_loads_nothing_of_what_its_campaign_is_not_about(folder):
         ["query", "letters", "leaderboard"],
         ["query", "letters", "comparisons"],
     ):
-        assert packages_of(loaded(folder, *words)) == set(), words
+        assert packages_of(loaded(folder, *words), ELSEWHERE) == set(), words
 
 
-def packages_of(modules):
-    """Those of `ELSEWHERE` of which more is loaded than the facts about an objective."""
+def test_a_run_loads_nothing_of_what_only_other_runs_need(folder):
+    modules = loaded(folder, "run", "letters.yaml", "--trust", "--set", "name=other")
+    assert packages_of(modules, OF_OTHER_RUNS) == set()
+
+
+def packages_of(modules, elsewhere):
+    """Those of some packages of which more is loaded than the facts about an objective."""
     held = {name for name in modules if not name.endswith(".traits") and f"{name}.traits" not in modules}
-    return {each for each in ELSEWHERE if any(f"{name}.".startswith(f"{each}.") for name in held)}
+    return {each for each in elsewhere if any(f"{name}.".startswith(f"{each}.") for name in held)}
