@@ -44,6 +44,7 @@ class Evidence:
         top_m: m, the number of best arms to find.
         groups: Groups of the examples; None if all count alike.
         at_least: Shape (J,), required means of further outcomes; None without constraints.
+        ties_are_open: Whether an arm is settled once its mean can be at most T, however little was observed.
     """
 
     def __init__(
@@ -58,7 +59,9 @@ class Evidence:
         top_m: int = 1,
         groups: Groups | None = None,
         at_least: FloatArray | None = None,
+        ties_are_open: bool = False,
     ) -> None:
+        self._ties_are_open = ties_are_open
         self.top_m = top_m
         self.groups = groups = Groups.none(n_examples) if groups is None else groups
         self.n_arms, self.n_examples = n_arms, n_examples
@@ -109,9 +112,15 @@ class Evidence:
 
     @property
     def is_settled(self) -> BoolArray:
-        """Fully observed arms with means at most T for any values of their unscored pairs, shape (K,)."""
+        """Fully observed arms with means at most T for any values of their unscored pairs, shape (K,).
+
+        If ties are open, also arms with such means for any values of the pairs not observed.
+        """
         if self.champion is None:
             return np.zeros(self.n_arms, dtype=np.bool_)
+        if self._ties_are_open:
+            most = self._least_sums(self.draws.high + self.draws.left)
+            return np.asarray(most <= self.total + self._slack)
         return self._is_full() & np.asarray(self._least_sums(self.draws.high) <= self.total + self._slack)
 
     @property

@@ -18,7 +18,7 @@ from winnow.algorithms.champion.draw_order import Grouped
 from winnow.algorithms.champion.elimination import Evidence
 from winnow.algorithms.champion.switch import Goal, Start, mode_of, race_costs_more
 from winnow.algorithms.champion.top_m import check_top_m
-from winnow.algorithms.champion.verdict import Additions, Dropping, Verdict
+from winnow.algorithms.champion.verdict import Additions, Dropping, Ties, Verdict
 from winnow.algorithms.decision import Bets, Decision
 from winnow.algorithms.errors import InvalidParameter
 from winnow.algorithms.low_rank.history import History
@@ -73,6 +73,8 @@ class Champion:
         constraints: Shape (J,), in (0, 1]: further outcomes of a pair, in [0, 1], are told with its score,
             and the best arm is the best of those whose mean of each of them, over all examples, is at least
             this. There is then no race, and no arm can be added. Requires `delta`.
+        ties: "open" stops once no other arm can have a higher mean, whatever is not observed; "resolve" then
+            goes on until it is known which arms have the same mean.
 
     Source: this project; bets on draws without replacement after Waudby-Smith & Ramdas (2020), "Confidence
     sequences for sampling without replacement".
@@ -92,6 +94,7 @@ class Champion:
         groups: IntArray | None = None,
         group_weights: FloatArray | None = None,
         constraints: FloatArray | None = None,
+        ties: Ties = "resolve",
     ) -> None:
         check_top_m(top_m, config.n_arms, start, prefer)
         at_least = checked_constraints(
@@ -114,7 +117,7 @@ class Champion:
         )
         self._matrix = ScoreMatrix(config, given)
         self._thrift = thrift
-        self._verdict = Verdict(config, self._matrix, self._mode, dropping, additions, top_m, thrift)
+        self._verdict = Verdict(config, self._matrix, self._mode, dropping, additions, top_m, thrift, ties)
         level = float(self._verdict.levels[0])
         past = None
         if history is not None:
@@ -129,6 +132,7 @@ class Champion:
             top_m=top_m,
             groups=given,
             at_least=at_least,
+            ties_are_open=ties == "open",
         )
         self._rounds_told = 0  # until the best is known
         self.out_in_round = np.full(config.n_arms, -1)
@@ -400,6 +404,7 @@ class RaceOnly(Champion):
         groups: Same as in `Champion`.
         group_weights: Same as in `Champion`, required with groups: a race cannot compare the arms' least
             groups.
+        ties: Same as in `Champion`.
 
     Source: this project; see `Champion`.
     """
@@ -412,6 +417,7 @@ class RaceOnly(Champion):
         additions: Additions = "stated",
         groups: IntArray | None = None,
         group_weights: FloatArray | None = None,
+        ties: Ties = "resolve",
     ) -> None:
         super().__init__(
             config,
@@ -420,4 +426,5 @@ class RaceOnly(Champion):
             additions=additions,
             groups=groups,
             group_weights=group_weights,
+            ties=ties,
         )

@@ -29,11 +29,16 @@ Additions = Literal["stated", "expected"]
 """How arms added after observations are accounted for, in the same two ways."""
 
 
+Ties = Literal["resolve", "open"]
+"""Whether arms that can at most have the best arm's mean are observed until this is known, or left open."""
+
+
 class Verdict:
     """Stopping rule over the evidence, with the decision that follows.
 
     With `delta` it stops as soon as an arm is known that no other one, of those not dropped, beats by more
-    than `epsilon`: every other arm is eliminated, or fully observed and no better. The claim about it is
+    than `epsilon`: every other arm is eliminated, or fully observed and no better; if ties are open, also if
+    it is no better for any values of the pairs not observed. The claim about it is
 
     * exact: it follows from the known scores, with a missing score counted as 0 for it and as 1 for others.
     * proven: it follows from the tests, with the error probability that the claim states.
@@ -68,8 +73,10 @@ class Verdict:
         additions: Additions,
         top_m: int,
         thrift: Thrift | None,
+        ties: Ties,
     ) -> None:
         self._config = config
+        self._ties = ties
         self._matrix = matrix
         self._dropping, self._additions = dropping, additions
         self._list_of = np.zeros(config.n_arms, dtype=np.int64)  # (K,) index of each arm's list
@@ -179,12 +186,20 @@ class Verdict:
         is_spent = config.budget is not None and matrix.told.sum() >= config.budget
         if self._thrift is not None and self._thrift.goes_on and evidence.is_decided:
             return "budget" if is_spent else "running"
-        if config.delta is not None and evidence.is_decided:
+        if config.delta is not None and (evidence.is_decided or self._is_certain(evidence)):
             return "confident"
         in_question = matrix.active if config.delta is None else evidence.alive
         if (matrix.told[in_question] == matrix.n_examples).all():
             return "exhausted"
         return "budget" if is_spent else "running"
+
+    def _is_certain(self, evidence: Evidence) -> bool:
+        """Whether ties are open and the known scores alone show that no other arm is better."""
+        if self._ties == "resolve" or self._thrift is not None:
+            return False
+        if self._top_m > 1:
+            return known_best(self._matrix, self._top_m, self._config.epsilon) is not None
+        return bool(self._certain_of(evidence).good_enough.any())
 
     def _answer(
         self, evidence: Evidence, reason: Reason, estimates: FloatArray

@@ -16,6 +16,8 @@ from winnow.storage.json_types import JsonObject, JsonView
 from winnow.storage.objectives import traits_of
 from winnow.storage.records.record_types import Losses, Values
 from winnow.tasks.campaign.budget import WORDS
+from winnow.tasks.campaign.kept_rules import rules_of as kept_rules_of
+from winnow.tasks.campaign.kept_rules import with_rules
 from winnow.tasks.campaign.look import Look
 from winnow.tasks.campaign.placement import auto_lookahead
 from winnow.tasks.candidates.cache_keys import fingerprint_model
@@ -68,6 +70,8 @@ class ResolvedCampaign(ABC):
     """The lookahead that the campaign began with, a number for `auto` too; None before it has begun."""
     has_auto_epsilon: bool = False
     """Whether its file leaves `stopping.epsilon` to the number of examples; in `spec` it is a number."""
+    kept_rules: JsonView | None = None
+    """The rules that it began with; None before it has begun. See `rules`."""
     text_rules: int = NEWEST
     """The rules by which texts are made; see `tasks.candidates.text_rules`."""
     has_target_forms: bool = True
@@ -136,14 +140,16 @@ class ResolvedCampaign(ABC):
         """The campaign with what was settled when it began, by its stored identity."""
         names = {each.name for each in self.models}
         left_out = {name: why for name, why in identity.get("left_out", {}).items() if name not in names}
-        return replace(
+        begun = replace(
             self.begun_at(identity["served_at"])._with_epsilon(identity["stopping"]["epsilon"]),
             begun_with_lookahead=identity.get("lookahead"),
             left_out=left_out,
+            kept_rules=kept_rules_of(identity),
             text_rules=rules_of(identity),
             has_target_forms=has_forms(identity),
             begun_uncut=has_stop_sequences(identity) and not cuts_at_stop(identity),
         )
+        return begun if begun.rules == self.rules else replace(begun, tried=[])
 
     def _with_epsilon(self, begun_with: float) -> Self:
         """The campaign with the epsilon that it began with, if its file leaves that open."""
@@ -354,7 +360,7 @@ class ResolvedCampaign(ABC):
     def identity(self) -> JsonObject:
         """All that may not change: the spec's identity fields, the data, the models' weights, code."""
         return {
-            **self.spec.identity(),
+            **with_rules(self.spec.identity(), self.rules),
             **({"lookahead": self.lookahead} if "lookahead" in self.spec.identity() else {}),
             **({CUT_AT_STOP: True} if self.cuts_at_stop else {}),
             "dataset_fingerprint": self.dataset.fingerprint,
@@ -380,6 +386,15 @@ class ResolvedCampaign(ABC):
         if not traits_of(self.spec.objective).looks_for_best:  # labels and prompts come later
             return self.has_target_forms
         return self.has_target_forms and have_forms(each.targets for each in self.dataset.examples)
+
+    @property
+    def rules(self) -> JsonView:
+        """The rules that the campaign keeps, by name; see `tasks.campaign.kept_rules`."""
+        return self.new_rules() if self.kept_rules is None else self.kept_rules
+
+    def new_rules(self) -> JsonObject:
+        """The rules of a campaign of this objective that begins now, by name."""
+        return {}
 
     def particulars(self) -> JsonObject:
         """Further entries in the identity of this objective's campaigns."""

@@ -11,6 +11,7 @@ from winnow.algorithms.registry import describe, looks_ahead, third_party
 from winnow.algorithms.state.plugin_registry import object_at
 from winnow.storage.objectives import traits_of
 from winnow.tasks.campaign.budget import devices_by_model, unpriced
+from winnow.tasks.campaign.kept_rules import TIES
 from winnow.tasks.campaign.resolved import ResolvedCampaign, common_params
 from winnow.tasks.campaign.scored import ScoredCampaign
 from winnow.tasks.candidates.candidates import Candidate
@@ -35,6 +36,7 @@ from winnow.tasks.setup.output_types import check_output_type, check_structured_
 from winnow.tasks.setup.yaml_file import to_add
 from winnow.tasks.spec.campaign import CampaignSpec, judges_of
 from winnow.tasks.spec.judge_tree import BUILT_IN, HUMAN
+from winnow.tasks.spec.selector_traits import ENDS_WITH_TIES
 
 MOST_VALUES = 100
 """Values that a tag may have; more are too many to read."""
@@ -212,7 +214,13 @@ def _check_objective(spec: CampaignSpec) -> None:
 
 def _check_selector(checked: ResolvedCampaign) -> None:
     spec = checked.spec
-    for clash in sorted(spec.selector.params.keys() & common_params(spec).keys()):
+    if spec.stopping.ties is not None and spec.selector.name not in ENDS_WITH_TIES:
+        raise SpecError(
+            f"ties means nothing to {spec.selector.name}; leave it out, or choose one of "
+            f"{', '.join(ENDS_WITH_TIES)}",
+            path="stopping.ties",
+        )
+    for clash in sorted(spec.selector.params.keys() & {*common_params(spec), TIES}):
         raise SpecError(
             f"{clash} is set for every selector by the spec's own keys "
             "(batch_size, stopping, fail_on_error, certify); set it there",

@@ -154,6 +154,9 @@ class StoppingSpec(SpecModel):
     """Comparisons whose texts could be made (for certify, human labels), or limits by name; for best-mean,
     None is every candidate on every example."""
     delta: float | None = Field(default=None, gt=0.0, lt=1.0)
+    ties: Literal["open", "resolve"] | None = None
+    """For champion and race: whether to end once no other candidate can have a higher mean, or to go on until
+    it is known which candidates have the same; None for "open"."""
     epsilon: Epsilon = 0.0
     """A candidate this close to the best is good enough: in mean score for best-mean, and for best-duel one
     that no other beats by more than this above 1/2, where it is below 1/2. For best-mean, "auto" is a number
@@ -365,6 +368,7 @@ class CampaignSpec(SpecModel):
         """
         identity, _ = without_servers(self.model_dump(mode="json", exclude=NO_IDENTITY))
         del identity["stopping"]["budget"]
+        del identity["stopping"]["ties"]  # a rule that the campaign keeps
         if traits_of(self.objective).measures_risk:
             identity["stopping"]["budget"] = self.own_budget
         for key in traits_of(self.objective).unused_keys:

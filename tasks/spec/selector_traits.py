@@ -19,6 +19,9 @@ MEETS_CONSTRAINTS = "champion"
 COMPARES_GROUPS = ("champion", "race")
 """Can compare candidates by what their means on groups of examples come to."""
 
+ENDS_WITH_TIES = ("champion", "race")
+"""Can end once no other candidate can have a higher mean, with ties open."""
+
 CHOOSES_EXAMPLES = ("ucb-e-lrf",)
 """Choose examples by what they predict; all others draw uniformly from those that are left."""
 

@@ -281,7 +281,13 @@ SCENARIOS = [
     simple("mean-proven", LARGE, stopping={"budget": 300, "delta": 0.05}, batch_size=24),
     simple("mean-epsilon", LARGE, stopping={"budget": 240, "delta": 0.1, "epsilon": 0.15}, batch_size=24),
     simple("mean-undecided", LARGE, models=TWO, stopping={"budget": 40, "delta": 0.05}),
-    simple("mean-tied", SHORT, models=[*TWO, {**THREE[0], "name": "twin"}]),
+    simple(
+        "mean-tied",
+        SHORT,
+        models=[*TWO, {**THREE[0], "name": "twin"}],
+        stopping={"budget": 90, "delta": 0.1, "ties": "resolve"},
+    ),
+    simple("mean-open", SHORT, models=[*TWO, {**THREE[0], "name": "twin"}]),
     simple("mean-race", DATA, selector={"name": "race"}),
     simple(
         "mean-top", DATA, selector=champion(top_m=2), prompts=ASKED, stopping={"budget": 120, "delta": 0.1}

@@ -52,7 +52,21 @@ def _claimed(answer: Answer) -> str:
             "" if answer.delta is not None else ", and no error probability (stopping.delta) was asked for"
         )
         return f"heuristic: {why}{asked}"
-    return _bounded(_what(answer), answer)
+    return _bounded(_what(answer) + _open_ties(answer), answer)
+
+
+MOST_NAMED = 3
+"""Candidates that a sentence names; of more it gives the number."""
+
+
+def _open_ties(answer: Answer) -> str:
+    """The candidates that could have the mean of the best one, or of the last of the m best, as a clause."""
+    names = answer.named("not-better")
+    if answer.epsilon or not names or traits_of(answer.objective).compares_pairs:
+        return ""
+    which = list_of(names) if len(names) <= MOST_NAMED else f"{len(names)} candidates"
+    whose = "the last of these" if answer.top_m > 1 else str(answer.best)
+    return f", and ties are open: {which} could have the same mean as {whose}"
 
 
 def _bounded(said: str, answer: Answer) -> str:

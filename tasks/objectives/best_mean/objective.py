@@ -10,6 +10,7 @@ from winnow.algorithms.state.arrays import FloatArray
 from winnow.algorithms.state.plugin_registry import object_at
 from winnow.storage.json_types import JsonObject, JsonView
 from winnow.storage.records.record_types import Losses, Values
+from winnow.tasks.campaign.kept_rules import TIES
 from winnow.tasks.campaign.look import Look
 from winnow.tasks.campaign.scored import ScoredCampaign, check_judges
 from winnow.tasks.candidates.candidate_costs import check_costs
@@ -27,12 +28,15 @@ from winnow.tasks.objectives.best_mean.groups import ExampleGroups, check_groups
 from winnow.tasks.objectives.best_mean.holdout.split import Split, selection_budget, split_examples
 from winnow.tasks.spec.campaign import CampaignSpec
 from winnow.tasks.spec.judge_tree import HUMAN
-from winnow.tasks.spec.selector_traits import GATE, HALVING
+from winnow.tasks.spec.selector_traits import ENDS_WITH_TIES, GATE, HALVING
 from winnow.tasks.spec.stored_spec import Constraint
 
 if TYPE_CHECKING:
     from winnow.algorithms.best_mean.baselines.rejects import Schedule
     from winnow.tasks.campaign.earlier_scores import EarlierScores
+
+TIES_BEFORE = "resolve"
+"""The rule of campaigns that were begun before `stopping.ties`."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -127,6 +131,16 @@ class BestMean(ScoredCampaign):
                 growing.add_arms(n_arms - growing.n_arms)
         return selector
 
+    @property
+    def rules(self) -> JsonView:
+        """See `ResolvedCampaign`; the file's word on ties comes before the default."""
+        found, ties = super().rules, self.spec.stopping.ties
+        return found if ties in (None, found.get(TIES, TIES_BEFORE)) else {**found, TIES: ties}
+
+    def new_rules(self) -> JsonObject:
+        """See `ResolvedCampaign`."""
+        return {TIES: "open"} if self.spec.selector.name in ENDS_WITH_TIES else {}
+
     def particulars(self) -> JsonObject:
         """See `ResolvedCampaign`."""
         return {
@@ -182,6 +196,7 @@ class BestMean(ScoredCampaign):
             "baseline": self.baseline,
             "costs": self.costs,
             "schedule": self.schedule,
+            "ties": self.rules.get(TIES),
         }
         groups = {} if self.groups is None else self.groups.params()
         found |= groups | params_of(self.constraints)

@@ -23,6 +23,7 @@ from winnow.storage.records import rounds as round_records
 from winnow.storage.records import stream_batches
 from winnow.storage.records.record_types import DecisionRecord, NewDecision
 from winnow.tasks.campaign.budget import Allowance
+from winnow.tasks.campaign.kept_rules import rules_of
 from winnow.tasks.campaign.look import Look
 from winnow.tasks.campaign.replay import retold
 from winnow.tasks.campaign.resolved import ResolvedCampaign
@@ -130,7 +131,14 @@ def _resolved(look: Look, dataset: Dataset) -> ResolvedCampaign:
     found_by = class_of(spec.objective)
     fields: JsonObject = {"judge": None} | found_by.stored_fields(look, spec, dataset, candidates)
     first_rounds = campaign_records.first_rounds(look.session, look.record.id)
-    return found_by(spec=spec, dataset=dataset, candidates=candidates, first_rounds=first_rounds, **fields)
+    return found_by(
+        spec=spec,
+        dataset=dataset,
+        candidates=candidates,
+        first_rounds=first_rounds,
+        kept_rules=rules_of(look.record.spec),
+        **fields,
+    )
 
 
 def _candidates(look: Look, spec: CampaignSpec, dataset: Dataset) -> list[Candidate]:
