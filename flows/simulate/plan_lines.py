@@ -3,6 +3,7 @@
 import textwrap
 from collections.abc import Sequence
 
+from winnow.tasks.answer.resolution import resolution_words
 from winnow.tasks.answer.status_lines import repeat_lines
 from winnow.tasks.simulation.forecast.ceiling import Ceiling
 from winnow.tasks.simulation.forecast.exploring import MOST_PROMPTS
@@ -72,7 +73,7 @@ def _gaps(plan: Plan) -> list[tuple[str, str]]:
     if plan.gap_of_grid is None:
         where = "means of groups are compared" if plan.top_m == 1 else f"the {plan.top_m} best are looked for"
         return [("gap", f"not worked out where {where}")]
-    return [("gap", _gap(plan, plan.gap_of_grid)), ("beyond", _gap_on_new(plan))]
+    return [("gap", _gap(plan, plan.gap_of_grid)), *_on_new(plan)]
 
 
 def _told_at_most(ceiling: Ceiling) -> list[tuple[str, str]]:
@@ -249,16 +250,9 @@ def _gap(plan: Plan, gap_of_grid: float) -> str:
     )
 
 
-def _gap_on_new(plan: Plan) -> str:
-    if plan.gap_on_new_examples is None:
-        return (
-            f"on new examples, no exact sign test at level {plan.level:g} on all {plan.examples} can say "
-            "which of the two best is better"
-        )
-    return (
-        f"on new examples, of which these are a random sample, an exact sign test at level {plan.level:g} of "
-        f"the two best needs a difference of {plan.gap_on_new_examples:.3f} on all {plan.examples}"
-    )
+def _on_new(plan: Plan) -> list[tuple[str, str]]:
+    found = plan.on_new_examples
+    return [] if found is None else [("beyond", resolution_words(found, "as assumed"))]
 
 
 def _about(value: float) -> str:

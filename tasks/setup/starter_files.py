@@ -2,6 +2,7 @@
 
 from winnow.storage.json_types import JsonObject
 from winnow.storage.objectives import OBJECTIVES
+from winnow.tasks.setup.auto_epsilon import AUTO
 from winnow.tasks.setup.guesses import Columns, columns_of, first_rows, judge_for, prompt_for, targets_in
 from winnow.tasks.setup.written_files import campaign_text
 from winnow.tasks.spec.shorthands import DELTA, short_name
@@ -69,7 +70,7 @@ def starter_text(provider: str, data: str | None, path: str) -> str:
         "dataset": {"path": data or "data.jsonl", "fields": columns.fields()},
         "judge": {"type": judge_for(targets)[0]},
         "selector": {"name": "champion"},
-        "stopping": {"delta": DELTA},
+        "stopping": {"delta": DELTA, "epsilon": AUTO},
     }
     comment = [
         f"Check it: winnow validate {path}; see some outputs: winnow try {path}; run it: winnow run {path}"

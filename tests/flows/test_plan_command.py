@@ -61,8 +61,16 @@ def test_it_says_what_a_campaign_takes_in_80_columns_and_writes_nothing(folder):
         "price not known: add execution.prices for every model",
         "at 5 requests a second",
         "0.0250 on these examples, if all comparisons are made",
+        "beyond with 40 examples and 4 candidates, a difference below ",
+        " will probably not be shown on new examples; 2 points would need about ",
     ):
         assert part in said
+
+
+def test_validate_says_what_can_be_shown_on_new_examples(folder):
+    said = winnow(folder, "validate", "campaign.yaml").stdout
+    assert "new examples: with 40 examples and 4 candidates, " in said
+    assert "disagree on 18% of the examples, the median of close pairs in ten real tables" in said
 
 
 def test_json_has_the_numbers(folder):

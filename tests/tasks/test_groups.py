@@ -243,7 +243,7 @@ def test_a_replay_and_a_forecast_compare_by_the_same_groups(tmp_path):
     found = check_campaign_file(str(path))
     assert exhaustive_campaign(found).groups is None
     plan = plan_campaign(found, read_assumption("best=0.9,rest=0.5"), seeds=2, workers=1)
-    assert (plan.gap, plan.gap_of_grid, plan.gap_on_new_examples) == (None, None, None)
+    assert (plan.gap, plan.gap_of_grid, plan.on_new_examples) == (None, None, None)
     assert plan.assumed.endswith("by the lowest of their means on 3 groups, by level")
     assert load_score_table("campaign:grouped", storage).scores.shape == (4, N_EXAMPLES)
 

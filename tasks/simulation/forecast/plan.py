@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from winnow.algorithms.bounds.binomial import difference_for_new_examples
 from winnow.algorithms.state.arrays import FloatArray
 from winnow.algorithms.state.assumed_scores import assumed_scores, disagreement
 from winnow.storage.queries.costs import ModelRate
 from winnow.tasks.answer.expected_engines import expected_unsteady
+from winnow.tasks.answer.resolution import Resolution, resolution_of
 from winnow.tasks.campaign.canaries.sizes import canary_words
 from winnow.tasks.data.score_tables import ScoreTable
 from winnow.tasks.objectives.best_mean.objective import BestMean
@@ -24,9 +24,6 @@ from winnow.tasks.simulation.forecast.judging import all_uses
 from winnow.tasks.simulation.forecast.pricing import Amounts, Pricing
 from winnow.tasks.simulation.forecast.requests import Played, Player
 from winnow.tasks.simulation.simulate import simulators
-
-LEVEL = 0.05
-"""Level of the test on new examples where the campaign asks for no delta."""
 
 POWER = 0.9
 """Share of runs in which a gap that can be separated is: decided within the budget, for the right winner."""
@@ -115,11 +112,9 @@ class Plan:
     gap_of_grid: float | None
     """The smallest gap where all comparisons are made; None, as are all gaps, where means of groups are
     compared or the m best are looked for."""
-    gap_on_new_examples: float | None
-    """The smallest difference of the best two on all examples that says something of new ones; None where no
-    difference does, or scores are not 0 and 1."""
-    level: float
-    """Level of the test on new examples."""
+    on_new_examples: Resolution | None
+    """The smallest difference of the best two that is shown on new examples; None, too, if scores are not 0
+    and 1."""
 
 
 def plan_campaign(
@@ -158,7 +153,6 @@ def _planned(checked: BestMean, assumed: Assumed, player: Player, rate: float | 
     pricing = Pricing(checked, all_uses(checked), rate)
     low, high = np.quantile(played.comparisons, [0.05, 0.95], method="inverted_cdf").tolist()
     spec = checked.spec
-    level = LEVEL if spec.stopping.delta is None else spec.stopping.delta
     return Plan(
         name=spec.name,
         canaries=canary_words(checked),
@@ -192,8 +186,7 @@ def _planned(checked: BestMean, assumed: Assumed, player: Player, rate: float | 
         if has_gap
         else None,
         gap_of_grid=1.0 / player.n_examples if has_gap else None,
-        gap_on_new_examples=_on_new_examples(assumed, scores, level) if has_gap else None,
-        level=level,
+        on_new_examples=_on_new_examples(assumed, scores) if has_gap else None,
     )
 
 
@@ -225,7 +218,7 @@ def _gap(
     return smallest_separated(separates, player.n_examples, best)
 
 
-def _on_new_examples(assumed: Assumed, scores: FloatArray, level: float) -> float | None:
+def _on_new_examples(assumed: Assumed, scores: FloatArray) -> Resolution | None:
     first, second = np.argsort(-np.nanmean(scores, axis=1), kind="stable")[:2]
     if isinstance(assumed, Assumption):
         means = assumed.means(len(scores))
@@ -234,7 +227,7 @@ def _on_new_examples(assumed: Assumed, scores: FloatArray, level: float) -> floa
         share = float((scores[first] != scores[second]).mean())
     else:
         return None
-    return difference_for_new_examples(scores.shape[1], level, share)
+    return resolution_of(scores.shape[1], len(scores), share)
 
 
 def _said_of(table: Assumed, is_of_candidates: bool) -> str:

@@ -1,0 +1,87 @@
+"""What a campaign can show on new examples, before it runs: by the rule of the claims that it makes."""
+
+from dataclasses import dataclass
+
+from winnow.storage.objectives import traits_of
+from winnow.tasks.answer.new_examples import LEVEL
+from winnow.tasks.campaign.resolved import ResolvedCampaign
+from winnow.tasks.spec.selector_traits import GATE
+from winnow.tasks.text.phrases import amount, count_of, percentage, points, risk_of
+
+TYPICAL_DISAGREEMENT = 0.18
+"""Share of the examples on which exactly one of the best two is right: the median over choices of 2 to 20
+candidates that are close, on ten real tables; see docs/common-sizes.md."""
+
+TARGETS = 0.02, 0.01
+"""Differences for which the number of examples is named: the first that the benchmark does not show."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Resolution:
+    """The smallest difference that is shown on new examples, and what a smaller one takes."""
+
+    examples: int
+    candidates: int
+    disagreement: float
+    """Share of the examples on which exactly one of the two candidates is right."""
+    least: float | None
+    """None if no difference is shown."""
+    target: float | None
+    """A smaller difference; None if there is none to name."""
+    needed: int | None
+    """About how many examples show that one."""
+
+
+def resolution_of(n_examples: int, n_candidates: int, disagreement: float) -> Resolution:
+    """The resolution of a benchmark with scores of 0 and 1."""
+    from winnow.algorithms.new_examples.resolution import examples_needed, least_difference
+
+    least = least_difference(n_examples, n_candidates, LEVEL, disagreement)
+    smaller = (each for each in TARGETS if each <= disagreement and (least is None or each < least))
+    target = next(smaller, None)
+    needed = None if target is None else examples_needed(target, n_candidates, LEVEL, disagreement)
+    return Resolution(
+        examples=n_examples,
+        candidates=n_candidates,
+        disagreement=disagreement,
+        least=least,
+        target=target,
+        needed=needed,
+    )
+
+
+def has_resolution(checked: ResolvedCampaign) -> bool:
+    """Whether the best of all candidates is looked for, by claims that count single examples."""
+    spec = checked.spec
+    finds_best = traits_of(spec.objective).scores_a_benchmark and spec.selector.name != GATE
+    is_plain = spec.groups is None and not spec.constraints and spec.selector.params.get("top_m", 1) == 1
+    return finds_best and is_plain and spec.dataset.cluster is None and len(checked.candidates) > 1
+
+
+def resolution_words(found: Resolution, whence: str) -> str:
+    """The resolution in two sentences.
+
+    Args:
+        found: The resolution.
+        whence: Where the share of examples on which the two disagree comes from, as the end of a sentence.
+    """
+    given = f"with {count_of(found.examples, 'example')} and {count_of(found.candidates, 'candidate')}"
+    shown = "probably no difference will be shown on new examples"
+    if found.least is not None:
+        below = points(round(found.least, 3))
+        shown = f"a difference below {below} will probably not be shown on new examples"
+    more = ""
+    if found.target is not None:
+        needed = "more than 10 million"
+        if found.needed is not None:
+            needed = f"about {amount(_two_digits(found.needed))}"
+        more = f"; {points(found.target)} would need {needed} examples"
+    return (
+        f"{given}, {shown}{more} ({risk_of(LEVEL)}; exact sign test of two candidates with scores of 0 and 1 "
+        f"that disagree on {percentage(found.disagreement, 0)} of the examples, {whence}, and are scored on "
+        "all of them)"
+    )
+
+
+def _two_digits(number: int) -> int:
+    return int(float(f"{number:.2g}"))
