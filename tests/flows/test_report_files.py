@@ -8,7 +8,10 @@ from pathlib import Path
 import pytest
 from campaigns import winnow
 from choreographer.browsers.chromium import Chromium
+from plotly.graph_objects import Figure
 from report_campaigns import figures_of, scored_campaign
+
+from winnow.flows.reports.html.browser_output import titled
 
 
 @pytest.fixture
@@ -29,6 +32,15 @@ def test_without_chrome_one_sentence_says_what_to_install_and_nothing_is_written
     assert not (tmp_path / "page.html").exists()
 
 
+def test_a_picture_has_the_headline_above_its_figure_as_text():
+    figure = Figure(layout={"height": 380, "margin": {"t": 36}})
+    found = titled(figure, "letters: Use <b>: mean 0.9. " + "word " * 40)
+    assert found.layout.title.text.startswith("letters: Use &lt;b&gt;: mean 0.9. word")
+    n = found.layout.title.text.count("<br>") + 1
+    assert n == 3
+    assert (found.layout.height, found.layout.margin.t) == (380 + 20 * n + 12, 36 + 20 * n + 12)
+
+
 def test_pictures_are_the_pages_figures_wherever_there_is_a_browser(scored, tmp_path):
     result = winnow(tmp_path, "report", "letters", "--png", "figures")
     figures = figures_of(scored)
@@ -42,7 +54,10 @@ def test_pictures_are_the_pages_figures_wherever_there_is_a_browser(scored, tmp_
     assert names == [f"{number:02}-{name}.png" for number, name in enumerate(figures, 1)]
     assert {head[:8] for head in heads} == {b"\x89PNG\r\n\x1a\n"}
     sizes = [struct.unpack(">II", head[16:24]) for head in heads]
-    assert sizes == [(2 * 952, 2 * figure.layout.height) for figure in figures.values()]
+    assert {width for width, _ in sizes} == {2 * 952}
+    heights = [figure.layout.height for figure in figures.values()]
+    (title,) = {height - 2 * plain for (_, height), plain in zip(sizes, heights, strict=True)}
+    assert title > 0
 
 
 def test_a_page_is_written_whole_or_the_one_before_it_stays(scored, tmp_path, monkeypatch):

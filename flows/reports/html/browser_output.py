@@ -4,9 +4,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from subprocess import STDOUT, TimeoutExpired
 from tempfile import TemporaryDirectory, TemporaryFile
+from textwrap import wrap
 
 from plotly.graph_objects import Figure
 
+from winnow.flows.reports.html.figures.labels import as_label
 from winnow.flows.reports.html.figures.theme import themes
 from winnow.flows.reports.html.model import Section
 from winnow.tasks.errors import WinnowError
@@ -14,6 +16,8 @@ from winnow.tasks.processes.child_process import last_lines, running_process
 
 WIDTH = 952
 """Pixels of a figure's width on the widest page."""
+TITLE_WIDTH, TITLE_LINE, TITLE_GAP = 110, 20, 12
+"""Characters of a line of a title, and pixels of a line and below the last one."""
 SCALE = 2
 """Pixels of the picture that make one of the page."""
 PATIENCE = 120.0
@@ -61,15 +65,21 @@ def printed(page: bytes) -> bytes:
         return target.read_bytes()
 
 
-def pictures(sections: Sequence[Section]) -> dict[str, bytes]:
+def pictures(sections: Sequence[Section], title: str) -> dict[str, bytes]:
     """File name -> PNG of each section's figure, numbered in the order of the page; light, as wide as there.
+
+    Args:
+        sections: The sections.
+        title: Sentence above each figure, so that a picture on a slide says what was found.
 
     Raises:
         WinnowError: If there is no browser that could draw them, or it fails.
     """
     drawn = [section for section in sections if section.figure is not None]
     figures = {
-        f"{number:02}-{section.name}.png": Figure(section.figure, layout_template=themes()["light"])
+        f"{number:02}-{section.name}.png": titled(
+            Figure(section.figure, layout_template=themes()["light"]), title
+        )
         for number, section in enumerate(drawn, 1)
     }
     if not figures:
@@ -77,6 +87,27 @@ def pictures(sections: Sequence[Section]) -> dict[str, bytes]:
     with TemporaryDirectory() as folder:
         _draw({Path(folder) / name: figure for name, figure in figures.items()})
         return {name: (Path(folder) / name).read_bytes() for name in figures}
+
+
+def titled(figure: Figure, title: str) -> Figure:
+    """The figure with a sentence above it, higher by as much as that takes."""
+    lines = wrap(title, TITLE_WIDTH) or [""]
+    room = TITLE_LINE * len(lines) + TITLE_GAP
+    figure.update_layout(
+        title={
+            "text": "<br>".join(map(as_label, lines)),
+            "font": {"size": 15},
+            "x": 0,
+            "xref": "paper",
+            "y": 1,
+            "yref": "container",
+            "yanchor": "top",
+            "pad": {"t": 8},
+        },
+        margin_t=(figure.layout.margin.t or 0) + room,
+        height=(figure.layout.height or 0) + room,
+    )
+    return figure
 
 
 def _draw(figures: dict[Path, Figure]) -> None:

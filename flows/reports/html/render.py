@@ -8,6 +8,7 @@ from winnow.flows.reports.html.leaderboard import leaderboard
 from winnow.flows.reports.html.page import page
 from winnow.flows.reports.html.sections.sections import sections_of
 from winnow.flows.reports.output import in_place_of
+from winnow.tasks.answer.sentences.headline import headline_sentences
 from winnow.tasks.campaign.look import Look
 from winnow.tasks.errors import WinnowError
 from winnow.tasks.queries.status import campaign_status
@@ -35,7 +36,9 @@ def write_report(
     """
     sections, made = sections_of(look), {}
     if png is not None:
-        made = {png / name: drawn for name, drawn in pictures(sections).items()}
+        answer = campaign_status(look)
+        title = headline_sentences(answer.answer, answer.totals)[0]
+        made = {png / name: drawn for name, drawn in pictures(sections, f"{answer.name}: {title}").items()}
     if html is not None or pdf is not None:
         board, status = leaderboard(look), campaign_status(look, in_full=True)
         whole = page(look.record, status, board, sections).encode("utf-8")
