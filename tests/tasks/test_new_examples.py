@@ -17,6 +17,7 @@ from winnow.tasks.answer import derive, new_examples
 from winnow.tasks.answer.earlier_campaigns import Earlier, changed_since
 from winnow.tasks.answer.model import Answer, CandidateStanding, Difference
 from winnow.tasks.answer.opponents import closest_pair
+from winnow.tasks.answer.sentences import headline
 from winnow.tasks.answer.sentences.answer_lines import answer_lines
 from winnow.tasks.answer.sentences.clauses import IF, MIXED
 from winnow.tasks.campaign.canaries.changed_models import CanaryChange
@@ -420,6 +421,11 @@ def test_that_no_other_is_better_takes_less_than_that_one_is_better_than_every_o
         answer = full(played(database, f"by-{more}", rows, order=shuffled))
         assert (answer.beyond.could_be_best, answer.beyond.is_better) == (("a",), is_better)
     answer = full(played(database, "again", [leads, almost, WRONG], order=shuffled))
+    alone = replace(answer, shown=0, beyond=replace(answer.beyond, earlier=None, alike=0))
+    assert headline._new_examples(alone) == (
+        "No candidate is better than a on new examples as well, if these are a random sample of those that "
+        "matter (5% risk of error)"
+    )
     said = beyond_lines_of(answer)
     assert said[0].startswith("on new examples like these, no candidate is better than a (95% confidence")
     assert said[1].endswith(

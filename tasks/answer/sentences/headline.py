@@ -190,6 +190,12 @@ def _new_examples(answer: Answer) -> str:
         return ""
     even = 0.5 if traits_of(answer.objective).compares_pairs else 0.0
     is_sound = not (answer.is_mixed or found.earlier or answer.shown or found.left_out or found.alike)
+    if found.could_be_best == (found.winner,):  # the interval of a pair can say less
+        better = f"{found.winner} is better than every other candidate"
+        said = better if found.is_better else f"No candidate is better than {found.winner}"
+        there = "on new examples as well, if these are a random sample of those that matter"
+        is_plain = is_sound and not found.unscored and found.clusters is None
+        return f"{said} {there} ({risk_of(LEVEL)})" if is_plain else ""
     if is_sound and found.lower is not None and found.lower > even:
         there = "on new examples as well, if these are a random sample of those that matter"
         return f"{found.winner} is better than {found.rival} {there} ({risk_of(LEVEL)})"
