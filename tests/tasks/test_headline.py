@@ -155,6 +155,7 @@ def test_a_gate_says_how_each_candidate_compares():
 def beyond(**values):
     class Found:
         winner, rival, lower, upper, earlier, left_out, alike = "a", "b", -0.1, 0.2, None, 0, 0
+        could_be_best, is_better, unscored, clusters = None, False, 0, None
 
     for name, value in values.items():
         setattr(Found, name, value)
