@@ -6,17 +6,14 @@ The template is the one in a checkpoint's folder. Whether it accepts given messa
 import json
 import sys
 import time
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from winnow.storage.json_types import JsonObject, JsonView
 from winnow.tasks.engines.errors import one_sentence
-
-if TYPE_CHECKING:
-    from _typeshed import TraceFunction
 
 Role = Literal["system", "user", "assistant"]
 
@@ -189,7 +186,7 @@ def _bounded() -> Generator[None, None, None]:
     """
     before, steps, deadline = sys.gettrace(), 0, time.monotonic() + MOST_SECONDS
 
-    def watch(frame: FrameType, event: str, _: object) -> "TraceFunction | None":
+    def watch(frame: FrameType, event: str, _: object) -> Callable[[FrameType, str, Any], Any] | None:
         nonlocal steps
         if frame.f_code.co_filename != TEMPLATES_CODE:
             return None
