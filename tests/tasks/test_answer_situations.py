@@ -326,7 +326,11 @@ def answered(database, situation, monkeypatch, selector=None, played=None, **cha
     monkeypatch.setattr(derive, "earlier_of", lambda look: situation.earlier)
     names = "abcd"[: len(situation.status)]
     campaign = store_campaign(
-        database, situation.name, delta=situation.delta, epsilon=situation.epsilon, names=names
+        database,
+        re.sub(r"[^\w ]", "", situation.name),  # a name that a file can give
+        delta=situation.delta,
+        epsilon=situation.epsilon,
+        names=names,
     )
     arms = [min(2, len(names) - 1), *situation.unread]
     outcomes = [1.0] + [None] * len(situation.unread)
