@@ -675,7 +675,7 @@ REFUSED = {
     ),
     "a selector of benchmarks": (
         {"selector": {"name": "ucb-e"}, "certify": {"autoevaluator": None}},
-        "selector.name: ucb-e answers best-mean",
+        "selector.name: ucb-e is a selector for best-mean, not for certify",
     ),
     "alpha in the wrong place": (
         {"selector": {"name": "r-eval", "params": {"alpha": 0.1}}},

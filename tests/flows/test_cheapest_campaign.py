@@ -29,7 +29,9 @@ def test_the_answer_names_the_best_the_chosen_one_and_what_is_saved(tmp_path):
     write_costs(tmp_path)
     result = winnow(tmp_path, "run", "campaign.yaml")
     assert result.returncode == 0, result.stderr
-    assert result.stdout.startswith("survivor: winner, proven\n")
+    assert result.stdout.startswith(
+        "survivor: no candidate is better by more than 30 points (5% risk of error), proven\n"
+    )
     assert "winner    knows/plain" in result.stdout
     assert "chosen    slips/plain: cost 2.5 in the place of the 10 of knows/plain, 75% less" in result.stdout
     assert (

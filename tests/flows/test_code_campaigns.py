@@ -107,7 +107,7 @@ def test_the_campaign_of_the_page_runs_through_the_command_line(folder):
             {"entry_point": "{{ task }}"},
             "judge.entry_point: example 'plus/1': the template failed: 'task' is",
         ),
-        ({"same_process": "no"}, "judge.same_process: must be a valid boolean, got 'no'"),
+        ({"same_process": "no"}, "judge.same_process: must be true or false, got 'no'"),
     ],
 )
 def test_a_judge_that_cannot_work_is_refused_in_a_sentence(folder, judge, sentence):

@@ -211,7 +211,10 @@ finally: print(*sys.modules, file=sys.stderr)
     ("command", "needless"),
     [
         (["status"], {"numpy", "yaml", "jinja2", "httpx", "winnow.tasks.spec.campaign"}),
-        (["run", "campaign.yaml"], {"scipy", "httpx", "rich.live", "winnow.tasks.campaign.session"}),
+        (
+            ["run", "campaign.yaml"],
+            {"scipy.stats", "scipy.optimize", "httpx", "rich.live", "winnow.tasks.campaign.session"},
+        ),
     ],
     ids=["status", "run"],
 )

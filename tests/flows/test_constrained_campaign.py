@@ -94,7 +94,7 @@ def test_where_nobody_meets_them_the_answer_is_that_nobody_does(tmp_path):
     write_constrained(tmp_path, {"at_least": 1.0})
     result = winnow(tmp_path, "run", "campaign.yaml")
     assert result.returncode == 3, result.stderr
-    assert result.stdout.startswith("survivor: none\n  winner    none: no candidate meets the constraints\n")
+    assert result.stdout.startswith("survivor: none\nNo candidate meets the constraints. ")
     assert "must      bare at least 1\n" in result.stdout
     assert "sure      exact: on these 120 examples no candidate meets the constraints\n" in result.stdout
     said = _said(status_of(f"sqlite:///{tmp_path / 'winnow.db'}", "survivor"))

@@ -199,7 +199,10 @@ REFUSED = {
         },
         "fresh_generations: ",
     ),
-    "a selector of benchmarks": ({"selector": {"name": "ucb-e"}}, "selector.name: ucb-e answers best-mean"),
+    "a selector of benchmarks": (
+        {"selector": {"name": "ucb-e"}},
+        "selector.name: ucb-e is a selector for best-mean, not for best-duel",
+    ),
     "a table of too few features": (
         {"selector": {"name": "llm-po-bt", "params": {"features": [[1.0], [0.0]]}}},
         "selector.params.features: has shape (2, 1)",

@@ -98,7 +98,7 @@ def test_a_script_gets_what_open_gives_and_a_second_call_asks_nothing(spec, capf
     stored = winnow.open("sqlite:///mine.db")["letters"]
     assert found.answer == stored.answer
     assert found.leaderboard().equals(stored.leaderboard())
-    assert str(found).startswith("letters: winner, proven\n  winner    knows/plain\n")
+    assert str(found).startswith("letters: winner, proven\nUse knows/plain: mean 1.000")
     shown = []
     found._repr_pretty_(SimpleNamespace(text=shown.append), False)
     assert shown == [str(stored)]

@@ -54,7 +54,7 @@ def test_an_exact_winner_has_no_risk():
 def test_with_epsilon_nobody_is_called_the_best(epsilon):
     text = " ".join(said(WON, epsilon=epsilon))
     points = {0.01: "1 point", 0.05: "5 points", 0.005: "0.5 points"}[epsilon]
-    assert f"no one is better there by more than {points} (5% risk of error)" in text
+    assert f"Of 3 candidates none is better there by more than {points} (5% risk of error)" in text
     assert "Best of" not in text
 
 
@@ -108,7 +108,7 @@ def test_tied_candidates_are_as_good_as_each_other():
 def test_tied_within_epsilon_have_no_common_mean():
     tied = (standing("a", 0.9, "tied"), standing("b", 0.88, "tied"))
     first, second = said(WON, outcome="tied", candidates=tied, epsilon=0.05)
-    assert first == "Use any of a, b, which share the first place."
+    assert first == "Use any of a, b, which are within 5 points of the best."
     assert "means within 0.05 of the highest" in second
 
 
