@@ -113,7 +113,7 @@ def test_two_outputs_are_side_by_side_where_there_is_room_and_else_one_below_the
         page.get_by_test_id("stCode").filter(has_text="text of nightly").nth(number) for number in (0, 1)
     )
     expect(second).to_be_visible(timeout=PATIENCE)
-    page.wait_for_function("document.querySelectorAll('[data-testid=stExpander]').length === 2")
+    page.wait_for_function("document.querySelectorAll('[data-testid=stExpander]').length === 3")
     assert both_schemes(page) == {"light": [], "dark": []}
     under, left, right = (each.bounding_box() for each in (target, first, second))
     assert under["y"] + under["height"] < left["y"] == right["y"]

@@ -62,7 +62,7 @@ def test_validate_shows_what_a_task_became(tmp_path, write):
     write(tmp_path / "work")
     said = winnow(tmp_path / "work", "validate", "campaign.yaml")
     assert said.returncode == 0, said.stderr
-    shown = yaml.safe_load(said.stdout.split("its task became:")[1])
+    shown = yaml.safe_load(said.stdout.split("its task became:")[1].partition("\nnew examples:")[0])
     assert shown["prompts"] == [{"name": "letters", "template": "{{ context }}"}]
     assert shown["judge"] == {"type": "exact_match", "filters": [{"function": "remove_whitespace"}]}
     assert shown["dataset"]["sample"] == {"n": 12, "seed": 0}

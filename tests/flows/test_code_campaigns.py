@@ -44,7 +44,10 @@ def write(folder, *, n_examples=4, judge=None, **models):
     spec["generate_configs"][0]["max_tokens"] = 16
     del spec["generate_configs"][0]["stop_seqs"]  # scripted models write fences, as chat models do
     spec["judge"] |= {"timeout": 1, "memory": 256, **(judge or {})}
-    spec["stopping"]["budget"] = 2 * len(models) * n_examples
+    spec["stopping"] |= {
+        "budget": 2 * len(models) * n_examples,
+        "ties": "resolve",
+    }  # asks what is certain, too
     spec["name"] = "survivor"
     path = folder / "campaign.yaml"
     path.write_text(yaml.safe_dump(spec))

@@ -34,6 +34,8 @@ from winnow.tasks.queries.status import campaign_status
 pytestmark = pytest.mark.usefixtures("streamlit_once")
 
 HOSTILE = "**b** <script>alert(1)</script> :red[x] $x$ [l](http://evil.example) `c`\x1b[2J\u202e"
+NAMED = HOSTILE.partition("\x1b")[0]
+"""As the name of a candidate, which is refused with what moves a cursor."""
 SHOWN = "**b** <script>alert(1)</script> :red[x] $x$ [l](http://evil.example) `c`·[2J·"
 
 
@@ -296,12 +298,13 @@ def shown_cells(styled):
 
 
 def test_a_box_shows_long_names_short_and_the_chosen_one_whole_as_text(tmp_path):
-    store_campaign(new_database(tmp_path / "winnow.db"), "*bold* " + LONG[0])
+    name = "bold_" + LONG[0].replace("/", "_")
+    store_campaign(new_database(tmp_path / "winnow.db"), name)
     box = shown("campaign_page").sidebar.selectbox[0]
     (label,) = box.options
     assert "…" in label
-    assert box.value == "*bold* " + LONG[0]
-    assert box.help.startswith(r"\*bold\* maker/a\-model")
+    assert box.value == name
+    assert box.help.startswith(r"bold\_maker\_a\-model")
 
 
 def test_pages_turn_and_stay_where_they_are_while_a_campaign_grows(tmp_path, monkeypatch):
@@ -327,9 +330,8 @@ def test_a_long_text_is_cut_until_the_whole_is_asked_for(tmp_path):
 
 def test_names_and_texts_of_others_are_never_markdown_or_html(tmp_path):
     scored_campaign(tmp_path)
+    change(tmp_path, "UPDATE candidates SET name = ? WHERE name = 'b'", NAMED)
     for change_ in (
-        "UPDATE campaigns SET name = ?",
-        "UPDATE candidates SET name = ? WHERE name = 'b'",
         "UPDATE examples SET key = ? WHERE key = 'e2'",
         "UPDATE generations SET text = ?",
         "UPDATE prompts SET text = ?",
@@ -342,9 +344,7 @@ def test_names_and_texts_of_others_are_never_markdown_or_html(tmp_path):
         assert not page.exception
         marked = [*page.markdown, *page.caption, *page.title, *page.header, *page.get("html")]
         assert not [each.value for each in marked if "evil.example" in each.value]
-    assert table(pages[0])["campaign"][0] == SHOWN
-    assert SHOWN in texts(pages[1])
-    assert f"{SHOWN} on example {SHOWN}" in texts(pages[2])
+    assert f"{NAMED} on example {SHOWN}" in texts(pages[2])
     assert {SHOWN} <= {each.value for each in pages[2].code}
 
 
