@@ -22,7 +22,7 @@ from winnow.tasks.errors import SpecError
 from winnow.tasks.objectives.best_mean.groups import require_several
 from winnow.tasks.objectives.best_mean.traits import NAME as SELECTED
 from winnow.tasks.plugins.selectors import campaign_selector
-from winnow.tasks.spec.selector_traits import PREFERS_COST, refuse_confidence
+from winnow.tasks.spec.selector_traits import ENDS_WITH_TIES, PREFERS_COST, refuse_confidence
 from winnow.tasks.spec.shorthands import DELTA
 
 if TYPE_CHECKING:
@@ -195,7 +195,8 @@ def select(
         on_error: "raise" passes on what the last attempt raises, once the scores that are known are stored;
             "unscored" counts it as no score, which is stored like None, and lists it in `Selection.failed`.
         progress: Whether to write a line to standard error after a round, at most one a second.
-        params: Other parameters of the selector. With `storage` all are stored but `history`, which is
+        params: Other parameters of the selector, such as ties="resolve", which asks until it is known who
+            shares the first place; by default no more is asked once nobody can be better. With `storage` all are stored but `history`, which is
             refused.
 
     Raises:
@@ -230,6 +231,8 @@ def select(
         **_arrays({"costs": costs, "groups": groups, "group_weights": group_weights}),
     }
     given = {"delta": delta, **params, **{key: value for key, value in named.items() if value is not None}}
+    if storage is None and selector in ENDS_WITH_TIES:  # as a campaign has it that is stored
+        given.setdefault("ties", "open")
     try:
         if (objective := describe(selector).objective) != SELECTED:
             raise SpecError(f"selector {selector!r} answers {objective}; select needs one for {SELECTED}")

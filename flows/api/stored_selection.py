@@ -56,7 +56,7 @@ GROUPS, WEIGHTS, COSTS = "groups", "group_weights", "costs"
 BY = "group"
 """The field of an example that names its group."""
 
-STOPPING = ("delta", "epsilon")
+STOPPING = ("delta", "epsilon", "ties")
 KEYS = {"batch_size": "batch_size", "max_unscored": "fail_on_error"}
 """Parameters of selectors that are keys of a campaign's file of their own, and the names of these keys."""
 

@@ -9,7 +9,7 @@ from repeated_campaigns import repeated_campaigns
 from report_campaigns import change, duelled_campaign, routed_campaign, scored_campaign
 from stored_campaigns import store_campaign
 from streamlit.testing.v1 import AppTest
-from test_dashboard import HOSTILE, NAMED
+from test_dashboard import NAMED
 from waiting import PATIENCE_S
 
 from winnow.algorithms.bounds.mean_interval import mean_interval
@@ -323,7 +323,6 @@ def test_routed_campaigns_have_differences_and_factors_too(tmp_path):
 def test_names_of_others_are_text_on_these_pages_too(tmp_path):
     repeated_campaigns(tmp_path, 2)
     change(tmp_path, "UPDATE candidates SET name = name || ?", NAMED)
-    change(tmp_path, "UPDATE campaigns SET series = ?", HOSTILE)
     change(
         tmp_path, "UPDATE candidates SET model = json_object('name', name), prompt = '{}', sampling = '{}'"
     )
@@ -332,7 +331,7 @@ def test_names_of_others_are_text_on_these_pages_too(tmp_path):
         marked = [*page.markdown, *page.caption, *page.title, *page.header, *page.get("html")]
         assert not [each.value for each in marked if "evil.example" in each.value]
     page = shown("compare_page")
-    assert [each for each in texts(page) if f"{B}{NAMED} less {A}{NAMED}" in each]
+    assert [each for each in texts(page) if f"{NAMED} less " in each], texts(page)
 
 
 def test_campaigns_over_time_say_who_led_and_what_it_cost(nights, monkeypatch):

