@@ -196,8 +196,8 @@ def select(
             "unscored" counts it as no score, which is stored like None, and lists it in `Selection.failed`.
         progress: Whether to write a line to standard error after a round, at most one a second.
         params: Other parameters of the selector, such as ties="resolve", which asks until it is known who
-            shares the first place; by default no more is asked once nobody can be better. With `storage` all are stored but `history`, which is
-            refused.
+            shares the first place; by default no more is asked once nobody can be better. With `storage` all
+            are stored but `history`, which is refused.
 
     Raises:
         SpecError: If there is no such selector, it does not take these parameters, there is nothing to
