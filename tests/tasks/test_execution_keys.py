@@ -19,7 +19,7 @@ def test_devices_and_sleepers_are_part_of_how_a_campaign_is_run(campaign_file):
 
 
 @pytest.mark.parametrize(
-    ("devices", "said"), [("[0, 0]", "names a device twice"), ("[-1]", "greater than or equal to 0")]
+    ("devices", "said"), [("[0, 0]", "names a device twice"), ("[-1]", "must be at least 0")]
 )
 def test_impossible_devices_are_refused(campaign_file, devices, said):
     with pytest.raises(SpecError, match=said):

@@ -111,7 +111,7 @@ def test_sql_is_answered_with_the_types_of_its_values(storage):
 
 
 def test_sql_that_writes_is_refused(storage):
-    with pytest.raises(QueryRefused, match="may only read"):
+    with pytest.raises(QueryRefused, match="statements can only read: write one SELECT"):
         sql_frame(storage, "DELETE FROM campaigns")
 
 

@@ -210,11 +210,12 @@ ORDER BY r.number, c.position
 @pytest.mark.parametrize("objective", WORDS)
 def test_a_campaign_that_is_opened_again_after_every_round_ends_as_one_that_is_not(tmp_path, objective):
     histories = []
+    stopping = {"budget": 4 * N_EXAMPLES, "delta": 0.05, "ties": "resolve"}
     for name in ("whole", "opened"):
         (tmp_path / name).mkdir()
         database = new_database(tmp_path / name / "results.db")
         groups, ended = {"by": "level", "objective": objective}, False
-        path = written(tmp_path, groups=groups, batch_size=3)
+        path = written(tmp_path, groups=groups, batch_size=3, stopping=stopping)
         while not ended:
             with begun(database, path) as campaign:
                 while not (ended := campaign.selector.decision().stop):

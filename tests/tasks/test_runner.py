@@ -4,7 +4,7 @@ from contextlib import closing
 
 import pytest
 from sqlalchemy import text
-from stepwise_campaigns import begun, write_campaign
+from stepwise_campaigns import N_EXAMPLES, begun, write_campaign
 from stored_campaigns import new_database
 
 from winnow.tasks.engines.errors import EngineDied
@@ -63,7 +63,8 @@ def stored(database):
 
 
 def small(tmp_path):
-    return write_campaign(tmp_path, "small", selector={"name": "champion"}, batch_size=8)
+    stopping = {"budget": 4 * N_EXAMPLES, "delta": 0.05, "ties": "resolve"}
+    return write_campaign(tmp_path, "small", selector={"name": "champion"}, batch_size=8, stopping=stopping)
 
 
 def test_an_observer_stops_the_stream_and_the_next_goes_on_where_it_stopped(tmp_path, new_databases):

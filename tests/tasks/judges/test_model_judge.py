@@ -254,7 +254,7 @@ def test_what_extract_takes_out_is_judged_and_where_there_is_nothing_nobody_is_a
         ({"rubric": "  "}, "judge.rubric", "says nothing; write what a good output is"),
         ({"rubric": {}}, "judge.rubric", "says nothing"),
         ({"rubric": {"right": ""}}, "judge.rubric", "says nothing"),
-        ({"rubric": 7}, "judge.rubric", "must be a valid string, got 7"),
+        ({"rubric": 7}, "judge.rubric", "must be text, got 7"),
         ({"scale": None}, "judge.scale", "llm needs scale"),
         ({"scale": "1..7"}, "judge.scale", "must be 'yes/no', '1..5' or '1..10', got '1..7'"),
         ({"scale": True}, "judge.scale", "must be 'yes/no', '1..5' or '1..10', got True"),
