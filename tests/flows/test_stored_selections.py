@@ -720,6 +720,11 @@ def test_progress_ends_with_all_scores_that_were_asked_for(storage, capsys, stor
     assert f": {found.comparisons} of 240 scores, 'ask {{}}' leads, " in last
 
 
+def test_scores_of_a_function_are_not_looked_at_like_outputs(storage, tmp_path):
+    select(lambda candidate, _: float(candidate == "b"), ["a", "b"], EXAMPLES, storage=storage, name="level")
+    assert "check " not in winnow(tmp_path, "status", "level", "--storage", storage).stdout
+
+
 def test_candidates_that_are_arrays_are_shown(storage):
     assert repr(select(lambda *_: 0.5, np.eye(3), range(10))).startswith("<Selection: best array(")
     with pytest.raises(SpecError, match="selector is None; give the name of one"):

@@ -200,6 +200,13 @@ def test_one_candidate_has_nothing_to_be_compared_with(folder, server):
     assert "give a second --model or --prompt" in one_message(ran)
 
 
+def test_a_prompt_without_a_column_is_refused_before_anything_is_sent(folder, server):
+    refused = compare(folder, server, *data("--yes"), prompts=(TERSE, "Label: {text}"))
+    said = "prompt-2 uses no column, so every example would get the same prompt: 'Label: {text}'; "
+    assert said + "write {{ text }} where the input belongs" in one_message(refused)
+    assert not server.calls
+
+
 def test_a_second_comparison_has_a_name_of_its_own(folder, server):
     for out in ("a.yaml", "b.yaml"):
         assert compare(folder, server, *data("--yes", "--out", out)).returncode == 0

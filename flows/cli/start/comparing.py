@@ -1,6 +1,7 @@
 """compare: from models, prompts and data to an answer, without a campaign's file; it writes one."""
 
 import json
+import reprlib
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -202,6 +203,7 @@ def _values(
         template = prompt_for(str(asked.fields["input"]), asked.targets)
         written_prompts = [{"name": "prompt-1", "template": template}]
         guessed.append(f"prompt  {json.dumps(template, ensure_ascii=False)} (--prompt TEMPLATE)")
+    _require_a_column(written_prompts, str(asked.fields["input"]))
     if len(models) * len(written_prompts) < 2:
         raise SpecError("one candidate has nothing to be compared with; give a second --model or --prompt")
     if judge is None:
@@ -259,6 +261,20 @@ def _prompts(given: Sequence[str]) -> "list[JsonObject]":
         taken = {prompt["name"] for prompt in found}
         found.append({"name": name if name not in taken else f"{name}-{number}", "template": template})
     return found
+
+
+def _require_a_column(prompts: "Sequence[JsonObject]", input_: str) -> None:
+    """Refuse a prompt that is the same for every example.
+
+    Raises:
+        SpecError: With the place of the input as a template writes it.
+    """
+    for each in prompts:
+        if not any(mark in each["template"] for mark in ("{{", "{%")):
+            raise SpecError(
+                f"{each['name']} uses no column, so every example would get the same prompt: "
+                f"{reprlib.repr(each['template'])}; write {{{{ {input_} }}}} where the input belongs"
+            )
 
 
 def _judge(given: str) -> "JsonObject":

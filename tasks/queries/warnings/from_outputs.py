@@ -33,6 +33,7 @@ from winnow.tasks.campaign.outputs import (
 )
 from winnow.tasks.data.labels import as_options, labels_of
 from winnow.tasks.engines.chat import END, START
+from winnow.tasks.engines.known_providers import FUNCTION
 from winnow.tasks.judges.rules.reading.final_text import without_thoughts
 from winnow.tasks.judges.rules.string_match import normalise
 from winnow.tasks.queries.warnings.from_spec import CampaignWarning, Kind
@@ -251,7 +252,9 @@ def _is_worth_saying(shares: Sequence[_Share]) -> bool:
 def output_warnings(
     look: Look, *, has_ended: bool, only: Collection[int] | None = None
 ) -> list[CampaignWarning]:
-    """The warnings about what candidates wrote; `only` as for `looked_at`."""
+    """The warnings about what candidates wrote; `only` as for `looked_at`. None where a function scores."""
+    if any(each.get("provider") == FUNCTION for each in look.record.spec["models"]):
+        return []
     found = looked_at(look, only)
     if not found:
         return []
