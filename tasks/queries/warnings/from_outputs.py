@@ -253,7 +253,7 @@ def output_warnings(
     look: Look, *, has_ended: bool, only: Collection[int] | None = None
 ) -> list[CampaignWarning]:
     """The warnings about what candidates wrote; `only` as for `looked_at`. None where a function scores."""
-    if any(each.get("provider") == FUNCTION for each in look.record.spec["models"]):
+    if any(each.get("provider") == FUNCTION for each in look.record.spec.get("models", ())):
         return []
     found = looked_at(look, only)
     if not found:
