@@ -40,7 +40,7 @@ MOST_BRIEF = 6
 """Lines of a brief block."""
 
 FIRST_TOLD = ("runner-up", "risk", "pays", "sure", "cost")
-"""Words of the lines of a brief block after its first one, and before its warnings."""
+"""Words of the lines of a brief block after what was found."""
 
 
 def print_summary(status: CampaignStatus, storage: str, *, is_brief: bool = False) -> None:
@@ -93,14 +93,17 @@ def summary_lines(
 
 
 def _brief(told: Sequence[Line], status: CampaignStatus) -> list[Line]:
-    """The lines of a brief block: what was found, by how much, how surely, at what cost, and warnings."""
+    """The lines of a brief block: warnings, what was found, by how much, how surely, at what cost.
+
+    Warnings come first: one may say that the judge, and not the candidates, made the scores.
+    """
     found = [*told[:1], *(line for line in told[1:] if line[0] in FIRST_TOLD)]
     warnings: list[Line] = [("check", warning.sentence) for warning in status.warnings]
     room = MOST_BRIEF - len(found)
     if len(warnings) > room:
         left = len(warnings) - (room - 1)
         warnings = [*warnings[: room - 1], ("check", f"{left} more warnings, told by winnow status")]
-    return [*found, *warnings]
+    return [*warnings, *found]
 
 
 def hanging(head: str, text: str, width: int | None) -> list[str]:

@@ -314,6 +314,12 @@ def _guesses(asked: _Asked, checked: "ResolvedCampaign") -> list[str]:
     """The lines on what is compared, what was guessed, and what is sent where."""
     from winnow.flows.reports.output import terminal_width
     from winnow.flows.reports.summary import hanging
+    from winnow.tasks.answer.resolution import (
+        TYPICAL_DISAGREEMENT,
+        has_resolution,
+        resolution_of,
+        resolution_words,
+    )
     from winnow.tasks.engines.known_providers import REMOTE
     from winnow.tasks.text.printable import one_line
 
@@ -330,6 +336,10 @@ def _guesses(asked: _Asked, checked: "ResolvedCampaign") -> list[str]:
         lines += hanging(
             "  sends   ", f"prompts for at most {count_of(checked.most, 'output')} to {to}", width
         )
+    if has_resolution(checked):
+        found = resolution_of(checked.n_selection_examples, len(checked.candidates), TYPICAL_DISAGREEMENT)
+        said = resolution_words(found, "the median of close pairs in ten real tables")
+        lines += hanging("  tells   ", said, width)
     return [*lines, ""]
 
 
