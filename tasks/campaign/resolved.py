@@ -4,7 +4,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Never, Self
+from typing import ClassVar, Never, Self
 
 import numpy as np
 from sqlalchemy.orm import Session
@@ -16,8 +16,7 @@ from winnow.storage.json_types import JsonObject, JsonView
 from winnow.storage.objectives import traits_of
 from winnow.storage.records.record_types import Losses, Values
 from winnow.tasks.campaign.budget import WORDS
-from winnow.tasks.campaign.kept_rules import rules_of as kept_rules_of
-from winnow.tasks.campaign.kept_rules import with_rules
+from winnow.tasks.campaign.kept_rules import kept_rules_of, with_rules
 from winnow.tasks.campaign.look import Look
 from winnow.tasks.campaign.placement import auto_lookahead
 from winnow.tasks.candidates.cache_keys import fingerprint_model
@@ -47,6 +46,9 @@ from winnow.tasks.text.phrases import amount, count_of
 @dataclass(frozen=True, kw_only=True)
 class ResolvedCampaign(ABC):
     """A campaign whose every part was found, read and understood; each objective has a class of its own."""
+
+    RULES: ClassVar[tuple[str, ...]] = ()
+    """Names of the rules that campaigns of this objective keep; see `tasks.campaign.kept_rules`."""
 
     spec: CampaignSpec
     dataset: Dataset
@@ -144,7 +146,7 @@ class ResolvedCampaign(ABC):
             self.begun_at(identity["served_at"])._with_epsilon(identity["stopping"]["epsilon"]),
             begun_with_lookahead=identity.get("lookahead"),
             left_out=left_out,
-            kept_rules=kept_rules_of(identity),
+            kept_rules=kept_rules_of(identity, self.RULES),
             text_rules=rules_of(identity),
             has_target_forms=has_forms(identity),
             begun_uncut=has_stop_sequences(identity) and not cuts_at_stop(identity),

@@ -1,8 +1,8 @@
 """best-mean: which candidate scores highest on a benchmark?"""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Self, cast
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar, Self, cast
 
 from winnow.algorithms.protocols import Growing, Selector
 from winnow.algorithms.registry import takes_more_arms
@@ -32,11 +32,12 @@ from winnow.tasks.spec.selector_traits import ENDS_WITH_TIES, GATE, HALVING
 from winnow.tasks.spec.stored_spec import Constraint
 
 if TYPE_CHECKING:
-    from winnow.algorithms.best_mean.baselines.rejects import Schedule
     from winnow.tasks.campaign.earlier_scores import EarlierScores
 
 TIES_BEFORE = "resolve"
 """The rule of campaigns that were begun before `stopping.ties`."""
+SCHEDULE, SCHEDULE_BEFORE = "halving_schedule", "halving"
+"""Name of the rule for the schedule of halving, and the rule of campaigns that lack it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,8 +56,7 @@ class BestMean(ScoredCampaign):
     """The groups of the examples, where means of groups are compared."""
     constraints: tuple[Constraint, ...]
     """Constraints on the means of metrics that the best candidate has to meet."""
-    begun_with_schedule: "Schedule | None" = None
-    """The schedule of halving that a stored campaign began with; None before it has begun."""
+    RULES: ClassVar = (TIES, SCHEDULE)
 
     @classmethod
     def check(cls, spec: CampaignSpec, dataset: Dataset, *, is_allowed: bool = True) -> Self:
@@ -93,29 +93,7 @@ class BestMean(ScoredCampaign):
             "split": _split(spec, dataset),
             "baseline": check_baseline(spec, candidates),
             "costs": check_costs(spec, candidates),
-            "begun_with_schedule": stored_schedule(look.record.spec),
         }
-
-    def begun_as(self, identity: JsonView) -> Self:
-        """See `ResolvedCampaign`."""
-        found = replace(super().begun_as(identity), begun_with_schedule=stored_schedule(identity))
-        return found if found.schedule == self.schedule else replace(found, tried=[])
-
-    @property
-    def schedule(self) -> "Schedule | None":
-        """Schedule of the selector halving, if the file leaves it open; None otherwise.
-
-        A campaign keeps the one with which it began; its budget can change.
-        """
-        if self.spec.selector.name != HALVING or self.spec.selector.params.get("schedule", "auto") != "auto":
-            return None
-        if self.begun_with_schedule is not None:
-            return self.begun_with_schedule
-        budget = self.spec.own_budget
-        if self.split is not None:
-            budget = selection_budget(budget, self.split)
-        schedule_for = object_at(SCHEDULE_FOR)
-        return cast("Schedule", schedule_for(self.n_begun, self.n_selection_examples, budget))
 
     @property
     def takes_more_candidates(self) -> bool:
@@ -139,14 +117,29 @@ class BestMean(ScoredCampaign):
 
     def new_rules(self) -> JsonObject:
         """See `ResolvedCampaign`."""
-        return {TIES: "open"} if self.spec.selector.name in ENDS_WITH_TIES else {}
+        if self.spec.selector.name in ENDS_WITH_TIES:
+            return {TIES: "open"}
+        schedule = self._best_schedule() if self._leaves_schedule_open else SCHEDULE_BEFORE
+        return {} if schedule == SCHEDULE_BEFORE else {SCHEDULE: schedule}
+
+    @property
+    def _leaves_schedule_open(self) -> bool:
+        """Whether the file leaves the schedule of the selector halving to Winnow."""
+        selector = self.spec.selector
+        return selector.name == HALVING and selector.params.get("schedule", "auto") == "auto"
+
+    def _best_schedule(self) -> str:
+        """The schedule for the budget; a campaign keeps the one with which it began, as that can change."""
+        budget = self.spec.own_budget
+        if self.split is not None:
+            budget = selection_budget(budget, self.split)
+        return str(object_at(SCHEDULE_FOR)(self.n_begun, self.n_selection_examples, budget))
 
     def particulars(self) -> JsonObject:
         """See `ResolvedCampaign`."""
         return {
             **({"history_fingerprint": None} if self.history is None else self.history.identity),
             "held_out_fingerprint": None if self.split is None else self.split.fingerprint,
-            **schedule_entry(self.schedule),
             **self.metric_particulars,
         }
 
@@ -195,9 +188,10 @@ class BestMean(ScoredCampaign):
             "history": history,
             "baseline": self.baseline,
             "costs": self.costs,
-            "schedule": self.schedule,
             "ties": self.rules.get(TIES),
         }
+        if self._leaves_schedule_open:
+            found["schedule"] = self.rules.get(SCHEDULE, SCHEDULE_BEFORE)
         groups = {} if self.groups is None else self.groups.params()
         found |= groups | params_of(self.constraints)
         return {name: value for name, value in found.items() if value is not None}
@@ -265,18 +259,6 @@ def _split(spec: CampaignSpec, dataset: Dataset) -> Split | None:
 
 
 SCHEDULE_FOR = "winnow.algorithms.best_mean.baselines.rejects:schedule_for"
-SCHEDULE = "halving_schedule"
-"""Key of an identity that has the schedule of halving; older campaigns and those that halve lack it."""
-
-
-def stored_schedule(identity: JsonView) -> "Schedule":
-    """Schedule of halving with which a stored campaign began."""
-    return "rejects" if identity.get(SCHEDULE) == "rejects" else "halving"
-
-
-def schedule_entry(schedule: "Schedule | None") -> JsonObject:
-    """Entry of an identity that gives the schedule of halving."""
-    return {SCHEDULE: schedule} if schedule == "rejects" else {}
 
 
 BASELINE_PLACE = "selector.params.baseline"

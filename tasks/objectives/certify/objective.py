@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
-from typing import Self
+from typing import ClassVar, Self
 
 from sqlalchemy.orm import Session
 
-from winnow.algorithms.certify.config import Betting, Rule, rule_for
+from winnow.algorithms.certify.config import Betting, rule_for
 from winnow.algorithms.protocols import Selector
 from winnow.algorithms.state.arrays import FloatArray
 from winnow.storage.json_types import JsonObject, JsonView
@@ -44,8 +44,7 @@ class Certify(ScoredCampaign):
     """
 
     certification: Certification
-    begun_with_rule: Rule | None = None
-    """The betting rule that a stored campaign began with; None before it has begun."""
+    RULES: ClassVar = (BETTING_RULE,)
     labelled: frozenset[int] = frozenset()
     """Positions of the examples that its database has labels of, where that was looked up to be told."""
 
@@ -82,12 +81,7 @@ class Certify(ScoredCampaign):
             autoevaluator=None,
             baseline=None,
         )
-        return {"certification": certification, "begun_with_rule": look.record.spec[BETTING_RULE]}
-
-    def begun_as(self, identity: JsonView) -> Self:
-        """See `ResolvedCampaign`."""
-        found = replace(super().begun_as(identity), begun_with_rule=identity[BETTING_RULE])
-        return found if found._betting_rule == self._betting_rule else replace(found, tried=[])
+        return {"certification": certification}
 
     def with_stored_labels(self, session: Session) -> Self:
         """See `ResolvedCampaign`."""
@@ -140,17 +134,22 @@ class Certify(ScoredCampaign):
         """See `ResolvedCampaign`."""
         return {
             "candidate_costs": dict(self.certification.costs),
-            BETTING_RULE: self._betting_rule,
             **self.metric_particulars,
         }
 
     @property
-    def _betting_rule(self) -> Rule:
-        """Betting rule: the parameter's; for "auto" that of the stored campaign, or one by the labels."""
+    def rules(self) -> JsonView:
+        """See `ResolvedCampaign`; the parameter's betting rule comes before the stored one."""
+        return super().rules if self._betting == "auto" else self.new_rules()
+
+    def new_rules(self) -> JsonObject:
+        """See `ResolvedCampaign`."""
+        return {BETTING_RULE: rule_for(self._betting, self.most)}
+
+    @property
+    def _betting(self) -> Betting:
         betting: Betting = self.spec.selector.params.get("betting", "auto")
-        if betting == "auto" and self.begun_with_rule is not None:
-            return self.begun_with_rule
-        return rule_for(betting, self.most)
+        return betting
 
     @property
     def counts_pairs(self) -> bool:
@@ -159,8 +158,8 @@ class Certify(ScoredCampaign):
 
     def create_selector(self, limit: int | None = None) -> Selector:
         """See `ResolvedCampaign`."""
-        rule = self._betting_rule
-        return certifying_selector(self.spec, len(self.candidates), self.certification.parts, rule)
+        parts, rule = self.certification.parts, self.rules[BETTING_RULE]
+        return certifying_selector(self.spec, len(self.candidates), parts, rule)
 
     def outcomes(self, scores: Values, losses: Sequence[Losses], metrics: Sequence[Values]) -> FloatArray:
         """See `ResolvedCampaign`; shape (B, 4)."""

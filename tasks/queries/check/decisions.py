@@ -23,7 +23,7 @@ from winnow.storage.records import rounds as round_records
 from winnow.storage.records import stream_batches
 from winnow.storage.records.record_types import DecisionRecord, NewDecision
 from winnow.tasks.campaign.budget import Allowance
-from winnow.tasks.campaign.kept_rules import rules_of
+from winnow.tasks.campaign.kept_rules import kept_rules_of
 from winnow.tasks.campaign.look import Look
 from winnow.tasks.campaign.replay import retold
 from winnow.tasks.campaign.resolved import ResolvedCampaign
@@ -136,7 +136,7 @@ def _resolved(look: Look, dataset: Dataset) -> ResolvedCampaign:
         dataset=dataset,
         candidates=candidates,
         first_rounds=first_rounds,
-        kept_rules=rules_of(look.record.spec),
+        kept_rules=kept_rules_of(look.record.spec, found_by.RULES),
         **fields,
     )
 
