@@ -46,12 +46,7 @@ def validate(spec: SpecPath, set_: Overrides = None, trust: TrustOption = False)
     from winnow.flows.notify.announce import unset_variables
     from winnow.flows.run.trust_prompt import Trust, approving, remembered
     from winnow.tasks.answer.expected_engines import expected_unsteady
-    from winnow.tasks.answer.resolution import (
-        TYPICAL_DISAGREEMENT,
-        has_resolution,
-        resolution_of,
-        resolution_words,
-    )
+    from winnow.tasks.answer.resolution import expected_resolution
     from winnow.tasks.answer.status_lines import repeat_lines
     from winnow.tasks.plugins.extras import ExtraMissing
     from winnow.tasks.queries.warnings.from_spec import begun_twice, hidden_thoughts, own_judge, there_twice
@@ -99,9 +94,8 @@ def validate(spec: SpecPath, set_: Overrides = None, trust: TrustOption = False)
         print(f"check: {sentence}")
     for complaint in unset_variables(checked.spec.execution.notify):
         print(f"check: {complaint}")
-    if has_resolution(checked):
-        found = resolution_of(checked.n_selection_examples, len(checked.candidates), TYPICAL_DISAGREEMENT)
-        print(f"new examples: {resolution_words(found, 'the median of close pairs in ten real tables')}")
+    if (resolution := expected_resolution(checked)) is not None:
+        print(f"new examples: {resolution}")
     for word, sentence in repeat_lines(expected_unsteady(checked)):
         print(f"{word}: {sentence}")
 

@@ -22,6 +22,11 @@ def terminal_width(file: TextIO) -> int | None:
     return shutil.get_terminal_size().columns if file.isatty() else None
 
 
+def can_ask(shown: TextIO | None) -> bool:
+    """Whether a user can be asked: standard input and the file that shows the question are terminals."""
+    return bool(sys.stdin and sys.stdin.isatty() and shown and shown.isatty())
+
+
 def wants_colours(file: TextIO) -> bool:
     """Whether a file is a terminal, and nobody set NO_COLOR."""
     return file.isatty() and not os.environ.get("NO_COLOR")

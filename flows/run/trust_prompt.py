@@ -16,7 +16,7 @@ from pathlib import Path
 
 import typer
 
-from winnow.flows.reports.output import tell
+from winnow.flows.reports.output import can_ask, tell
 from winnow.storage.engine.database import shown_url
 from winnow.tasks.campaign.campaign import Campaign
 from winnow.tasks.errors import SpecError
@@ -148,7 +148,7 @@ def _require(needed: Sequence[Permission], trust: Trust, what: str) -> None:
 
 def _agreed(asks: Sequence[str], what: str) -> bool:
     """Whether the user, asked on a terminal where there is one, agrees."""
-    if not (sys.stdin and sys.stdin.isatty() and sys.stderr and sys.stderr.isatty()):
+    if not can_ask(sys.stderr):
         return False
     lines = "".join(f"\n  - {each}" for each in asks)
     return typer.confirm(f"{what}: it would{lines}\nallow this from now on?", default=False, err=True)

@@ -106,7 +106,7 @@ def answer_of(
         claim=claim,
         reason=reason,
         best=decision.best if decision else None,
-        candidates=_candidates(look.names, decision, traits),
+        candidates=standings_of(look.names, decision, traits),
         dropped=_unscored(look, decision, "dropped"),
         lacking=_lacking(look, decision) if is_open else (),
         additions=_additions(look) if traits.scores_a_benchmark else (),
@@ -302,9 +302,16 @@ def _known(look: Look, answer: Answer) -> frozenset[str]:
     return frozenset(name for name in asked if is_known(name))
 
 
-def _candidates(
+def standings_of(
     names: Sequence[str], decision: DecisionRecord | None, traits: Traits
 ) -> tuple[CandidateStanding, ...]:
+    """The standings of the candidates after a decision, by position.
+
+    Args:
+        names: Names of the candidates, by position.
+        decision: The decision; None before the first one.
+        traits: The traits of the campaign's objective.
+    """
     if decision is None:
         return tuple(CandidateStanding(name=name) for name in names)
     unknown = [None] * len(names)

@@ -23,6 +23,7 @@ from sqlalchemy.orm import Session
 
 from winnow.storage.queries.objective import paired as paired_views
 from winnow.tasks.answer.earlier_campaigns import Earlier
+from winnow.tasks.data.clusters import LEAST_CLUSTERS
 from winnow.tasks.spec.selector_traits import CHOOSES_EXAMPLES
 from winnow.tasks.text.canonical_json import digest
 
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 
 LEVEL = 0.05
 """Error probability of each statement."""
-LEAST = 30
+LEAST = LEAST_CLUSTERS
 """Examples scored for both, or clusters of them; of fewer, the interval would say next to nothing."""
 MOST_EXCLUDERS = 8
 """Candidates that all others are compared with; comparing with fewer excludes fewer, and is as valid."""
@@ -103,6 +104,11 @@ class Question:
     earlier: Earlier | None = None
     """See `Beyond`."""
 
+    @property
+    def are_drawn(self) -> bool:
+        """Whether the examples of each candidate, or of each pair of a duel, were drawn at random."""
+        return draws_examples(self.selector) and not self.lacks_texts
+
 
 def beyond_of(question: Question, winner: str, rival: str, *, finds_best: bool) -> Beyond:
     """Derive the statements about new examples.
@@ -127,7 +133,7 @@ def beyond_of(question: Question, winner: str, rival: str, *, finds_best: bool) 
         question.session, question.campaign_id, winner, rival, duels=question.is_duel
     )
     found = samples.of(winner, rival)
-    is_sample = found.complete is not None or samples.are_drawn
+    is_sample = found.complete is not None or question.are_drawn
     n_drawn = len(found.largest)
     ends = None
     if n_drawn >= LEAST and is_sample and joined is None:
@@ -226,18 +232,13 @@ class ScoreSamples:
 
     question: Question
 
-    @property
-    def are_drawn(self) -> bool:
-        """Whether each candidate's examples were drawn at random."""
-        return draws_examples(self.question.selector) and not self.question.lacks_texts
-
     def of(self, first: str, second: str) -> "PairedSample":
         """The sample of two candidates, the first less the second."""
         from winnow.algorithms.new_examples.paired_sample import NOTHING, paired_sample
 
         one, other = (self._rows[self._arms[name]] for name in (first, second))
         if self.question.clusters is None:
-            return paired_sample(one, other, self._order, are_drawn=self.are_drawn)
+            return paired_sample(one, other, self._order, are_drawn=self.question.are_drawn)
         if not (one.asked.all() and other.asked.all()):
             return NOTHING  # which examples of a cluster were asked follows from scores
         return _of_clusters(self.question.clusters, self._positions, one.scores - other.scores)
@@ -304,11 +305,6 @@ class DuelSamples:
 
     question: Question
 
-    @property
-    def are_drawn(self) -> bool:
-        """Whether the examples of each pair were drawn at random."""
-        return draws_examples(self.question.selector) and not self.question.lacks_texts
-
     def of(self, first: str, second: str) -> "PairedSample":
         """The sample of two candidates: 1 for a win of the first, -1 for one of the second."""
         import numpy as np
@@ -321,7 +317,7 @@ class DuelSamples:
             [np.nan if each.outcome is None else 2.0 * each.outcome - 1.0 for each in duels], dtype=np.float64
         )
         known = values[_is_known(values)]
-        complete, is_complete = None, len(duels if self.are_drawn else known) == question.n_examples
+        complete, is_complete = None, len(duels if question.are_drawn else known) == question.n_examples
         if question.clusters is not None:
             positions = [each.example for each in duels]
             return _of_clusters(question.clusters, positions, values) if is_complete else NOTHING
@@ -329,7 +325,7 @@ class DuelSamples:
             complete = by_chance(
                 known[np.argsort([each.example for each in duels if each.outcome is not None])]
             )
-        return PairedSample(complete, False, [known] if self.are_drawn else [], len(known))
+        return PairedSample(complete, False, [known] if question.are_drawn else [], len(known))
 
 
 def _of_clusters(

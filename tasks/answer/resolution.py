@@ -58,6 +58,17 @@ def has_resolution(checked: ResolvedCampaign) -> bool:
     return finds_best and is_plain and spec.dataset.cluster is None and len(checked.candidates) > 1
 
 
+def expected_resolution(checked: ResolvedCampaign) -> str | None:
+    """What a campaign can show on new examples if its best two disagree as often as is typical.
+
+    None if it makes no such claim; see `has_resolution`.
+    """
+    if not has_resolution(checked):
+        return None
+    found = resolution_of(checked.n_selection_examples, len(checked.candidates), TYPICAL_DISAGREEMENT)
+    return resolution_words(found, "the median of close pairs in ten real tables")
+
+
 def resolution_words(found: Resolution, whence: str) -> str:
     """The resolution in two sentences.
 

@@ -60,7 +60,7 @@ def test_without_data_a_file_that_is_to_be_made_is_named(folder):
 
 def test_in_a_terminal_it_asks(folder, monkeypatch):
     answers = iter(["transformers", "tickets.csv"])
-    monkeypatch.setattr(specs, "_is_terminal", lambda: True)
+    monkeypatch.setattr(specs, "can_ask", lambda _: True)
     monkeypatch.setattr(typer, "prompt", lambda text, default: next(answers))
     assert winnow(folder, "init").returncode == 0
     assert written(folder)[1]["models"][0]["provider"] == "transformers"

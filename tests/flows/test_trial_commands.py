@@ -118,7 +118,7 @@ def test_without_a_terminal_only_yes_answers_the_question(folder, server):
 @pytest.mark.parametrize("yes", [True, False])
 def test_in_a_terminal_the_answer_decides(folder, server, monkeypatch, yes):
     asked = []
-    monkeypatch.setattr(comparing, "_is_terminal", lambda: True)
+    monkeypatch.setattr(comparing, "can_ask", lambda _: True)
     monkeypatch.setattr(typer, "confirm", lambda text, default: asked.append((text, default)) or yes)
     ran = compare(folder, server, *data("--judge", "exact"))
     assert asked == [("Is that how they should be scored?", False)]  # a warning stands above it

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from winnow.flows.cli.options import LogFormatOption, LogLevelOption, SpecStorage, TrustOption, Verbose
+from winnow.flows.reports.output import can_ask
 from winnow.flows.run.log_format import LogFormat, logged
 from winnow.storage.objectives import OBJECTIVES
 from winnow.tasks.errors import SpecError
@@ -314,12 +315,7 @@ def _guesses(asked: _Asked, checked: "ResolvedCampaign") -> list[str]:
     """The lines on what is compared, what was guessed, and what is sent where."""
     from winnow.flows.reports.output import terminal_width
     from winnow.flows.reports.summary import hanging
-    from winnow.tasks.answer.resolution import (
-        TYPICAL_DISAGREEMENT,
-        has_resolution,
-        resolution_of,
-        resolution_words,
-    )
+    from winnow.tasks.answer.resolution import expected_resolution
     from winnow.tasks.engines.known_providers import REMOTE
     from winnow.tasks.text.printable import one_line
 
@@ -336,10 +332,8 @@ def _guesses(asked: _Asked, checked: "ResolvedCampaign") -> list[str]:
         lines += hanging(
             "  sends   ", f"prompts for at most {count_of(checked.most, 'output')} to {to}", width
         )
-    if has_resolution(checked):
-        found = resolution_of(checked.n_selection_examples, len(checked.candidates), TYPICAL_DISAGREEMENT)
-        said = resolution_words(found, "the median of close pairs in ten real tables")
-        lines += hanging("  tells   ", said, width)
+    if (resolution := expected_resolution(checked)) is not None:
+        lines += hanging("  tells   ", resolution, width)
     return [*lines, ""]
 
 
@@ -362,15 +356,11 @@ def _show(trial: "Trial") -> None:
 
 def _is_right(trial: "Trial") -> bool:
     """Whether the user, asked on a terminal, says that the outputs are scored as they should be."""
-    if not _is_terminal():
+    if not can_ask(sys.stdout):
         raise SpecError(
             "whether that is how outputs should be scored can only be asked in a terminal; say --yes if it is"
         )
     return typer.confirm("Is that how they should be scored?", default=not trial.warnings)
-
-
-def _is_terminal() -> bool:
-    return bool(sys.stdin and sys.stdin.isatty() and sys.stdout and sys.stdout.isatty())
 
 
 OTHERS = ("exact", "normalised", "contains", "numeric", "f1")

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from winnow.flows.cli.options import FIRST_OBJECTIVE, Json, ObjectiveChoice
+from winnow.flows.reports.output import can_ask
 from winnow.storage.objectives import OBJECTIVES, traits_of
 from winnow.tasks.errors import SpecError, WinnowError, unknown_name
 
@@ -47,7 +48,7 @@ def init(
 def _starter(objective: str, provider: str | None, data: str | None, spec: Path) -> str:
     """The text of the file: for one's own models and data where they are named, else that of an example."""
     is_first = objective == FIRST_OBJECTIVE
-    if is_first and provider is None and data is None and _is_terminal():
+    if is_first and provider is None and data is None and can_ask(sys.stdout):
         provider = typer.prompt(
             "What runs your models (openai, vllm, transformers, litellm)?", default="openai"
         )
@@ -66,10 +67,6 @@ def _starter(objective: str, provider: str | None, data: str | None, spec: Path)
     if provider not in MODELS:
         raise SpecError(unknown_name("provider", provider, list(MODELS)))
     return starter_text(provider, data or None, str(spec))
-
-
-def _is_terminal() -> bool:
-    return bool(sys.stdin and sys.stdin.isatty() and sys.stdout and sys.stdout.isatty())
 
 
 def starter(objective: str) -> str:

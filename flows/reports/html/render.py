@@ -35,12 +35,12 @@ def write_report(
         WinnowError: If pictures cannot be drawn, the page cannot be printed, or a file cannot be written.
     """
     sections, made = sections_of(look), {}
+    status = campaign_status(look, in_full=html is not None or pdf is not None)
     if png is not None:
-        answer = campaign_status(look)
-        title = headline_sentences(answer.answer, answer.totals)[0]
-        made = {png / name: drawn for name, drawn in pictures(sections, f"{answer.name}: {title}").items()}
+        title = f"{status.name}: {headline_sentences(status.answer, status.totals)[0]}"
+        made = {png / name: drawn for name, drawn in pictures(sections, title).items()}
     if html is not None or pdf is not None:
-        board, status = leaderboard(look), campaign_status(look, in_full=True)
+        board = leaderboard(look)
         whole = page(look.record, status, board, sections).encode("utf-8")
         made |= {} if html is None else {html: whole}
         made |= {} if pdf is None else {pdf: printed(whole)}

@@ -17,7 +17,7 @@ def builders_of(campaign: CampaignRecord, read: ReadOnce) -> tuple[Builder, ...]
     groups = grouping_of(campaign.spec)
     axis = "mean score" if groups is None else groups.value
     return (
-        standard.lead,
+        standard.lead(axis),
         standard.estimates("Estimates", axis),
         standard.eliminations,
         standard.curve(axis, "comparisons", read.points),

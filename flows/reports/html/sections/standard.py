@@ -22,11 +22,11 @@ from winnow.storage.queries.curve_points import CurvePoints
 from winnow.storage.records import outcomes as outcome_records
 from winnow.storage.records.loads import loads_by_model
 from winnow.storage.records.record_types import CampaignRecord
+from winnow.tasks.answer.derive import standings_of
 from winnow.tasks.answer.sentences.clauses import out_since
 from winnow.tasks.campaign.look import Look
 from winnow.tasks.data.tag_counts import TagCounts
 from winnow.tasks.queries import breakdowns
-from winnow.tasks.queries.status import campaign_status
 from winnow.tasks.queries.views import ask
 from winnow.tasks.spec.stored_spec import constraints_of
 from winnow.tasks.text.phrases import span
@@ -66,9 +66,18 @@ def estimates(
     return build
 
 
-def lead(look: Look) -> Section | None:
-    """The section on how far the best candidate leads each other one, those that come closest first."""
-    answer = campaign_status(look).answer
+def lead(axis: str) -> Builder:
+    """How far the best candidate leads each other one, those that come closest first."""
+
+    def build(look: Look) -> Section | None:
+        return _lead(look, axis)
+
+    return build
+
+
+def _lead(look: Look, axis: str) -> Section | None:
+    best = None if look.decision is None else look.decision.best
+    standings = standings_of(look.names, look.decision, traits_of(look.record.objective))
     behind: list[Row] = [
         {
             "candidate": each.name,
@@ -76,10 +85,10 @@ def lead(look: Look) -> Section | None:
             "lower": None if each.difference.upper is None else -each.difference.upper,
             "upper": None if each.difference.lower is None else -each.difference.lower,
         }
-        for each in answer.candidates
+        for each in standings
         if each.difference is not None
         and each.difference.estimate is not None
-        and each.difference.against == answer.best
+        and each.difference.against == best
     ]
     if not behind:
         return None
@@ -87,15 +96,15 @@ def lead(look: Look) -> Section | None:
     rows, cut = first_of(behind, look.record.name, "leaderboard")
     return Section(
         name="lead",
-        title=f"Lead of {answer.best} over each other candidate",
-        note="Difference of the means on this benchmark, closest first; a diamond is still open. All "
+        title=f"Lead of {best} over each other candidate",
+        note=f"Difference in {axis} on this benchmark, closest first; a diamond is still open. All "
         "intervals hold at once. The tests that eliminate candidates are sharper: an interval that reaches "
         f"left of 0 does not undo an elimination.{cut}",
         figure=intervals(
             rows,
-            title=f"lead of {answer.best}",
+            title=f"lead of {best}",
             value="lead",
-            marked={each.name for each in answer.candidates if each.status == "active"},
+            marked={each.name for each in standings if each.status == "active"},
             marked_as="still open",
             line=0.0,
             line_as="no lead",
