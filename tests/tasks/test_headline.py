@@ -50,6 +50,13 @@ def test_an_exact_winner_has_no_risk():
     assert second.startswith("Best of 3 candidates there (exact); ")
 
 
+def test_with_open_ties_nobody_is_called_the_best():
+    open_ = (A, standing("b", 0.9, "not-better"), standing("c", 0.6, "eliminated"))
+    first, second = said(WON, candidates=open_)
+    assert first.startswith("Use a: mean 0.900")
+    assert second.startswith("No other of 3 candidates has a higher mean there (5% risk of error); ")
+
+
 @pytest.mark.parametrize("epsilon", [0.01, 0.05, 0.005])
 def test_with_epsilon_nobody_is_called_the_best(epsilon):
     text = " ".join(said(WON, epsilon=epsilon))
@@ -185,6 +192,7 @@ def test_a_lead_on_new_examples_is_said_with_its_condition_and_risk():
     )
     assert said(WON, beyond=beyond(lower=0.1), shown=4)[-1].startswith("Not known")
     assert len(said(WON, beyond=beyond(lower=-0.2, upper=-0.1))) == 2
+    assert len(said(WON, beyond=beyond(could_be_best=("b", "c")))) == 2  # another one is better there
 
 
 def test_models_that_were_left_out_are_named():

@@ -111,7 +111,7 @@ def compare(
         trial = launch.try_out(checked, -(-SHOWN // len(checked.candidates)))
         _show(trial)
         if not (yes or _is_right(trial)):
-            _tell_others(trial, checked)
+            _tell_others(trial, checked, out)
             if asked.written is not None:
                 asked.written.unlink(missing_ok=True)
             raise typer.Exit(2)
@@ -367,7 +367,7 @@ OTHERS = ("exact", "normalised", "contains", "numeric", "f1")
 """Judges that are tried on the outputs that were shown."""
 
 
-def _tell_others(trial: "Trial", checked: "ResolvedCampaign") -> None:
+def _tell_others(trial: "Trial", checked: "ResolvedCampaign", out: Path) -> None:
     """What other judges would make of the same outputs."""
     from winnow.tasks.data.labels import labels_of
     from winnow.tasks.judges.protocol import Sample
@@ -380,7 +380,7 @@ def _tell_others(trial: "Trial", checked: "ResolvedCampaign") -> None:
         judges[f"'{{type: choice, options: {json.dumps(labels, ensure_ascii=False)}}}'"] = create_judge(
             "choice", options=labels
         )
-    print("Nothing was begun, and no file was written. Other judges give these outputs:")
+    print(f"No campaign was begun, and {out} was not written. Other judges give these outputs:")
     for name, judge in judges.items():
         verdicts = [
             judge.judge(Sample(output=each.text, targets=each.targets, has_forms=True)).score

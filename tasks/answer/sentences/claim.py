@@ -59,10 +59,16 @@ MOST_NAMED = 3
 """Candidates that a sentence names; of more it gives the number."""
 
 
+def with_open_ties(answer: Answer) -> tuple[str, ...]:
+    """The candidates that could have the mean of the best one, or of the last of the m best."""
+    if answer.epsilon or traits_of(answer.objective).compares_pairs:
+        return ()
+    return answer.named("not-better")
+
+
 def _open_ties(answer: Answer) -> str:
-    """The candidates that could have the mean of the best one, or of the last of the m best, as a clause."""
-    names = answer.named("not-better")
-    if answer.epsilon or not names or traits_of(answer.objective).compares_pairs:
+    """The candidates with open ties, as a clause."""
+    if not (names := with_open_ties(answer)):
         return ""
     which = list_of(names) if len(names) <= MOST_NAMED else f"{len(names)} candidates"
     whose = "the last of these" if answer.top_m > 1 else str(answer.best)

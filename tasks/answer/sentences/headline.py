@@ -9,7 +9,7 @@ from winnow.storage.json_types import JsonView
 from winnow.storage.objectives import traits_of
 from winnow.tasks.answer.model import Answer
 from winnow.tasks.answer.new_examples import LEVEL
-from winnow.tasks.answer.sentences.claim import certainty
+from winnow.tasks.answer.sentences.claim import certainty, with_open_ties
 from winnow.tasks.answer.sentences.clauses import estimated, on_examples
 from winnow.tasks.answer.sentences.gate import WORDS, gate_certainty
 from winnow.tasks.answer.sentences.margin import leaves_margin
@@ -130,7 +130,7 @@ def _sure(answer: Answer) -> str:
     is_exact = claim.kind == "exact" or claim.delta is None
     risk = " (exact)" if is_exact else f" ({risk_of(claim.delta or 0.0)})"
     there = "there" if _mean(answer) else on_examples(answer)
-    if answer.outcome == "tied":
+    if answer.outcome == "tied" or with_open_ties(answer):
         said = f"No other of {whom} has a higher {estimated(answer)} {there}{risk}"
     elif answer.epsilon:
         said = f"Of {whom} none is better {there} by more than {points(answer.epsilon)}{risk}"
@@ -196,6 +196,8 @@ def _new_examples(answer: Answer) -> str:
         there = "on new examples as well, if these are a random sample of those that matter"
         is_plain = is_sound and not found.unscored and found.clusters is None
         return f"{said} {there} ({risk_of(LEVEL)})" if is_plain else ""
+    if found.could_be_best is not None and found.winner not in found.could_be_best:
+        return ""  # the lines say that another one is better there
     if is_sound and found.lower is not None and found.lower > even:
         there = "on new examples as well, if these are a random sample of those that matter"
         return f"{found.winner} is better than {found.rival} {there} ({risk_of(LEVEL)})"
