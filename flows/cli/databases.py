@@ -51,6 +51,7 @@ def check(storage: Storage = DEFAULT_STORAGE) -> None:
     from winnow.storage.admin.check import UNREADABLE, problems, unreadable
     from winnow.storage.admin.integrity import uncovered_rounds, unreadable_values
     from winnow.storage.engine.database import shown_url
+    from winnow.storage.records.row_counts import uncounted
     from winnow.tasks.queries.check.decisions import decision_findings
     from winnow.tasks.queries.check.texts import findings
     from winnow.tasks.text.phrases import count_of
@@ -63,6 +64,7 @@ def check(storage: Storage = DEFAULT_STORAGE) -> None:
             wrong += 1
             print(printable(problem))
         uncovered = 0 if values else uncovered_rounds(session)
+        without_count = 0 if values else uncounted(session)
         try:
             for finding in () if values else findings(session):
                 if finding.is_wrong:
@@ -87,6 +89,11 @@ def check(storage: Storage = DEFAULT_STORAGE) -> None:
         print("as long as values cannot be read, nothing else is checked")
     if uncovered:
         print(f"not covered: {count_of(uncovered, 'round')} that an older Winnow stored without digests")
+    if without_count:
+        print(
+            f"not covered: lost rows of {count_of(without_count, 'owner')} (datasets, campaigns and rounds) "
+            "that an older Winnow stored without a count of them"
+        )
     for line in older:
         print(printable(f"not covered, as an older Winnow began it: {line}"))
     if wrong:

@@ -7,8 +7,9 @@ from sqlalchemy.orm import Session
 from winnow.storage.admin.integrity import changed_rows
 from winnow.storage.admin.recounting import wrong_tallies
 from winnow.storage.errors import CampaignUnreadable
-from winnow.storage.models import Comparison, Decision, Round, Standing, table_of
+from winnow.storage.models import Base, Comparison, Dataset, Decision, Example, Round, Standing, table_of
 from winnow.storage.records.candidates.states import PARTS
+from winnow.storage.records.row_counts import wrong_counts
 
 UNREADABLE = (
     ArithmeticError,
@@ -33,7 +34,9 @@ def problems(session: Session) -> list[str]:
         _told_early,
         _wrong_changes,
         _unlike_their_best,
+        _lacking_examples,
         changed_rows,
+        wrong_counts,
         wrong_tallies,
     ):
         try:
@@ -52,13 +55,44 @@ def unreadable(error: Exception) -> str:
 
 def _broken_file(session: Session) -> list[str]:
     if session.get_bind().dialect.name != "sqlite":
-        return []
+        return _broken_references(session)
     return [
         *(f"SQLite: {line}" for line in session.scalars(text("PRAGMA integrity_check")) if line != "ok"),
         *(
             f"a row of {table} refers to a missing row of {parent}"
             for table, _, parent, _ in session.execute(text("PRAGMA foreign_key_check"))
         ),
+    ]
+
+
+def _broken_references(session: Session) -> list[str]:
+    """References to missing rows, as in a part of a dump that was loaded without constraints."""
+    found = []
+    for table in Base.metadata.sorted_tables:
+        for key in table.foreign_keys:
+            parent = key.column.table.alias("parent")
+            column = parent.c[key.column.name]
+            joined = table.outerjoin(parent, column == key.parent)
+            lost = select(func.count()).select_from(joined).where(key.parent.is_not(None), column.is_(None))
+            if count := session.scalars(lost).one():
+                found.append(
+                    f"{count:,} rows of {table.name} refer to missing rows of {key.column.table.name}"
+                )
+    return found
+
+
+def _lacking_examples(session: Session) -> list[str]:
+    """Datasets with another number of examples than was stored."""
+    counted = (
+        select(Dataset.id, Dataset.n_examples, func.count(Example.id))
+        .outerjoin(Example, Example.dataset_id == Dataset.id)
+        .group_by(Dataset.id, Dataset.n_examples)
+        .order_by(Dataset.id)
+    )
+    return [
+        f"dataset {id_} was stored with {n_examples:,} examples, and {found:,} are there"
+        for id_, n_examples, found in session.execute(counted)
+        if found != n_examples
     ]
 
 

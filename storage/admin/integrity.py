@@ -15,7 +15,7 @@ from sqlalchemy import JSON, Boolean, DateTime, Float, Integer, LargeBinary, Tab
 from sqlalchemy.orm import Session
 
 from winnow.storage.engine.raw_sql import driver_of, errors_of
-from winnow.storage.engine.row_digests import COLUMN, digested_columns, row_digest
+from winnow.storage.engine.row_digests import COLUMN, digested_columns, is_own, row_digest
 from winnow.storage.migrations.views_0001 import VIEWS
 from winnow.storage.models import Base, Decision, Prompt, Round, table_of
 from winnow.storage.records.rounds import decision_columns, round_digest
@@ -161,7 +161,7 @@ def _changed(session: Session, table: Table) -> list[str]:
         return [
             f"row {id_} of {table.name} is not as it was stored"
             for id_, stored, *values in rows
-            if row_digest(table, columns, values) != stored
+            if not is_own(stored, row_digest(table, columns, values))
         ]
 
 

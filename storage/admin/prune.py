@@ -46,6 +46,7 @@ from winnow.storage.records.campaigns import get_campaign
 from winnow.storage.records.leases import find, is_live
 from winnow.storage.records.pruned import remember
 from winnow.storage.records.record_types import CampaignRecord, LeaseRecord
+from winnow.storage.records.row_counts import add_to_count
 
 # Foreign keys that only deletions look up; no query of a campaign would use an index on them.
 _LOOKED_UP = {
@@ -237,7 +238,9 @@ def _delete_campaign(session: Session, campaign_id: int, *, keeps_outputs: bool 
     for model in (Candidate, StreamBatch, ModelLoad, Lease):
         session.execute(delete(model).where(model.campaign_id == campaign_id))
     session.execute(update(Canary).where(Canary.campaign_id == campaign_id).values(campaign_id=None))
+    dataset_id = session.scalars(select(Campaign.dataset_id).where(Campaign.id == campaign_id)).one()
     session.execute(delete(Campaign).where(Campaign.id == campaign_id))
+    add_to_count(session.connection(), "datasets", dataset_id, "campaigns", [campaign_id], gone=True)
 
 
 def _paid_by(campaign_id: int) -> Select[tuple[int]]:

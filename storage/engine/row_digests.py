@@ -5,6 +5,9 @@ An immutable row has its own digest. A round has one over all its rows, see `sto
 Values are digested as they are stored: changes that a database would make (a zero's sign, NUL in a text) are
 made first, so that copies in another kind of database have the same digests.
 
+A row that others are stored for later, outside rounds, has a count of these beside its own digest, see
+`RowCount` and `storage.records.row_counts`.
+
 They detect flipped bits, lost rows and manual changes. They do not detect forgery, because anyone who changes
 a row can recompute its digest.
 """
@@ -12,11 +15,25 @@ a row can recompute its digest.
 import datetime as dt
 import json
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from functools import cache, lru_cache
 from hashlib import sha256
 from typing import Any
 
-from sqlalchemy import JSON, Boolean, DateTime, Float, Integer, LargeBinary, Table
+from sqlalchemy import (
+    JSON,
+    Boolean,
+    Column,
+    ColumnElement,
+    DateTime,
+    Float,
+    Integer,
+    LargeBinary,
+    Table,
+    case,
+    func,
+    literal,
+)
 from sqlalchemy.types import TypeEngine
 
 from winnow.storage.text import storable
@@ -103,6 +120,74 @@ def _given(table: Table, columns: tuple[str, ...]) -> list[tuple[int | None, Pla
 def _digested(table: Table) -> list[tuple[str, Plain]]:
     left_out = {"id", COLUMN, *MUTABLE.get(table.name, ())}
     return [(each.name, _plain(each.type)) for each in table.columns if each.name not in left_out]
+
+
+OWN = 12
+"""Digits that are left of a row's own digest if a count stands beside it."""
+
+COUNT = "+"
+"""Separates the two; no digit."""
+
+NOT_DIGESTED = "-" * OWN
+"""Stands for the own digest of a row that was stored before digests were introduced."""
+
+
+@dataclass(frozen=True, slots=True)
+class RowCount:
+    """Number of rows, and the sum of the digests of their keys, in any order."""
+
+    rows: int = 0
+    keys: int = 0
+
+    def __add__(self, other: "RowCount") -> "RowCount":
+        """The count of both."""
+        return RowCount(self.rows + other.rows, (self.keys + other.keys) % 16**12)
+
+    def __neg__(self) -> "RowCount":
+        """What takes the rows away again if it is added."""
+        return RowCount(-self.rows, -self.keys)
+
+    def __str__(self) -> str:
+        """19 digits, which with the own digest and the separator fill the column."""
+        return f"{self.rows:07x}{self.keys:012x}"
+
+
+def count_of(table: str, ids: Iterable[int]) -> RowCount:
+    """Count rows of a table by their ids."""
+    keys = [int(sha256(f"{table} {id_}".encode()).hexdigest()[:12], 16) for id_ in ids]
+    return RowCount(len(keys), sum(keys) % 16**12)
+
+
+def with_count(stored: str | None, count: RowCount) -> str:
+    """Put a count beside a row's own digest, in place of an earlier count."""
+    return f"{NOT_DIGESTED if stored is None else stored[:OWN]}{COUNT}{count}"
+
+
+def count_in(stored: str | None) -> str | None:
+    """The count beside a row's own digest, as it is stored; None without one."""
+    return stored[OWN + 1 :] if stored is not None and stored[OWN : OWN + 1] == COUNT else None
+
+
+def counted(count: str) -> RowCount:
+    """Read a stored count.
+
+    Raises:
+        ValueError: If it is none.
+    """
+    return RowCount(int(count[:7], 16), int(count[7:], 16))
+
+
+def is_own(stored: str, computed: str) -> bool:
+    """Whether a stored digest, with a count or without, is that of a row with the computed one."""
+    if count_in(stored) is None:
+        return stored == computed
+    return stored[:OWN] in (computed[:OWN], NOT_DIGESTED)
+
+
+def with_stored_count(column: Column[str], own: str) -> ColumnElement[str]:
+    """A row's new own digest with the count that stands beside the stored one; an expression for UPDATE."""
+    has_count = func.substr(column, OWN + 1, 1) == COUNT
+    return case((has_count, literal(own[:OWN]).concat(func.substr(column, OWN + 1))), else_=own)
 
 
 def digested_columns(table: Table) -> list[str]:

@@ -50,9 +50,20 @@ def table_of(model: type[Base]) -> Table:
 
 
 @event.listens_for(Base, "before_insert", propagate=True)
-@event.listens_for(Base, "before_update", propagate=True)
-def _keep_digest(_: Mapper[Any], __: Connection, row: Base) -> None:
+def _add_digest(_: Mapper[Any], __: Connection, row: Base) -> None:
     if isinstance(row, WithDigest):
-        table = table_of(type(row))
-        columns = row_digests.digested_columns(table)
-        row.row_digest = row_digests.row_digest(table, columns, [getattr(row, each) for each in columns])
+        row.row_digest = _digest_of(row)
+
+
+@event.listens_for(Base, "before_update", propagate=True)
+def _renew_digest(_: Mapper[Any], __: Connection, row: Base) -> None:
+    if isinstance(row, WithDigest):
+        # The count beside it may have changed since the row was read.
+        column = table_of(type(row)).c[row_digests.COLUMN]
+        row.row_digest = row_digests.with_stored_count(column, _digest_of(row))
+
+
+def _digest_of(row: Base) -> str:
+    table = table_of(type(row))
+    columns = row_digests.digested_columns(table)
+    return row_digests.row_digest(table, columns, [getattr(row, each) for each in columns])

@@ -18,6 +18,7 @@ from winnow.storage.records.record_types import (
     NewCandidate,
 )
 from winnow.storage.records.rounds import next_round_number
+from winnow.storage.records.row_counts import add_to_count
 
 CANDIDATE_FIELDS = tuple(field.name for field in fields(NewCandidate))
 _candidate_fields = attrgetter(*CANDIDATE_FIELDS)
@@ -87,6 +88,7 @@ def add_campaign(
     )
     session.add(row)
     session.flush()
+    add_to_count(session.connection(), "datasets", dataset_id, "campaigns", [row.id])
     _add_candidates(session, row.id, candidates, start=0, first_round=0)
     return _campaign(row)
 
@@ -167,6 +169,8 @@ def _add_candidates(
     )
     columns = ("campaign_id", "position", "first_round", *CANDIDATE_FIELDS)
     insert_rows(session.connection(), table_of(Candidate), columns, rows)
+    ids = candidate_ids(session, campaign_id)[start:]
+    add_to_count(session.connection(), "campaigns", campaign_id, "candidates", ids)
 
 
 NOT_IN_NAMES = re.compile(r"[^\w./@:+=,%~ -]")

@@ -10,6 +10,7 @@ from sqlalchemy.orm import Session
 from winnow.storage.engine.raw_sql import insert_row
 from winnow.storage.models import Canary, table_of
 from winnow.storage.records.record_types import CanaryRecord, NewCanary
+from winnow.storage.records.row_counts import add_to_count
 
 REFERENCES = ("first", "changed")
 """Verdicts of the canaries that later ones are compared with."""
@@ -31,10 +32,10 @@ def last_reference(session: Session, model: str, *, before: int | None = None) -
 
 def add_canary(session: Session, campaign_id: int, canary: NewCanary, now: dt.datetime) -> int:
     """Store a campaign's canary; return its id."""
-    columns = ("campaign_id", "created_at", *_FIELDS)
-    return insert_row(
-        session.connection(), table_of(Canary), columns, (campaign_id, now, *asdict(canary).values())
-    )
+    connection, columns = session.connection(), ("campaign_id", "created_at", *_FIELDS)
+    id_ = insert_row(connection, table_of(Canary), columns, (campaign_id, now, *asdict(canary).values()))
+    add_to_count(connection, "campaigns", campaign_id, "canaries", [id_])
+    return id_
 
 
 def repeat_canary(

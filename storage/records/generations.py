@@ -35,6 +35,7 @@ from winnow.storage.records.record_types import (
     NewGeneration,
     StoredText,
 )
+from winnow.storage.records.row_counts import add_to_count
 from winnow.storage.text import storable
 
 
@@ -139,9 +140,17 @@ def charge(session: Session, round_id: int, ids: Sequence[int]) -> None:
     """
     own = select(Round.campaign_id, Round.number).where(Round.id == round_id).subquery()
     later = select(Round.id).where(Round.campaign_id == own.c.campaign_id, Round.number > own.c.number)
+    connection = session.connection()
     for some in in_portions(ids, PARAMETERS_AT_ONCE):
         paid = Generation.id.in_(some) & Generation.round_id.in_(later)
+        moved = session.execute(select(Generation.round_id, Generation.id).where(paid)).tuples().all()
+        if not moved:
+            continue
         session.execute(update(Generation).where(paid).values(round_id=round_id))
+        for payer, id_ in moved:
+            assert payer is not None
+            add_to_count(connection, "rounds", payer, "generations", [id_], gone=True)
+        add_to_count(connection, "rounds", round_id, "generations", [id_ for _, id_ in moved])
 
 
 @once_a_look
@@ -209,6 +218,7 @@ def add_generations(
             for digest, (id_, row) in zip(digests, new, strict=True)
         ),
     )
+    add_to_count(connection, "rounds", round_id, "generations", list(new_ids.values()))
     stored = {
         row.key: StoredText(
             id=id_,

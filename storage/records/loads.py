@@ -8,10 +8,11 @@ from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from winnow.storage.columns import ByCodePoints
-from winnow.storage.engine.raw_sql import insert_rows
+from winnow.storage.engine.raw_sql import insert_row
 from winnow.storage.json_types import Row
 from winnow.storage.models import ModelLoad, table_of
 from winnow.storage.records.record_types import NewModelLoad
+from winnow.storage.records.row_counts import add_to_count
 
 _FIELDS = tuple(field.name for field in fields(NewModelLoad))
 _fields = attrgetter(*_FIELDS)
@@ -19,9 +20,10 @@ _fields = attrgetter(*_FIELDS)
 
 def add_loads(session: Session, campaign_id: int, loads: Sequence[NewModelLoad]) -> None:
     """Store the model loads of a campaign."""
-    if loads:
-        rows = ((campaign_id, *_fields(load)) for load in loads)
-        insert_rows(session.connection(), table_of(ModelLoad), ("campaign_id", *_FIELDS), rows)
+    connection, columns = session.connection(), ("campaign_id", *_FIELDS)
+    rows = ((campaign_id, *_fields(load)) for load in loads)
+    ids = [insert_row(connection, table_of(ModelLoad), columns, row) for row in rows]
+    add_to_count(connection, "campaigns", campaign_id, "model_loads", ids)
 
 
 def list_loads(session: Session, campaign_id: int, *, skip: int = 0) -> list[Row]:

@@ -10,6 +10,7 @@ from winnow.storage.models import Decision, PrunedCampaign, Round
 from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records import canaries as canary_records
 from winnow.storage.records.record_types import CampaignRecord, PrunedRecord
+from winnow.storage.records.row_counts import add_to_count
 
 _KEPT = tuple(field.name for field in fields(CampaignRecord) if field.name != "id")
 
@@ -33,6 +34,7 @@ def remember(session: Session, campaign: CampaignRecord, seen: Collection[int]) 
         )
     )
     session.flush()
+    add_to_count(session.connection(), "datasets", campaign.dataset_id, "pruned_campaigns", [campaign.id])
 
 
 def pruned(session: Session) -> list[PrunedRecord]:

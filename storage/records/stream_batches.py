@@ -9,6 +9,7 @@ from sqlalchemy.orm import Session
 from winnow.storage.models import Campaign, Comparison, Example, Round, StreamBatch
 from winnow.storage.records import datasets as dataset_records
 from winnow.storage.records.record_types import NewExample
+from winnow.storage.records.row_counts import add_to_count
 
 
 def add_stream_batch(
@@ -36,8 +37,10 @@ def add_stream_batch(
         session, fingerprint=fingerprint, name="stream_batches", path="", examples=examples, now=now
     )
     number = next_number(session, campaign_id)
-    session.add(StreamBatch(campaign_id=campaign_id, number=number, dataset_id=dataset_id))
+    batch = StreamBatch(campaign_id=campaign_id, number=number, dataset_id=dataset_id)
+    session.add(batch)
     session.flush()
+    add_to_count(session.connection(), "campaigns", campaign_id, "stream_batches", [batch.id])
     return first
 
 

@@ -39,6 +39,7 @@ def gone_on(plain_runs, tmp_path_factory):
 def test_it_opens_and_is_sound(gone_on):
     folder, _, _, checked, _ = gone_on
     assert checked.returncode == 0, checked.stdout + checked.stderr
+    assert "not covered: lost rows of 50 owners (datasets, campaigns and rounds)" in checked.stdout
     assert "the last decision" not in checked.stdout
     listed = json.loads(winnow(folder, "status", *STORAGE, "--json").stdout)
     assert {each["name"] for each in listed} == set(CAMPAIGNS)

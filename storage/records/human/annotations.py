@@ -16,6 +16,7 @@ from winnow.storage.records.record_types import (
     NewAnnotationTask,
     ShownTask,
 )
+from winnow.storage.records.row_counts import add_to_count
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,18 +31,20 @@ class GivenTask:
 def add_tasks(session: Session, round_id: int, tasks: Sequence[NewAnnotationTask]) -> None:
     """Store tasks; a stored task with the same key is kept."""
     stored = keys_among(session, [each.key for each in tasks])
-    for each in {task.key: task for task in tasks if task.key not in stored}.values():
-        session.add(
-            AnnotationTask(
-                key=each.key,
-                round_id=round_id,
-                example_id=each.example_id,
-                generation_a_id=each.generation_a_id,
-                generation_b_id=each.generation_b_id,
-                presentation_order=each.presentation_order,
-            )
+    new = [
+        AnnotationTask(
+            key=each.key,
+            round_id=round_id,
+            example_id=each.example_id,
+            generation_a_id=each.generation_a_id,
+            generation_b_id=each.generation_b_id,
+            presentation_order=each.presentation_order,
         )
+        for each in {task.key: task for task in tasks if task.key not in stored}.values()
+    ]
+    session.add_all(new)
     session.flush()
+    add_to_count(session.connection(), "rounds", round_id, "annotation_tasks", [each.id for each in new])
 
 
 def keys_among(session: Session, keys: Sequence[str]) -> set[str]:
@@ -183,13 +186,16 @@ def shown(session: Session, task: AnnotationTaskRecord, *, with_targets: bool = 
 def set_annotation(session: Session, task_id: int, annotation: AnnotationRecord) -> None:
     """Store the answer to a task, replacing an earlier one."""
     row = session.get(Annotation, task_id)
-    if row is None:
+    if is_new := row is None:
         row = Annotation(task_id=task_id)
         session.add(row)
     row.verdict, row.reason = annotation.verdict, annotation.reason
     row.annotator, row.source = annotation.annotator, annotation.source
     row.annotated_at = annotation.annotated_at
     session.flush()
+    if is_new:
+        round_id = session.get_one(AnnotationTask, task_id).round_id
+        add_to_count(session.connection(), "rounds", round_id, "annotations", [task_id])
 
 
 _IN_ORDER = (AnnotationTask.example_id, ByCodePoints(AnnotationTask.key))

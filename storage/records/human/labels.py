@@ -12,6 +12,7 @@ from winnow.storage.models import Campaign, Candidate, Comparison, Dataset, Exam
 from winnow.storage.objectives import OBJECTIVES, traits_of
 from winnow.storage.records.leases import find
 from winnow.storage.records.record_types import LeaseRecord
+from winnow.storage.records.row_counts import add_to_count
 
 PEOPLE = "human"
 """The type of judge with which annotators rate outputs."""
@@ -154,11 +155,13 @@ def set_label(
         select(Example.id).where(Example.dataset_id == dataset_id, Example.position == position)
     ).one()
     row = session.scalar(select(Label).where(Label.example_id == example_id))
-    if row is None:
+    if is_new := row is None:
         row = Label(example_id=example_id)
         session.add(row)
     row.targets, row.source, row.labelled_at = list(targets), source, now
     session.flush()
+    if is_new:
+        add_to_count(session.connection(), "datasets", dataset_id, "labels", [row.id])
 
 
 def leases_on(session: Session, dataset_id: int) -> list[tuple[str, LeaseRecord]]:
