@@ -27,6 +27,10 @@ from difflib import get_close_matches
 class AlgorithmError(Exception):
     """Base class of all exceptions of the algorithms."""
 
+    def _render_traceback_(self) -> list[str]:
+        """The lines that a notebook shows in place of a traceback."""
+        return [f"{type(self).__name__}: {self}"]
+
 
 class UnknownSelector(AlgorithmError):
     """No selector has this name."""

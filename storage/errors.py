@@ -28,6 +28,10 @@ import sqlite3
 class StorageError(Exception):
     """Base class of all errors of the results database."""
 
+    def _render_traceback_(self) -> list[str]:
+        """The lines that a notebook shows in place of a traceback."""
+        return [f"{type(self).__name__}: {self}"]
+
 
 CHECK_THE_PLACE = "check that the path or server exists and can be written, then run the command again"
 

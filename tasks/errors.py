@@ -33,6 +33,10 @@ class WinnowError(Exception):
     def __str__(self) -> str:
         return shortened((printable if self.has_lines else one_line)(self._sentence()))
 
+    def _render_traceback_(self) -> list[str]:
+        """The lines that a notebook shows in place of a traceback."""
+        return [f"{type(self).__name__}: {self}"]
+
     def _sentence(self) -> str:
         return super().__str__()
 

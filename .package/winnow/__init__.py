@@ -2,29 +2,107 @@
 
 What a program or a notebook uses of it is imported from here, and loaded when it is first used:
 
-* `run`: a campaign, from its file or a mapping, to its end.
+* `Spec`, with `Model`, `Prompt`, `Dataset` and the other parts: a campaign's definition as typed classes.
+* `run`: a campaign, from its definition or its file, to its end.
 * `select`: the best of many by any Python function as the scorer, with a database or without.
-* `judge`, `pair_judge`, `selector`, `engine`, `embedder`: decorators that name a program's own, for its campaigns.
+* `compare`, `plan`, `gate`, `simulate`, `rescore`, `label`: what the commands of these names do.
 * `open`: a results database, its campaigns and answers, as pandas frames.
+* `judge`, `pair_judge`, `selector`, `engine`, `embedder`: decorators that name a program's own, for its campaigns.
 * `Router`: what a campaign that routes has learned, served without a database or an engine.
 * `create_selector`, `selector_names`: the algorithms, to be asked and told by a loop of one's own.
+* `WinnowError`, `SpecError`, `StorageError`, `AlgorithmError`: the errors that a program can act on.
 """
 
 from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from winnow.algorithms.errors import AlgorithmError
     from winnow.algorithms.registry import create_selector, selector_names
     from winnow.flows.api.decorators import embedder, engine, judge, pair_judge, selector
+    from winnow.flows.api.results import Campaign
     from winnow.flows.api.results import Results as open  # noqa: A004 -- as one writes winnow.open
     from winnow.flows.api.run import run
     from winnow.flows.api.select import select
+    from winnow.flows.api.spec import Spec
+    from winnow.storage.errors import StorageError
+    from winnow.tasks.errors import SpecError, WinnowError
     from winnow.tasks.objectives.route.router import Router
+    from winnow.tasks.setup.typed_parts import (
+        Autoevaluator,
+        Budget,
+        Certify,
+        Choices,
+        Constraint,
+        Dataset,
+        Embedder,
+        Exclusion,
+        Execution,
+        FewShot,
+        Fields,
+        GenerateConfig,
+        Groups,
+        Guardrail,
+        Judge,
+        MaxAge,
+        Message,
+        Metric,
+        Model,
+        Price,
+        Prompt,
+        RandomSample,
+        Reasoning,
+        Samples,
+        Sampling,
+        Selector,
+        SolvedExamples,
+        Stopping,
+        StructuredOutput,
+        Task,
+        Webhook,
+    )
 
     __version__: str
 
 __all__ = [
+    "AlgorithmError",
+    "Autoevaluator",
+    "Budget",
+    "Campaign",
+    "Certify",
+    "Choices",
+    "Constraint",
+    "Dataset",
+    "Embedder",
+    "Exclusion",
+    "Execution",
+    "FewShot",
+    "Fields",
+    "GenerateConfig",
+    "Groups",
+    "Guardrail",
+    "Judge",
+    "MaxAge",
+    "Message",
+    "Metric",
+    "Model",
+    "Price",
+    "Prompt",
+    "RandomSample",
+    "Reasoning",
     "Router",
+    "Samples",
+    "Sampling",
+    "Selector",
+    "SolvedExamples",
+    "Spec",
+    "SpecError",
+    "Stopping",
+    "StorageError",
+    "StructuredOutput",
+    "Task",
+    "Webhook",
+    "WinnowError",
     "__version__",
     "create_selector",
     "embedder",
@@ -38,20 +116,60 @@ __all__ = [
     "selector_names",
 ]
 
+_PARTS = (
+    "Autoevaluator",
+    "Budget",
+    "Certify",
+    "Choices",
+    "Constraint",
+    "Dataset",
+    "Embedder",
+    "Exclusion",
+    "Execution",
+    "FewShot",
+    "Fields",
+    "GenerateConfig",
+    "Groups",
+    "Guardrail",
+    "Judge",
+    "MaxAge",
+    "Message",
+    "Metric",
+    "Model",
+    "Price",
+    "Prompt",
+    "RandomSample",
+    "Reasoning",
+    "Samples",
+    "Sampling",
+    "Selector",
+    "SolvedExamples",
+    "Stopping",
+    "StructuredOutput",
+    "Task",
+    "Webhook",
+)
+
 _HOMES = {
+    "AlgorithmError": "winnow.algorithms.errors:AlgorithmError",
+    "Campaign": "winnow.flows.api.results:Campaign",
     "Router": "winnow.tasks.objectives.route.router:Router",
+    "Spec": "winnow.flows.api.spec:Spec",
+    "SpecError": "winnow.tasks.errors:SpecError",
+    "StorageError": "winnow.storage.errors:StorageError",
+    "WinnowError": "winnow.tasks.errors:WinnowError",
     "create_selector": "winnow.algorithms.registry:create_selector",
     "embedder": "winnow.flows.api.decorators:embedder",
     "engine": "winnow.flows.api.decorators:engine",
     "judge": "winnow.flows.api.decorators:judge",
-    "pair_judge": "winnow.flows.api.decorators:pair_judge",
     "open": "winnow.flows.api.results:Results",
+    "pair_judge": "winnow.flows.api.decorators:pair_judge",
     "run": "winnow.flows.api.run:run",
     "select": "winnow.flows.api.select:select",
     "selector": "winnow.flows.api.decorators:selector",
     "selector_names": "winnow.algorithms.registry:selector_names",
+    **{name: f"winnow.tasks.setup.typed_parts:{name}" for name in _PARTS},
 }
-
 
 if not TYPE_CHECKING:  # or a name that is not there would pass for one
 

@@ -78,21 +78,21 @@ class Results:
         with reading(self._storage) as session:
             return iter([record.name for record in campaign_records.campaigns(session)])
 
-    def __getitem__(self, name: str) -> "CampaignResults":
+    def __getitem__(self, name: str) -> "Campaign":
         """One campaign; raises `CampaignNotFound` where there is none of this name."""
         with reading(self._storage) as session:
             campaign_records.get_campaign(session, name)
-        return CampaignResults(self._storage, name)
+        return Campaign(self._storage, name)
 
 
-class CampaignResults:
+class Campaign:
     """The results of one campaign so far."""
 
     def __init__(self, storage: str, name: str) -> None:
         self._storage, self._name = storage, name
 
     def __repr__(self) -> str:
-        return f"<CampaignResults of {self._name!r} in {shown_url(self._storage)}>"
+        return f"<Campaign {self._name!r} in {shown_url(self._storage)}>"
 
     def __str__(self) -> str:
         """The answer as `winnow run` prints it at its end."""
@@ -129,7 +129,7 @@ class CampaignResults:
 
     def resume(
         self, changes: Mapping[str, object] | None = None, *, progress: bool = False, trust: bool = False
-    ) -> "CampaignResults":
+    ) -> "Campaign":
         """Go on with the campaign as `winnow resume` does; its file is not needed. See `winnow.run`.
 
             winnow.open("sqlite:///winnow.db")["sum-prompts"].resume({"stopping.budget": 2000})

@@ -1,12 +1,9 @@
 """Runs of a campaign that a program begins or resumes, to the end or an interrupt, wherever it stands."""
 
-import json
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import copy_context
-from numbers import Integral, Real
-from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from winnow.flows.api.call_checks import has_running_loop
@@ -33,8 +30,10 @@ def interruptible(call: "Callable[[Interrupts], T]") -> T:
 
 
 def resume(storage: str, name: str, changes: Mapping[str, object], *, progress: bool, trust: bool) -> None:
-    """Go on with a stored campaign; see `CampaignResults.resume`."""
-    overrides = [f"{key}={json.dumps(as_in_a_file(value), default=str)}" for key, value in changes.items()]
+    """Go on with a stored campaign; see `Campaign.resume`."""
+    from winnow.tasks.setup.written_files import written_changes
+
+    overrides = written_changes(changes)
     interruptible(
         lambda interrupts: _resume(storage, name, overrides, interrupts, progress, allowed(everything=trust))
     )
@@ -90,19 +89,6 @@ def allowed(*, everything: bool) -> "Trust":
     from winnow.flows.run.trust_prompt import Trust
 
     return Trust(everything=everything, how="pass trust=True")
-
-
-def as_in_a_file(value: object) -> object:
-    """The value as a file would hold it: lists for tuples, texts for paths, Python's numbers for NumPy's."""
-    if isinstance(value, Mapping):
-        return {key: as_in_a_file(each) for key, each in value.items()}
-    if isinstance(value, list | tuple):
-        return [as_in_a_file(each) for each in value]
-    if isinstance(value, Integral) and not isinstance(value, bool):
-        return int(value)
-    if isinstance(value, Real) and not isinstance(value, bool):
-        return float(value)
-    return str(value) if isinstance(value, Path) else value
 
 
 def _in_a_thread(call: "Callable[[Interrupts], T]", interrupts: "Interrupts") -> T:

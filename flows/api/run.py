@@ -3,34 +3,35 @@
 import os
 import reprlib
 from collections.abc import Mapping
+from copy import deepcopy
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from winnow.flows.api.call_checks import require_url
-from winnow.flows.api.resume import allowed, as_in_a_file, interruptible, remedied, to_the_end
+from winnow.flows.api.resume import allowed, interruptible, remedied, to_the_end
 
 if TYPE_CHECKING:
-    from winnow.flows.api.results import CampaignResults
+    from winnow.flows.api.results import Campaign
     from winnow.flows.run.signals import Interrupts
     from winnow.flows.run.trust_prompt import Trust
+    from winnow.tasks.setup.typed_spec import TypedSpec
     from winnow.tasks.setup.yaml_file import SpecFile
 
-Spec = str | Path | Mapping[str, object]
-
-IN_PROGRAM = Path("spec")
-"""The name of a spec that is no file, in complaints."""
+GivenSpec: TypeAlias = "TypedSpec | str | Path | Mapping[str, object]"
+"""A campaign's definition: a `winnow.Spec`, the path of a file, or a mapping of what a file holds."""
 
 
 def run(
-    spec: Spec, *, storage: str | None = None, progress: bool = False, trust: bool = False
-) -> "CampaignResults":
+    spec: GivenSpec, *, storage: str | None = None, progress: bool = False, trust: bool = False
+) -> "Campaign":
     """Run a campaign to its end; one that was begun before goes on where it stopped.
 
     Works in a script, in a thread, and where an event loop is running, as in Jupyter. Ctrl-C finishes the
     round, stores it and raises `KeyboardInterrupt`: call `run` again to go on.
 
     Args:
-        spec: A campaign's file, or what such a file holds, as a mapping.
+        spec: A `winnow.Spec`, the path of a campaign's file, or what such a file holds, as a mapping.
         storage: URL of the results database; None takes what the spec says.
         progress: Whether to write a line a round to standard error.
         trust: Allow what the command line would ask for: keys sent to new servers, code that comes with a
@@ -45,11 +46,11 @@ def run(
         StorageError: If the database cannot be used, or another process runs the campaign.
     """
     found = interruptible(
-        lambda interrupts: _run(_file_of(spec, storage), interrupts, progress, allowed(everything=trust))
+        lambda interrupts: _run(file_of(spec, storage), interrupts, progress, allowed(everything=trust))
     )
-    from winnow.flows.api.results import CampaignResults
+    from winnow.flows.api.results import Campaign
 
-    return CampaignResults(*found)
+    return Campaign(*found)
 
 
 def _run(file: "SpecFile", interrupts: "Interrupts", progress: bool, trust: "Trust") -> tuple[str, str]:
@@ -66,18 +67,39 @@ def _run(file: "SpecFile", interrupts: "Interrupts", progress: bool, trust: "Tru
         return campaign.storage, campaign.name
 
 
-def _file_of(spec: Spec, storage: str | None) -> "SpecFile":
+def file_of(
+    spec: GivenSpec, storage: str | None = None, changes: Mapping[str, object] | None = None
+) -> "SpecFile":
+    """The campaign's file that says what was given.
+
+    Args:
+        spec: See `winnow.run`.
+        storage: URL of the results database; None takes what the spec says.
+        changes: New values by dotted key.
+
+    Raises:
+        SpecError: If one of these is not sound.
+    """
     from winnow.tasks.errors import SpecError
-    from winnow.tasks.setup.yaml_file import SpecFile, read_spec_file
+    from winnow.tasks.setup.typed_spec import IN_PROGRAM, TypedSpec
+    from winnow.tasks.setup.written_files import as_in_a_file, written_changes
+    from winnow.tasks.setup.yaml_file import SpecFile, overriding, read_spec_file
 
     if storage is not None:
         require_url(storage)
-    if not isinstance(spec, str | os.PathLike | Mapping):
+    if isinstance(spec, TypedSpec):
+        file = spec.file
+    elif isinstance(spec, Mapping):
+        file = SpecFile(IN_PROGRAM, as_in_a_file(spec))
+    elif isinstance(spec, str | os.PathLike):
+        file = read_spec_file(spec)
+    else:
         raise SpecError(
             f"spec is {reprlib.repr(spec)}; give the path of a campaign's file or a mapping of what it holds"
         )
-    file = SpecFile(IN_PROGRAM, as_in_a_file(spec)) if isinstance(spec, Mapping) else read_spec_file(spec)
+    if changes:
+        file = overriding(replace(file, values=deepcopy(file.values)), written_changes(changes))
     if storage is None:
         return file
     values = {**file.values, "storage": storage}
-    return SpecFile(file.path, values, file.lines, frozenset({("storage",)}))
+    return replace(file, values=values, overridden=file.overridden | {("storage",)})

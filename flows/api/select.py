@@ -28,7 +28,7 @@ from winnow.tasks.spec.shorthands import DELTA
 if TYPE_CHECKING:
     import pandas as pd
 
-    from winnow.flows.api.results import CampaignResults
+    from winnow.flows.api.results import Campaign
 
 COMPARED: tuple[ArmStatus, ...] = ("better", "no-worse", "worse")
 """The statuses that may be shown of a candidate that is held against a baseline."""
@@ -70,7 +70,7 @@ class Selection(Generic[Candidate]):
     """Shape (K, N), every score that was asked for; NaN elsewhere, and where there was none."""
     comparisons: int
     """The number of scores asked for; with a database, those of calls before this one among them."""
-    results: "CampaignResults | None" = None
+    results: "Campaign | None" = None
     """With a database, what `winnow.open(storage)[name]` gives: the answer in words, frames, the report."""
     names: tuple[str, ...] = ()
     """With a database, how each of `candidates` is called there, in their order: in letters, digits, `.`, `_`
@@ -277,7 +277,7 @@ class Played(NamedTuple):
     """Shape (K, N), NaN where there is none."""
     comparisons: int
     decision: Decision
-    results: "CampaignResults | None" = None
+    results: "Campaign | None" = None
     names: Sequence[str] = ()
 
 

@@ -17,7 +17,7 @@ import numpy as np
 from winnow.algorithms.decision import Decision
 from winnow.algorithms.state.arrays import FloatArray
 from winnow.flows.api.progress_lines import ProgressLines
-from winnow.flows.api.results import CampaignResults
+from winnow.flows.api.results import Campaign
 from winnow.flows.api.score_calls import ScoreCalls
 from winnow.storage.admin.schema import ensure_schema
 from winnow.storage.engine.database import Database, open_database
@@ -94,7 +94,7 @@ def stored_selection(
     spec: Mapping[str, object],
     params: Mapping[str, object],
     progress: ProgressLines | None = None,
-) -> tuple[list[int], FloatArray, int, Decision, CampaignResults, list[str]]:
+) -> tuple[list[int], FloatArray, int, Decision, Campaign, list[str]]:
     """Run a campaign whose scores a function gives, or go on with it.
 
     Args:
@@ -146,7 +146,7 @@ def stored_selection(
             scores, comparisons = _scores(Look(session, record), len(names), len(examples))
         arms = [scoring.arms[each.name] for each in checked.candidates]
     called = [names[arm] for arm in arms]
-    return arms, scores, comparisons, decision, CampaignResults(storage, record.name), called
+    return arms, scores, comparisons, decision, Campaign(storage, record.name), called
 
 
 def _as_given(found: Sequence[Change]) -> list[Change]:

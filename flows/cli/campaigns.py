@@ -1,7 +1,6 @@
 """validate, run, resume: the commands that need a campaign's files."""
 
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -24,9 +23,6 @@ from winnow.flows.cli.options import (
 from winnow.flows.run.log_format import LogFormat, logged
 from winnow.tasks.errors import SpecError
 
-if TYPE_CHECKING:
-    from winnow.tasks.spec.campaign import CampaignSpec
-
 Exhaustive = Annotated[
     bool,
     typer.Option(
@@ -43,74 +39,10 @@ def validate(spec: SpecPath, set_: Overrides = None, trust: TrustOption = False)
     The permissions that a run needs are listed. With --trust they are given from then on: the file's code is
     run, and a dataset that is not here yet is downloaded.
     """
-    from winnow.flows.notify.announce import unset_variables
-    from winnow.flows.run.trust_prompt import Trust, approving, remembered
-    from winnow.tasks.answer.expected_engines import expected_unsteady
-    from winnow.tasks.answer.resolution import expected_resolution
-    from winnow.tasks.answer.status_lines import repeat_lines
-    from winnow.tasks.plugins.extras import ExtraMissing
-    from winnow.tasks.queries.warnings.from_spec import begun_twice, hidden_thoughts, own_judge, there_twice
-    from winnow.tasks.setup.check import require_extras, without_targets
-    from winnow.tasks.setup.likely_mistakes import likely_mistakes
-    from winnow.tasks.setup.load import check_spec_file, with_stored_labels
-    from winnow.tasks.setup.trust import permissions
-    from winnow.tasks.setup.unread_targets import unread_targets
+    from winnow.flows.run.validation import validate as validation_of
     from winnow.tasks.setup.yaml_file import read_spec_file
 
-    file = read_spec_file(spec, set_ or [])
-    checked = check_spec_file(file, approving(Trust(everything=True)) if trust else None)
-    checked = with_stored_labels(checked, is_allowed=trust)
-    print(f"{spec}: campaign '{checked.spec.name}' is sound: {checked.size}")
-    if "task" in file.values:
-        print(f"its task became:\n{_of_the_task(checked.spec)}")
-    try:
-        require_extras(checked)
-    except ExtraMissing as missing:
-        print(f"check: {missing}; winnow run refuses the campaign on this machine until then")
-    known = remembered()
-    for needed in permissions(checked.spec, Path.cwd()):
-        head = "allowed" if known.allows(needed) else "to be allowed"
-        print(f"{head}: it would {known.asked(needed)}")
-    identity = checked.identity()
-    for warning in (
-        own_judge(identity),
-        there_twice(identity),
-        hidden_thoughts(identity),
-        begun_twice(identity),
-    ):
-        if warning is not None:
-            print(f"check: {warning.sentence}")
-    for remark in checked.dataset.remarks:
-        print(f"check: {remark}")
-    for mistake in likely_mistakes(checked):
-        print(f"check: {file.locate(mistake.path)}: {mistake.sentence}")
-    if lacking := without_targets(checked):
-        print(
-            f"check: {len(lacking)} of {len(checked.dataset.examples)} examples have no target, such as "
-            f"{lacking[0].key!r}, so that judge {checked.spec.judge.type} scores nobody on them: leave them "
-            "out by dataset.filter, or give them one"
-        )
-    for sentence in unread_targets(checked.spec, checked.dataset.examples):
-        print(f"check: {sentence}")
-    for complaint in unset_variables(checked.spec.execution.notify):
-        print(f"check: {complaint}")
-    if (resolution := expected_resolution(checked)) is not None:
-        print(f"new examples: {resolution}")
-    for word, sentence in repeat_lines(expected_unsteady(checked)):
-        print(f"{word}: {sentence}")
-
-
-def _of_the_task(spec: "CampaignSpec") -> str:
-    """The keys that a benchmark became, as a campaign's file would say them."""
-    import yaml
-
-    from winnow.tasks.setup.task_key import BECOMES
-
-    values = spec.model_dump(mode="json", exclude_none=True, include={*BECOMES})
-    first = spec.models[0].generate_config.model_dump(mode="json", exclude_unset=True)
-    shown = {**values, **({"generate_config": first} if first else {})}
-    text: str = yaml.safe_dump(shown, sort_keys=False, allow_unicode=True, width=100)
-    return "\n".join(f"  {line}" for line in text.splitlines())
+    print(validation_of(read_spec_file(spec, set_ or []), trust=trust))
 
 
 def run(

@@ -1,10 +1,15 @@
-"""The text of a campaign's file, written by a command for people who go on to edit it."""
+"""A campaign's file as a command or a program writes it: its values, and their text."""
 
-from collections.abc import Sequence
+import json
+from collections.abc import Mapping, Sequence
+from numbers import Integral, Real
+from pathlib import PurePath
 
 import yaml
+from pydantic import BaseModel
 
 from winnow.storage.json_types import JsonObject
+from winnow.tasks.setup.yaml_file import CURLY, FLOAT
 
 WIDE = 10**6
 """Columns of a line that is not to be broken."""
@@ -12,13 +17,38 @@ FLOW_WIDTH = 110
 """Columns of a mapping that stands in one line."""
 
 
+def as_in_a_file(value: object) -> object:
+    """The value as a file would hold it: lists for tuples, texts for paths, Python's numbers for NumPy's."""
+    if isinstance(value, BaseModel):
+        value = value.model_dump(exclude_unset=True)
+    if isinstance(value, Mapping):
+        return {key: as_in_a_file(each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [as_in_a_file(each) for each in value]
+    if isinstance(value, Integral) and not isinstance(value, bool):
+        return int(value)
+    if isinstance(value, Real) and not isinstance(value, bool):
+        return float(value)
+    return str(value) if isinstance(value, PurePath) else value
+
+
+def written_changes(changes: Mapping[str, object]) -> list[str]:
+    """New values by dotted key as `key=value`, as the command line has them."""
+    return [f"{key}={json.dumps(as_in_a_file(value), default=str)}" for key, value in changes.items()]
+
+
 class _Writer(yaml.SafeDumper):
-    """Writes texts of several lines as blocks, as people do."""
+    """Writes texts of several lines as blocks, as people do, and in quotes what would be read otherwise."""
+
+
+_Writer.add_implicit_resolver(*FLOAT)  # a text that reads as a number gets quotes
 
 
 def _text(writer: yaml.SafeDumper, text: str) -> yaml.Node:
     is_block = "\n" in text and all(c.isprintable() or c == "\n" for c in text) and not text.startswith(" ")
     style = "|" if is_block and not any(line.endswith(" ") for line in text.split("\n")) else None
+    if CURLY.fullmatch(text):
+        style = '"'
     return writer.represent_scalar("tag:yaml.org,2002:str", text, style=style)
 
 
@@ -58,7 +88,7 @@ def _has_lines(value: object) -> bool:
 def _in_one_line(value: object) -> str:
     text: str = yaml.dump(
         value,
-        Dumper=yaml.SafeDumper,
+        Dumper=_Writer,
         default_flow_style=True,
         sort_keys=False,
         allow_unicode=True,

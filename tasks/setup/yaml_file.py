@@ -225,11 +225,22 @@ def parse_spec(file: SpecFile, task: object = None) -> CampaignSpec:
     try:
         return CampaignSpec.model_validate(_with_task(file, task))
     except ValidationError as error:
-        mistakes = error.errors()
-        complaints = [one_line(_complaint(file, detail)) for detail in mistakes[:MOST_MISTAKES]]
-        if len(mistakes) > MOST_MISTAKES:
-            complaints.append(f"{file.path}: and {len(mistakes) - MOST_MISTAKES} mistakes more")
-        raise SpecMistakes("\n".join(complaints)) from error
+        raise mistakes_of(error, file) from error
+
+
+def mistakes_of(error: ValidationError, file: SpecFile, place: KeyPath = ()) -> SpecMistakes:
+    """The mistakes that pydantic found, one a line.
+
+    Args:
+        error: What pydantic raised.
+        file: What was validated.
+        place: Its place in a campaign's file, if it is a part of one.
+    """
+    mistakes = error.errors()
+    complaints = [one_line(_complaint(file, detail, place)) for detail in mistakes[:MOST_MISTAKES]]
+    if len(mistakes) > MOST_MISTAKES:
+        complaints.append(f"{file.path}: and {len(mistakes) - MOST_MISTAKES} mistakes more")
+    return SpecMistakes("\n".join(complaints))
 
 
 def _with_task(file: SpecFile, read: object) -> JsonObject:
@@ -261,9 +272,10 @@ class _Loader(yaml.SafeLoader):
     """YAML 1.2's numbers: 1e-3 is one, in YAML 1.1 it is text."""
 
 
-_Loader.add_implicit_resolver(
-    "tag:yaml.org,2002:float", re.compile(r"[-+]?(\d+\.?\d*|\.\d+)[eE][-+]?\d+$"), list("-+.0123456789")
-)
+FLOAT = ("tag:yaml.org,2002:float", re.compile(r"[-+]?(\d+\.?\d*|\.\d+)[eE][-+]?\d+$"), list("-+.0123456789"))
+"""Tag, pattern and first characters of numbers with an exponent, for whatever reads or writes YAML."""
+
+_Loader.add_implicit_resolver(*FLOAT)
 
 
 def _parse(text: str, file: Path | str, lines: dict[KeyPath, int]) -> object:
@@ -400,13 +412,14 @@ def _no_place(path: KeyPath, depth: int, found: object) -> str:
     return f"{above} is {repr(found)[:60]}, which has no {inner}; set it as a whole: {whole}"
 
 
-def _complaint(file: SpecFile, detail: ErrorDetails) -> str:
+def _complaint(file: SpecFile, detail: ErrorDetails, place: KeyPath = ()) -> str:
     parts = detail["loc"]
     where = file.locate(format_key(parts))
     if detail["type"] == "extra_forbidden":
-        known, meant = _known_keys(parts[:-1]), _meant(parts[:-1], str(parts[-1]))
+        above = (*place, *parts[:-1])
+        known, meant = _known_keys(above), _meant(above, str(parts[-1]))
         hint = f"did you mean {' or '.join(meant)}?" if meant else f"known here: {', '.join(known)}"
-        may_be_merged = len(parts) == 1 and not meant and isinstance(detail["input"], dict)
+        may_be_merged = not above and not meant and isinstance(detail["input"], dict)
         merging = f"; a mapping that others merge by << has a key such as {FOR_MERGING}base" * may_be_merged
         return f"{where}: unknown key; {hint}{merging}"
     if detail["type"] == "missing":

@@ -13,6 +13,7 @@ from pydantic import (
     BeforeValidator,
     ConfigDict,
     Field,
+    PlainSerializer,
     ValidationInfo,
     ValidatorFunctionWrapHandler,
     WrapValidator,
@@ -144,6 +145,7 @@ else:
             _auto_or_number,
             json_schema_input_type=Annotated[float, Field(ge=0.0, lt=1.0)] | Literal["auto"],
         ),
+        PlainSerializer(lambda value: value, return_type=float | str),
     ]
 
 

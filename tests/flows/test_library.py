@@ -206,7 +206,7 @@ def test_a_database_is_read_as_frames(storage, tmp_path):
 def test_what_is_shown_of_a_database_and_of_a_campaign_says_where_they_are(storage):
     db = winnow.open(storage)
     assert repr(db) == f"<Results of {storage}>"
-    assert repr(db["letters"]) == f"<CampaignResults of 'letters' in {storage}>"
+    assert repr(db["letters"]) == f"<Campaign 'letters' in {storage}>"
 
 
 @pytest.mark.parametrize(

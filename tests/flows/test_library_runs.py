@@ -178,7 +178,13 @@ CELLS = (
     'PROVIDERS["scripted"] = "test_library_runs:Engine"',
     'found = winnow.run("campaign.yaml")\nfound',
     "print(found.answer.outcome, found.answer.best)",
+    'winnow.Spec.from_file("nowhere.yaml")',
+    'winnow.open("sqlite:///nowhere.db")',
+    'winnow.create_selector("nobody", n_arms=2, n_examples=2)',
+    "print(winnow.Stopping(delta=0.05))\nwinnow.Stopping(delta=95)",
 )
+FAILING = 4
+"""Of these, the last ones, which raise errors that a user can act on."""
 
 
 def test_a_notebook_runs_one_and_shows_the_answer(spec, tmp_path, monkeypatch):
@@ -186,10 +192,16 @@ def test_a_notebook_runs_one_and_shows_the_answer(spec, tmp_path, monkeypatch):
     monkeypatch.setenv("JUPYTER_RUNTIME_DIR", str(tmp_path / "runtime"))
     write_campaign(spec, tmp_path)
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in CELLS])
-    NotebookClient(notebook, timeout=PATIENCE_S, kernel_name="python3").execute()
-    *_, shown, printed = notebook.cells
+    NotebookClient(notebook, timeout=PATIENCE_S, kernel_name="python3", allow_errors=True).execute()
+    *_, shown, printed = notebook.cells[:-FAILING]
     assert "winner    knows/plain" in shown.outputs[-1]["data"]["text/plain"]
     assert printed.outputs[0]["text"] == "winner knows/plain\n"
+    errors = [cell.outputs[-1] for cell in notebook.cells[-FAILING:]]
+    blocks = [error["traceback"] for error in errors]
+    assert [len(block) for block in blocks] == [1] * FAILING
+    assert [block[0] for block in blocks] == [f"{error['ename']}: {error['evalue']}" for error in errors]
+    names = ["SpecError", "StorageUnavailable", "UnknownSelector", "SpecMistakes"]
+    assert [error["ename"] for error in errors] == names
 
 
 async def call(spec):

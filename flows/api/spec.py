@@ -1,0 +1,55 @@
+"""`winnow.Spec`: a campaign's definition that can be checked, forecast and run."""
+
+from typing import TYPE_CHECKING, Unpack
+
+from winnow.tasks.setup.typed_spec import SpecKeys, TypedSpec
+
+if TYPE_CHECKING:
+    from winnow.flows.api.results import Campaign
+    from winnow.flows.run.validation import Validation
+
+
+class Spec(TypedSpec):
+    """A campaign's definition: the keys of a campaign's file as typed keywords.
+
+        spec = winnow.Spec(
+            name="tickets",
+            models=["openai:gpt-x", winnow.Model(name="small", provider="transformers", model="./small")],
+            prompts=["Label: {{ text }}"],
+            dataset=winnow.Dataset(path="tickets.csv", fields=winnow.Fields(input="text", target="label")),
+            judge="normalised",
+        )
+        campaign = spec.run()
+
+    A campaign's file is read into the same model: checks, short forms, defaults and identity are those of a
+    file. Only `objective` has a default here, best-mean. A spec is immutable; `replace` returns a changed
+    one. If a benchmark (`task`) has to be run before its prompts are known, the spec shows placeholders.
+
+    Raises:
+        SpecError: If a key is not sound, with one line for each mistake.
+    """
+
+    def __init__(self, **keys: Unpack[SpecKeys]) -> None:  # once more, or type checkers infer another one
+        super().__init__(**keys)
+
+    def run(self, *, progress: bool = False, trust: bool = False) -> "Campaign":
+        """Run the campaign to its end, or go on with it; see `winnow.run`."""
+        from winnow.flows.api.run import run
+
+        return run(self, progress=progress, trust=trust)
+
+    def validate(self, *, trust: bool = False) -> "Validation":  # type: ignore[override] # pydantic's is deprecated
+        """Check the definition and all that it refers to; send, store and run nothing.
+
+        Args:
+            trust: Allow, from now on, what a run would ask for: its code is run, a dataset is downloaded.
+
+        Returns:
+            What `winnow validate` prints, as fields and as a text.
+
+        Raises:
+            SpecError: If it is not sound.
+        """
+        from winnow.flows.run.validation import validate
+
+        return validate(self.file, trust=trust)

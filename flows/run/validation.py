@@ -1,0 +1,137 @@
+"""The checks of a campaign's file before anything is sent, stored or run: `winnow validate`."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import yaml
+
+from winnow.flows.notify.announce import unset_variables
+from winnow.flows.run.trust_prompt import Trust, approving, remembered
+from winnow.tasks.answer.expected_engines import expected_unsteady
+from winnow.tasks.answer.resolution import expected_resolution
+from winnow.tasks.answer.status_lines import repeat_lines
+from winnow.tasks.campaign.resolved import ResolvedCampaign
+from winnow.tasks.plugins.extras import ExtraMissing
+from winnow.tasks.queries.warnings.from_spec import begun_twice, hidden_thoughts, own_judge, there_twice
+from winnow.tasks.setup.check import require_extras, without_targets
+from winnow.tasks.setup.likely_mistakes import likely_mistakes
+from winnow.tasks.setup.load import check_spec_file, with_stored_labels
+from winnow.tasks.setup.task_key import BECOMES
+from winnow.tasks.setup.trust import permissions
+from winnow.tasks.setup.unread_targets import unread_targets
+from winnow.tasks.setup.yaml_file import SpecFile
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Validation:
+    """What is known of a sound campaign before it runs. As a text, it is what `winnow validate` prints."""
+
+    source: str
+    """Its file."""
+    name: str
+    size: str
+    """Candidates, examples and comparisons, in words."""
+    of_the_task: str | None
+    """The keys that its benchmark became, as a file would have them; None without one."""
+    missing: str | None
+    """The packages that it needs and this machine lacks; None if there are none."""
+    permissions: tuple[str, ...]
+    """What it would do that needs a permission; each begins with "allowed" or "to be allowed"."""
+    warnings: tuple[str, ...]
+    """Likely mistakes."""
+    notes: tuple[tuple[str, str], ...]
+    """A word and a sentence each: what new examples can show, and what may differ in another run."""
+
+    def lines(self) -> list[str]:
+        """The lines that `winnow validate` prints."""
+        task = [] if self.of_the_task is None else [f"its task became:\n{self.of_the_task}"]
+        lacking = "winnow run refuses the campaign on this machine until then"
+        missing = [] if self.missing is None else [f"check: {self.missing}; {lacking}"]
+        return [
+            f"{self.source}: campaign '{self.name}' is sound: {self.size}",
+            *task,
+            *missing,
+            *self.permissions,
+            *(f"check: {each}" for each in self.warnings),
+            *(f"{word}: {sentence}" for word, sentence in self.notes),
+        ]
+
+    def __repr__(self) -> str:
+        return "\n".join(self.lines())
+
+
+def validate(file: SpecFile, *, trust: bool = False) -> Validation:
+    """Check a campaign's file and all that it refers to.
+
+    Args:
+        file: The file.
+        trust: Whether what the campaign does is allowed from now on: code is run, data is downloaded.
+
+    Raises:
+        SpecError: If it is not sound.
+    """
+    checked = check_spec_file(file, approving(Trust(everything=True)) if trust else None)
+    checked = with_stored_labels(checked, is_allowed=trust)
+    resolution = expected_resolution(checked)
+    return Validation(
+        source=str(file.path),
+        name=checked.spec.name,
+        size=checked.size,
+        of_the_task=_of_the_task(checked) if "task" in file.values else None,
+        missing=_missing(checked),
+        permissions=tuple(_permissions(checked)),
+        warnings=tuple(_warnings(file, checked)),
+        notes=(
+            *([] if resolution is None else [("new examples", resolution)]),
+            *repeat_lines(expected_unsteady(checked)),
+        ),
+    )
+
+
+def _missing(checked: ResolvedCampaign) -> str | None:
+    try:
+        require_extras(checked)
+    except ExtraMissing as missing:
+        return str(missing)
+    return None
+
+
+def _permissions(checked: ResolvedCampaign) -> Iterator[str]:
+    known = remembered()
+    for needed in permissions(checked.spec, Path.cwd()):
+        head = "allowed" if known.allows(needed) else "to be allowed"
+        yield f"{head}: it would {known.asked(needed)}"
+
+
+def _warnings(file: SpecFile, checked: ResolvedCampaign) -> Iterator[str]:
+    identity = checked.identity()
+    for warning in (
+        own_judge(identity),
+        there_twice(identity),
+        hidden_thoughts(identity),
+        begun_twice(identity),
+    ):
+        if warning is not None:
+            yield warning.sentence
+    yield from checked.dataset.remarks
+    for mistake in likely_mistakes(checked):
+        yield f"{file.locate(mistake.path)}: {mistake.sentence}"
+    if lacking := without_targets(checked):
+        yield (
+            f"{len(lacking)} of {len(checked.dataset.examples)} examples have no target, such as "
+            f"{lacking[0].key!r}, so that judge {checked.spec.judge.type} scores nobody on them: leave them "
+            "out by dataset.filter, or give them one"
+        )
+    yield from unread_targets(checked.spec, checked.dataset.examples)
+    yield from unset_variables(checked.spec.execution.notify)
+
+
+def _of_the_task(checked: ResolvedCampaign) -> str:
+    """The keys that a benchmark became, as a campaign's file would say them."""
+    spec = checked.spec
+    values = spec.model_dump(mode="json", exclude_none=True, include={*BECOMES})
+    first = spec.models[0].generate_config.model_dump(mode="json", exclude_unset=True)
+    shown = {**values, **({"generate_config": first} if first else {})}
+    text: str = yaml.safe_dump(shown, sort_keys=False, allow_unicode=True, width=100)
+    return "\n".join(f"  {line}" for line in text.splitlines())

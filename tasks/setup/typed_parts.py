@@ -1,0 +1,279 @@
+"""The parts of a campaign's file as classes that programs construct: `winnow.Model` and all others.
+
+Each is a part of `tasks.spec`, whose mistakes are `SpecError`s with the sentences that a file would get.
+"""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar
+
+from pydantic import ValidationError
+
+from winnow.tasks.setup.yaml_file import KeyPath, SpecFile, mistakes_of
+from winnow.tasks.spec.campaign import (
+    ChoicesSpec,
+    GuardrailSpec,
+    JudgeSpec,
+    MetricSpec,
+    SelectorSpec,
+    StoppingSpec,
+)
+from winnow.tasks.spec.campaign import (
+    Exclusion as ExclusionSpec,
+)
+from winnow.tasks.spec.sections.budget import BudgetSpec, PriceSpec
+from winnow.tasks.spec.sections.dataset import DatasetSpec, FieldNames, SampleSpec, SolvedSpec, TaskSpec
+from winnow.tasks.spec.sections.execution import ExecutionSpec, WebhookSpec
+from winnow.tasks.spec.sections.execution import MaxAge as MaxAgeSpec
+from winnow.tasks.spec.sections.generate_config import (
+    GenerateConfig as GenerateConfigSpec,
+)
+from winnow.tasks.spec.sections.generate_config import (
+    NamedGenerateConfig,
+    SamplesSpec,
+)
+from winnow.tasks.spec.sections.generate_config import (
+    StructuredOutput as StructuredOutputSpec,
+)
+from winnow.tasks.spec.sections.models import ModelSpec, ReasoningSpec
+from winnow.tasks.spec.sections.objectives import (
+    AutoevaluatorSpec,
+    CertifySpec,
+    ConstraintSpec,
+    EmbedderSpec,
+    GroupsSpec,
+)
+from winnow.tasks.spec.sections.prompts import FewShotSpec, MessageSpec, PromptSpec
+
+
+class _Part:
+    """Raises `SpecError` where a part is not sound."""
+
+    _place: ClassVar[KeyPath]
+    """The place of such a part in a campaign's file, by which its keys are known."""
+
+    if not TYPE_CHECKING:  # type checkers see the keys of the part
+
+        def __init__(self, **values: object) -> None:
+            try:
+                super().__init__(**values)
+            except ValidationError as error:
+                file = SpecFile(Path(type(self).__name__), values)
+                raise mistakes_of(error, file, self._place) from None
+
+        def __repr_args__(self) -> list[tuple[str, object]]:
+            return [(key, each) for key, each in super().__repr_args__() if key in self.model_fields_set]
+
+
+class Model(_Part, ModelSpec):
+    """A model: a checkpoint or a served model, and the engine that runs it."""
+
+    _place = ("models", 0)
+
+
+class Reasoning(_Part, ReasoningSpec):
+    """How a model's reasoning is told apart from its answer."""
+
+    _place = ("models", 0, "reasoning")
+
+
+class GenerateConfig(_Part, GenerateConfigSpec):
+    """Sampling settings of a model."""
+
+    _place = ("models", 0, "generate_config")
+
+
+class Sampling(_Part, NamedGenerateConfig):
+    """Sampling settings with a name, one of `generate_configs`: candidates are crossed with them."""
+
+    _place = ("generate_configs", 0)
+
+
+class StructuredOutput(_Part, StructuredOutputSpec):
+    """The form that an output must have: a pattern, one of some texts, a JSON schema or a grammar."""
+
+    _place = ("models", 0, "generate_config", "structured_output")
+
+
+class Prompt(_Part, PromptSpec):
+    """A prompt: a jinja2 template over the fields of an example, or the messages of a chat."""
+
+    _place = ("prompts", 0)
+
+
+class Message(_Part, MessageSpec):
+    """One message of a chat."""
+
+    _place = ("prompts", 0, "messages", 0)
+
+
+class SolvedExamples(_Part, SolvedSpec):
+    """The source of the solved examples that a prompt shows."""
+
+    _place = ("prompts", 0, "few_shot", "from")
+
+
+class FewShot(_Part, FewShotSpec):
+    """Solved examples that a model is shown before the question; `source` is the key `from` of a file."""
+
+    _place = ("prompts", 0, "few_shot")
+
+    if TYPE_CHECKING:
+
+        def __init__(
+            self,
+            *,
+            n: int,
+            source: SolvedSpec | str | list[str] | None = None,
+            seed: int = 0,
+            fewshot_as_multiturn: bool = False,
+            question: str | None = None,
+            answer: str = "{{ target }}",
+            target_delimiter: str = " ",
+            delimiter: str = "\n\n",
+        ) -> None: ...
+
+    else:
+
+        def __init__(self, **values: object) -> None:
+            super().__init__(**{{"source": "from"}.get(key, key): each for key, each in values.items()})
+
+
+class Guardrail(_Part, GuardrailSpec):
+    """Text put around every prompt: a jinja2 template of `prompt`."""
+
+    _place = ("guardrails", 0)
+
+
+class Exclusion(_Part, ExclusionSpec):
+    """Candidates to leave out: those that match all of the names given."""
+
+    _place = ("exclude", 0)
+
+
+class Dataset(_Part, DatasetSpec):
+    """The examples: their source, and the choice of those that are taken."""
+
+    _place = ("dataset",)
+
+
+class Fields(_Part, FieldNames):
+    """The dataset's columns that hold the input, the target and the id."""
+
+    _place = ("dataset", "fields")
+
+
+class RandomSample(_Part, SampleSpec):
+    """Rows drawn at random from a dataset."""
+
+    _place = ("dataset", "sample")
+
+
+class Task(_Part, TaskSpec):
+    """A benchmark of lm-eval or Inspect, which stands for a dataset, prompts and a judge."""
+
+    _place = ("task",)
+
+
+class Choices(_Part, ChoicesSpec):
+    """The texts between which a model chooses."""
+
+    _place = ("choices",)
+
+
+class Samples(_Part, SamplesSpec):
+    """Several outputs for each example, and how their scores become one."""
+
+    _place = ("samples",)
+
+
+class Judge(_Part, JudgeSpec):
+    """A judge by name, with its parameters as keywords: `Judge("choice", options=["yes", "no"])`."""
+
+    _place = ("judge",)
+
+    if TYPE_CHECKING:
+
+        def __init__(self, type: str, **params: object) -> None: ...
+
+    else:
+
+        def __init__(self, type: str, **params: object) -> None:
+            super().__init__(type=type, **params)
+
+
+class Metric(_Part, MetricSpec):
+    """One more judge, whose mean is reported beside the score."""
+
+    _place = ("metrics", 0)
+
+
+class Constraint(_Part, ConstraintSpec):
+    """A bound that a candidate's mean of a metric has to meet."""
+
+    _place = ("constraints", 0)
+
+
+class Groups(_Part, GroupsSpec):
+    """Groups of examples, and how their means become one value of a candidate."""
+
+    _place = ("groups",)
+
+
+class Autoevaluator(_Part, AutoevaluatorSpec):
+    """A model that answers every example in a human's place."""
+
+    _place = ("certify", "autoevaluator")
+
+
+class Certify(_Part, CertifySpec):
+    """The risk that a certified candidate may have, and what candidates cost."""
+
+    _place = ("certify",)
+
+
+class Embedder(_Part, EmbedderSpec):
+    """What makes vectors of prompts, by which they are routed."""
+
+    _place = ("embedder",)
+
+
+class Selector(_Part, SelectorSpec):
+    """An algorithm by name, with its parameters."""
+
+    _place = ("selector",)
+
+
+class Stopping(_Part, StoppingSpec):
+    """When a campaign ends: error probability, tolerance and budget."""
+
+    _place = ("stopping",)
+
+
+class Budget(_Part, BudgetSpec):
+    """Limits on comparisons, tokens, device time, price or human labels; the first one spent ends it."""
+
+    _place = ("stopping", "budget")
+
+
+class Execution(_Part, ExecutionSpec):
+    """How a campaign is run; nothing here changes what an output scores."""
+
+    _place = ("execution",)
+
+
+class Price(_Part, PriceSpec):
+    """The price of a million tokens of a model."""
+
+    _place = ("execution", "prices", "model")
+
+
+class Webhook(_Part, WebhookSpec):
+    """An address that is sent how a run ends."""
+
+    _place = ("execution", "notify", 0)
+
+
+class MaxAge(_Part, MaxAgeSpec):
+    """The age up to which stored outputs are reused."""
+
+    _place = ("reuse",)

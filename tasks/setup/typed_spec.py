@@ -1,0 +1,124 @@
+"""A campaign's definition as a program writes it: typed keywords in place of a file, and the same model."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal, Required, Self, TypedDict, Unpack
+
+from winnow.storage.objectives import OBJECTIVES
+from winnow.tasks.setup.written_files import as_in_a_file, campaign_text, written_changes
+from winnow.tasks.setup.yaml_file import SpecFile, parse_spec, read_spec_file
+from winnow.tasks.spec.campaign import (
+    CampaignFile,
+    CampaignSpec,
+    ChoicesSpec,
+    Exclusion,
+    GuardrailSpec,
+    JudgeSpec,
+    MetricSpec,
+    OutputType,
+    SelectorSpec,
+    StoppingSpec,
+)
+from winnow.tasks.spec.sections.dataset import DatasetSpec, TaskSpec
+from winnow.tasks.spec.sections.execution import ExecutionSpec, MaxAge
+from winnow.tasks.spec.sections.generate_config import NamedGenerateConfig, SamplesSpec
+from winnow.tasks.spec.sections.models import ModelSpec
+from winnow.tasks.spec.sections.objectives import CertifySpec, ConstraintSpec, EmbedderSpec, GroupsSpec
+from winnow.tasks.spec.sections.prompts import PromptSpec
+from winnow.tasks.text.phrases import count_of
+
+IN_PROGRAM = Path("spec")
+"""The name of a spec that is no file, in complaints."""
+
+
+class SpecKeys(TypedDict, total=False):
+    """The keys of a campaign's file as keywords; short forms are those of a file."""
+
+    name: Required[str]
+    objective: str
+    seed: int
+    storage: str
+    models: Required[Sequence[ModelSpec | str]]
+    prompts: Sequence[PromptSpec | str]
+    guardrails: Sequence[GuardrailSpec]
+    generate_configs: Sequence[NamedGenerateConfig]
+    exclude: Sequence[Exclusion]
+    dataset: DatasetSpec | str | Sequence[str]
+    output_type: OutputType
+    choices: ChoicesSpec | None
+    target_delimiter: str | None
+    samples: SamplesSpec | int | None
+    judge: JudgeSpec | str
+    metrics: Sequence[MetricSpec]
+    constraints: Sequence[ConstraintSpec]
+    certify: CertifySpec | None
+    embedder: EmbedderSpec
+    prompt_type: str | None
+    fresh_generations: bool
+    selector: SelectorSpec | str
+    history: Sequence[str]
+    groups: GroupsSpec | None
+    holdout: float | None
+    batch_size: int
+    lookahead: int | Literal["auto"]
+    streaming: bool
+    stopping: StoppingSpec
+    fail_on_error: float
+    reuse: Literal["all", "campaign", "none", "only"] | MaxAge
+    tags: Sequence[str]
+    execution: ExecutionSpec
+    task: TaskSpec | None
+
+
+class TypedSpec(CampaignSpec):
+    """A campaign's definition, written with keywords or read from a file; see `winnow.Spec`."""
+
+    _file: SpecFile
+
+    def __init__(self, **keys: Unpack[SpecKeys]) -> None:
+        file = SpecFile(IN_PROGRAM, as_in_a_file({"objective": OBJECTIVES[0], **keys}))
+        read = parse_spec(file)
+        super().__init__(**{key: getattr(read, key) for key in read.model_fields_set})
+        self._file = file
+
+    @classmethod
+    def from_file(cls, path: str | Path, changes: Mapping[str, object] | None = None) -> Self:
+        """Read the definition that a campaign's file holds.
+
+        Args:
+            path: The YAML file.
+            changes: New values by dotted key, such as {"stopping.budget": 400}.
+
+        Raises:
+            SpecError: With the file, the line, the key and the remedy.
+        """
+        file = read_spec_file(path, written_changes(changes or {}))
+        parse_spec(file)  # whose complaints name lines
+        spec = cls(**file.values)
+        spec._file = file
+        return spec
+
+    def replace(self, **keys: Any) -> Self:  # noqa: ANN401 -- of `SpecKeys`
+        """The definition with other values of some keys, which are checked."""
+        return type(self)(**{**self._file.values, **keys})
+
+    def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
+        """The same as `replace`, under pydantic's name."""
+        return self.replace(**(update or {}))
+
+    @property
+    def file(self) -> SpecFile:
+        """The campaign's file that says the same, with the lines of the one that it was read from."""
+        return self._file
+
+    def to_yaml(self) -> str:
+        """The text of a campaign's file that says the same; short forms stay short."""
+        values = self._file.values
+        return campaign_text({key: values[key] for key in CampaignFile.model_fields if key in values})
+
+    def __repr__(self) -> str:
+        parts = [count_of(len(self.models), "model"), count_of(len(self.prompts), "prompt")]
+        return f"<{type(self).__name__} {self.name!r}: {self.objective}, {' x '.join(parts)}>"
+
+    def __str__(self) -> str:
+        return self.to_yaml()
