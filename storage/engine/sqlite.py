@@ -19,6 +19,7 @@ from sqlalchemy.util import LRUCache
 from winnow.storage.engine.overwritten_files import WatchedFiles, given_ids
 from winnow.storage.engine.raw_sql import undecodable
 from winnow.storage.errors import StorageUnavailable
+from winnow.storage.plain_files import require_plain
 
 WRITES = "winnow_writes"
 """Execution option of a connection whose transactions write."""
@@ -193,7 +194,7 @@ def sqlite_engine(path: str, *, shown: str, read_only: bool, creates: bool, wait
     def connect() -> sqlite3.Connection:
         if mode != "rwc" and not os.path.exists(path):
             raise NoSuchDatabase("there is no such file")
-        _refuse_links_beside(path)
+        _refuse_others(path)
         if mode != "ro" and os.path.exists(path):
             file.require(LOST_SINCE_THE_COPY)  # before opening, and again in `configure` afterwards
         quoted = path.replace("%", "%25").replace("?", "%3f").replace("#", "%23")
@@ -264,12 +265,21 @@ SIDE_FILES = ("-wal", "-shm", "-journal")
 """Suffixes of the files that SQLite keeps next to a database, and opens through links."""
 
 
-def _refuse_links_beside(path: str) -> None:
+def _refuse_others(path: str) -> None:
+    """Raise if something else has the place of the file, or of one that SQLite keeps beside it."""
     beside = os.path.realpath(path)
     if link := next((end for end in SIDE_FILES if os.path.islink(beside + end)), None):
         raise sqlite3.OperationalError(
             f"{beside}{link} is a link, through which SQLite would write: remove it"
         )
+    for each in (path, *(beside + end for end in SIDE_FILES)):
+        try:
+            require_plain(each)
+        except FileNotFoundError:
+            continue
+        except OSError as error:
+            why, _, _ = (error.strerror or str(error)).partition(";")
+            raise sqlite3.OperationalError(f"{each} is no database: {why}") from error
 
 
 def is_busy(error: BaseException | None) -> bool:

@@ -9,6 +9,7 @@ import os
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
+from winnow.storage.plain_files import read_text
 from winnow.tasks.answer.unit_costs import unsteady_among
 from winnow.tasks.campaign.resolved import ResolvedCampaign
 from winnow.tasks.engines.known_providers import FUNCTION, NO_SEED, REMOTE
@@ -57,7 +58,7 @@ def _precision(model: ModelRef) -> str:
 def _own_precision(folder: Path) -> str:
     """The type in which a checkpoint's weights are stored; "auto" where its configuration does not say."""
     try:
-        config = json.loads((folder / "config.json").read_text("utf-8"))
+        config = json.loads(read_text(folder / "config.json"))
         return str(config.get("dtype") or config.get("torch_dtype") or "auto").removeprefix("torch.")
     except (OSError, ValueError, AttributeError):
         return "auto"

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from winnow.algorithms.state.plugin_registry import object_at
+from winnow.storage.plain_files import read_text
 from winnow.tasks.engines.chat import Reasoning, own_template
 from winnow.tasks.engines.checkpoints import adapter_rank
 from winnow.tasks.engines.errors import one_sentence
@@ -178,10 +179,11 @@ def _check_adapter(model: ModelSpec, place: str) -> None:
 
 def _template(path: str, place: str) -> str:
     try:
-        return Path(path).read_text("utf-8")
+        return read_text(path)
     except (OSError, ValueError) as error:
+        why = getattr(error, "strerror", None) or one_sentence(error)
         raise SpecError(
-            f"the chat template {path} cannot be read as text ({one_sentence(error)}); correct the path",
+            f"the chat template {path} cannot be read as text ({why}); correct the path",
             path=f"{place}.chat_template",
         ) from error
 

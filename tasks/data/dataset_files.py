@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, NoReturn, cast
 import orjson
 
 from winnow.storage.json_types import JsonObject, JsonView, Row
+from winnow.storage.plain_files import open_plain, require_plain
 from winnow.tasks.data.file_contents import JSON_LINES, JSON_LIST, SNIFFED, contents_of
 from winnow.tasks.errors import DatasetError, did_you_mean, unknown_name
 
@@ -107,7 +108,7 @@ def _rows(path: Path) -> Iterator[PlacedRow]:
     if path.is_dir():
         raise DatasetError(f"{path} is a folder; name a file in it, or all as {path}/*.jsonl", PATH_KEY)
     suffix = _suffix(path)
-    if not path.is_file():
+    if not path.is_file() and not path.exists():
         if suffix not in _READERS:
             _refuse_suffix(path, suffix)
         raise DatasetError(_missing(path), PATH_KEY)
@@ -126,7 +127,7 @@ def _reader(path: Path, suffix: str) -> Callable[[Path], Iterator[PlacedRow]]:
         DatasetError: If there is none, or the file holds something else than its suffix says.
     """
     plain = suffix.removesuffix(GZIP)
-    with path.open("rb") as file:
+    with open_plain(path) as file:
         mark = file.read(len(GZIP_MARK))
     if suffix != plain and mark and mark != GZIP_MARK:
         named = path.with_suffix("")
@@ -193,7 +194,10 @@ def _suffix(path: Path) -> str:
 
 def _opened(path: Path) -> BinaryIO:
     """The file's content, decompressed where it is compressed."""
-    return cast(BinaryIO, gzip.open(path, "rb")) if path.suffix.lower() == GZIP else path.open("rb")
+    if path.suffix.lower() != GZIP:
+        return open_plain(path)
+    require_plain(path)
+    return cast(BinaryIO, gzip.open(path, "rb"))
 
 
 def _missing(path: Path) -> str:

@@ -11,6 +11,8 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from winnow.storage.plain_files import open_plain
+
 if TYPE_CHECKING:  # a policy is served where there is no database
     from sqlalchemy.orm import Session
 
@@ -39,7 +41,7 @@ def file_digest(path: Path) -> str:
     Raises:
         OSError: If it cannot be read.
     """
-    with path.open("rb") as file:
+    with open_plain(path) as file:
         before = _state(path, os.fstat(file.fileno()))
         if before in _remembered:
             return _remembered[before]

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from winnow.algorithms.state.arrays import FloatArray
 from winnow.storage.admin.schema import reading
 from winnow.storage.objectives import traits_of
+from winnow.storage.plain_files import open_plain
 from winnow.storage.queries.objective import duels as duel_views
 from winnow.storage.records import campaigns as campaign_records
 from winnow.tasks.data.array_files import DAMAGED
@@ -85,7 +86,7 @@ def _features(source: str, count: int) -> FloatArray | None:
     if path.suffix.lower() != ".npz":
         return None
     try:
-        with path.open("rb") as raw, np.load(raw, allow_pickle=False) as arrays:
+        with open_plain(path) as raw, np.load(raw, allow_pickle=False) as arrays:
             if "features" not in arrays:
                 return None
             features: NDArray[np.generic] = arrays["features"]

@@ -15,6 +15,7 @@ import numpy as np
 from winnow.algorithms.errors import at_bound
 from winnow.algorithms.state.arrays import FloatArray, IntArray, at_bounds
 from winnow.storage.json_types import JsonView
+from winnow.storage.plain_files import open_plain
 from winnow.tasks.data.array_files import DAMAGED
 from winnow.tasks.data.dataset_files import other_separator, read_rows
 from winnow.tasks.errors import DatasetError, SpecError, did_you_mean, unknown_name
@@ -87,7 +88,7 @@ def read_table(source: str, array: str) -> ScoreTable:
     if reader is None:
         suffix = unknown_name("suffix", Path(path).suffix, _READERS)
         raise ScoreTableError(f"{path}: {suffix}; convert the table, or name a stored one as {CAMPAIGN}NAME")
-    if not Path(path).is_file():
+    if not Path(path).exists():
         raise ScoreTableError(_no_file(Path(path)))
     try:
         table = reader(source, Path(path), key)
@@ -116,7 +117,7 @@ def require_same_examples(table: ScoreTable, other: ScoreTable) -> None:
 
 def _npz_table(source: str, path: Path, key: str) -> ScoreTable:
     try:
-        with path.open("rb") as raw, np.load(raw, allow_pickle=False) as arrays:
+        with open_plain(path) as raw, np.load(raw, allow_pickle=False) as arrays:
             if not isinstance(arrays, np.lib.npyio.NpzFile):
                 raise ScoreTableError(f"{path} holds one bare array; save it with numpy.savez(scores=...)")
             scores = _npz_scores(path, arrays, key)

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
+from winnow.storage.plain_files import open_plain
 from winnow.tasks.data.array_files import DAMAGED
 from winnow.tasks.data.score_tables import CAMPAIGN, ScoreTable
 from winnow.tasks.errors import SpecError, did_you_mean
@@ -31,7 +32,7 @@ def array_of(place: str, source: str, table: ScoreTable, n_axes: int) -> np.ndar
     """
     path, _, key = source.rpartition(":") if ".npz:" in source.lower() else (source, "", "")
     try:
-        with open(path, "rb") as file:
+        with open_plain(path) as file:
             loaded = np.load(file, allow_pickle=False)
             values: np.ndarray = _member(place, loaded, key) if isinstance(loaded, Mapping) else loaded
     except OSError as error:

@@ -10,6 +10,7 @@ import numpy as np
 
 from winnow.algorithms.state.arrays import FloatArray
 from winnow.storage.json_types import JsonObject
+from winnow.storage.plain_files import read_text
 from winnow.tasks.candidates.cache_keys import fingerprint_model
 from winnow.tasks.embedding.protocol import EmbeddingFailed
 from winnow.tasks.engines.errors import one_sentence
@@ -138,7 +139,7 @@ def _packaged() -> str:
 def _trained_length(folder: str) -> int:
     """Tokens that a sentence-embedding model was trained on, where its folder says so."""
     try:
-        settings = json.loads((Path(folder) / "sentence_bert_config.json").read_text(encoding="utf-8"))
+        settings = json.loads(read_text(Path(folder) / "sentence_bert_config.json"))
         return _size(settings["max_seq_length"])
     except (OSError, ValueError, KeyError, TypeError):
         return MOST_TOKENS

@@ -13,6 +13,7 @@ from types import FrameType
 from typing import Any, Literal, NamedTuple
 
 from winnow.storage.json_types import JsonObject, JsonView
+from winnow.storage.plain_files import open_plain, read_text
 from winnow.tasks.engines.errors import one_sentence
 
 Role = Literal["system", "user", "assistant"]
@@ -75,14 +76,14 @@ def special_tokens(tokenizer: object) -> dict[int, str]:
 
 
 MOST_READ = 1 << 20
-"""Number of characters read of a tokenizer's file: its added tokens come before a much larger vocabulary."""
+"""Number of bytes read of a tokenizer's file: its added tokens come before a much larger vocabulary."""
 
 
 def hides_thoughts(folder: Path) -> bool:
     """Whether the tokenizer in a folder treats a think tag as special, so that decoded texts lack it."""
     try:
-        with (folder / "tokenizer.json").open(encoding="utf-8", errors="replace") as file:
-            text = file.read(MOST_READ)
+        with open_plain(folder / "tokenizer.json") as file:
+            text = file.read(MOST_READ).decode("utf-8", "replace")
         start = text.index('"added_tokens"')
         added, _ = json.JSONDecoder().raw_decode(text, text.index("[", start))
         return any(each["content"] in TAGS and each["special"] for each in added)
@@ -213,7 +214,7 @@ def _tokens(folder: Path) -> dict[str, str]:
 
 def _config(folder: Path) -> JsonObject:
     try:
-        told = json.loads((folder / CONFIG).read_text("utf-8"))
+        told = json.loads(read_text(folder / CONFIG))
     except (OSError, ValueError):
         return {}
     return told if isinstance(told, dict) else {}

@@ -13,6 +13,7 @@ from pydantic_core import ErrorDetails
 
 from winnow.storage.json_types import JsonObject, JsonView
 from winnow.storage.objectives import OBJECTIVES, traits_of
+from winnow.storage.plain_files import open_plain
 from winnow.storage.text import in_home
 from winnow.tasks.errors import SpecError, SpecMistakes
 from winnow.tasks.setup.task_key import with_task
@@ -171,7 +172,7 @@ def read_spec_file(
     """
     path = Path(in_home(str(path)))
     try:
-        with path.open("rb") as file:
+        with open_plain(path) as file:
             content = file.read(MOST_BYTES + 1)
         text = content.decode("utf-8")
     except FileNotFoundError:
@@ -183,7 +184,7 @@ def read_spec_file(
     except UnicodeDecodeError as error:
         raise SpecError(f"{path} cannot be read as text: {error}; save it as UTF-8") from error
     except OSError as error:
-        raise SpecError(f"{path} cannot be read as text: {error}") from error
+        raise SpecError(f"{path} cannot be read as text: {error.strerror or error}") from error
     if len(content) > MOST_BYTES:
         raise SpecError(f"{path} is larger than {MOST_BYTES >> 20} MiB; put data into files that it names")
     lines: dict[KeyPath, int] = {}

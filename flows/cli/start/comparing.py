@@ -14,6 +14,7 @@ from winnow.flows.cli.options import LogFormatOption, LogLevelOption, SpecStorag
 from winnow.flows.reports.output import can_ask
 from winnow.flows.run.log_format import LogFormat, logged
 from winnow.storage.objectives import OBJECTIVES
+from winnow.storage.plain_files import read_text
 from winnow.tasks.errors import SpecError
 from winnow.tasks.spec.stored_spec import DEFAULT_STORAGE
 from winnow.tasks.text.phrases import count_of
@@ -172,7 +173,7 @@ def _from_command_line(examples: Sequence[str], out: Path) -> _Asked:
             file.write(text)
         written = path
     except FileExistsError:
-        if path.read_text(encoding="utf-8") != text:
+        if read_text(path) != text:
             raise SpecError(f"{path} holds other examples; name another file by --out FILE") from None
         written = None
     except OSError as error:
@@ -255,7 +256,7 @@ def _prompts(given: Sequence[str]) -> "list[JsonObject]":
         if each.startswith("@"):
             path = Path(each[1:])
             try:
-                name, template = short_name(path.stem), path.read_text(encoding="utf-8").removesuffix("\n")
+                name, template = short_name(path.stem), read_text(path).removesuffix("\n")
             except (OSError, UnicodeDecodeError) as error:
                 why = getattr(error, "strerror", None) or "it is no UTF-8 text"
                 raise SpecError(f"--prompt {each}: the file cannot be read: {why}") from None

@@ -12,6 +12,7 @@ import yaml
 
 from winnow.algorithms.state.plugin_registry import in_words
 from winnow.storage.json_types import JsonObject
+from winnow.storage.plain_files import read_text
 from winnow.tasks.errors import SpecError, did_you_mean
 
 KEY = "task.lm_eval"
@@ -153,7 +154,7 @@ def _of(names: Iterable[str]) -> str:
 
 def _text(path: Path) -> str:
     try:
-        return path.read_text("utf-8")
+        return read_text(path)
     except (OSError, UnicodeDecodeError) as error:
         raise SpecError(f"{path} cannot be read as text: {error}", KEY) from error
 

@@ -25,6 +25,7 @@ from pathlib import Path
 from string import Formatter
 
 from winnow.storage.json_types import JsonView
+from winnow.storage.plain_files import read_text
 from winnow.storage.text import in_home
 from winnow.tasks.data.sandboxed_templates import compile_template, render
 from winnow.tasks.errors import JudgeError, TemplateError, unknown_name
@@ -100,9 +101,10 @@ def _source(template: str) -> str:
         return (folder / f"{template}.j2").read_text(encoding="utf-8")
     if names_file(template):
         try:
-            return Path(in_home(template)).read_text(encoding="utf-8")
+            return read_text(in_home(template))
         except (OSError, UnicodeDecodeError, ValueError) as error:
-            sentence = f"the file {template!r} cannot be read as text ({error}); give its path from here"
+            why = getattr(error, "strerror", None) or error
+            sentence = f"the file {template!r} cannot be read as text ({why}); give its path from here"
             raise JudgeError(f"{sentence}, {Path.cwd()}", _PATH) from error
     if "{" not in template:
         sentence = unknown_name("template", template, BUILT_IN)

@@ -13,6 +13,7 @@ import numpy as np
 from winnow.algorithms.errors import AlgorithmError
 from winnow.algorithms.route.policy import Policy
 from winnow.algorithms.state.arrays import FloatArray
+from winnow.storage.plain_files import open_plain, read_text
 from winnow.tasks.data.array_files import DAMAGED
 from winnow.tasks.data.sandboxed_templates import Template, compile_template, render
 from winnow.tasks.embedding.protocol import Embedder, of_unit_length
@@ -79,8 +80,9 @@ class Router:
         require_precision(precision)
         folder = Path(folder)
         try:
-            described = json.loads((folder / PARAMETERS).read_text(encoding="utf-8"))
-            content = (folder / ARRAYS).read_bytes()
+            described = json.loads(read_text(folder / PARAMETERS))
+            with open_plain(folder / ARRAYS) as stored:
+                content = stored.read()
             if described["arrays_sha256"] != hashlib.sha256(content).hexdigest():
                 raise ValueError(f"{PARAMETERS} and {ARRAYS} are not of one export")
             with np.load(BytesIO(content), allow_pickle=False) as file:

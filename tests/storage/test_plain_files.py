@@ -1,0 +1,99 @@
+"""What is no plain file has one sentence, at once, wherever a user or a campaign's file names it."""
+
+import os
+import socket
+from pathlib import Path
+
+import pytest
+
+from winnow.flows.cli.start.comparing import _prompts
+from winnow.storage.admin.schema import reading
+from winnow.storage.errors import StorageError
+from winnow.storage.plain_files import open_plain, read_text
+from winnow.tasks.answer.expected_engines import _own_precision
+from winnow.tasks.candidates.model_refs import _template
+from winnow.tasks.data.dataset_files import read_rows
+from winnow.tasks.data.file_digests import file_digest
+from winnow.tasks.data.score_tables import read_table
+from winnow.tasks.engines.chat import hides_thoughts, own_template
+from winnow.tasks.errors import WinnowError
+from winnow.tasks.judges.pairwise.pair_prompt import _source
+from winnow.tasks.objectives.route.router import Router
+from winnow.tasks.setup.yaml_file import read_spec_file
+
+KINDS = {"pipe": "a named pipe", "socket": "a socket", "device": "a device", "folder": "a folder"}
+
+
+@pytest.fixture(params=KINDS)
+def other_kind(request, tmp_path, monkeypatch):
+    """Puts something that is no plain file at a path, and says what the sentence has to name."""
+    monkeypatch.chdir(tmp_path)
+
+    def make(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if request.param == "pipe":
+            os.mkfifo(path)
+        elif request.param == "socket":
+            with socket.socket(socket.AF_UNIX) as made:
+                made.bind(str(path))  # relative: the name of a socket is short
+        elif request.param == "device":
+            path.symlink_to("/dev/zero")
+        else:
+            path.mkdir()
+        return path
+
+    make.kind = KINDS[request.param]
+    return make
+
+
+@pytest.mark.parametrize(
+    ("name", "read"),
+    [
+        ("a", open_plain),
+        ("a", read_text),
+        ("a", file_digest),
+        ("c.yaml", read_spec_file),
+        ("d.jsonl", lambda path: list(read_rows(path))),
+        ("d.csv", lambda path: list(read_rows(path))),
+        ("d.jsonl.gz", lambda path: list(read_rows(path))),
+        ("d.parquet", lambda path: list(read_rows(path))),
+        ("t.jinja", lambda path: _template(str(path), "models[0]")),
+        ("t.j2", lambda path: _source(str(path))),
+        ("p.txt", lambda path: _prompts([f"@{path}"])),
+        ("s.npz", lambda path: read_table(str(path), "scores")),
+        ("s.csv", lambda path: read_table(str(path), "scores")),
+        ("policy/policy.json", lambda path: Router.load(path.parent)),
+        ("w.db", lambda path: reading(f"sqlite:///{path}").__enter__()),
+    ],
+)
+def test_it_is_named_and_never_waited_for(other_kind, name, read):
+    path = other_kind(Path(name))
+    with pytest.raises((OSError, WinnowError, StorageError)) as refused:
+        read(path)
+    assert other_kind.kind in str(refused.value)
+
+
+def test_of_the_files_of_a_checkpoint_nothing_is_read_from_such(other_kind, tmp_path):
+    for name in ("tokenizer.json", "tokenizer_config.json", "config.json", "chat_template.jinja"):
+        other_kind(Path("model") / name)
+    folder = Path("model")
+    assert not hides_thoughts(folder)
+    assert own_template(folder) is None
+    assert _own_precision(folder) == "auto"
+
+
+@pytest.mark.parametrize("end", ["-wal", "-journal", "-shm"])
+def test_nothing_of_the_kind_lies_beside_a_database_that_is_opened(other_kind, end):
+    path = Path("w.db")
+    path.touch()
+    other_kind(Path(f"w.db{end}"))
+    with pytest.raises(StorageError, match=f"{other_kind.kind}|is a link"), reading(f"sqlite:///{path}"):
+        pass
+
+
+def test_texts_have_the_line_ends_of_text_files(tmp_path):
+    (tmp_path / "a").write_bytes("\u00e9\r\nb\rc\n".encode())
+    assert read_text(tmp_path / "a") == (tmp_path / "a").read_text("utf-8") == "\u00e9\nb\nc\n"
+    (tmp_path / "a").write_bytes(b"\xff")
+    with pytest.raises(UnicodeDecodeError):
+        read_text(tmp_path / "a")
