@@ -5,7 +5,7 @@ pairs proposed together. A round is one ask and its tell.
 """
 
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -147,6 +147,24 @@ class LookingAhead(Selector, Protocol):
 
         Args:
             batch: Pairs neither observed nor proposed before, in the order they were drawn.
+        """
+        ...
+
+
+@runtime_checkable
+class LeavingOut(Selector, Protocol):
+    """A selector that can leave arms out after outcomes were observed, with a claim that remains valid.
+
+    A replay leaves out the same arms before the same tells.
+    """
+
+    def leave_out(self, arms: IntArray) -> None:
+        """Drop arms with the next tell: they are not proposed again, and no claim covers them.
+
+        Which arms are left out can depend on all outcomes, those of the next tell included.
+
+        Args:
+            arms: Shape (A,).
         """
         ...
 

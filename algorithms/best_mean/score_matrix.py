@@ -21,7 +21,7 @@ class ScoreMatrix:
     """Revealed part of the score matrix.
 
     A pair is free until it is proposed or observed. An arm is dropped permanently as soon as
-    `too_many_unscored` is true; it then has no free pairs.
+    `too_many_unscored` is true, or a tell follows `leave_out`; it then has no free pairs.
 
     Args:
         config: The problem; gives the size of the matrix.
@@ -46,6 +46,7 @@ class ScoreMatrix:
         self.asked = np.zeros((config.n_arms, self.groups.n_parts), dtype=np.int64)
         self.pending = np.zeros(config.n_arms, dtype=np.int64)  # (K,) pairs proposed, not yet observed
         self.active = np.ones(config.n_arms, dtype=np.bool_)  # (K,) not dropped
+        self._left_out = np.zeros(config.n_arms, dtype=np.bool_)  # (K,) to be dropped, whatever is observed
         self.free_of_arm = np.full(config.n_arms, config.n_examples)  # (K,)
         self._in_flight = InFlight()
 
@@ -58,7 +59,12 @@ class ScoreMatrix:
         self._sums_in, self._scored_in = with_more(self._sums_in, count), with_more(self._scored_in, count)
         self.asked = with_more(self.asked, count)
         self.active = with_more(self.active, count, True)
+        self._left_out = with_more(self._left_out, count)
         self.free_of_arm = with_more(self.free_of_arm, count, self.n_examples)
+
+    def leave_out(self, arms: IntArray) -> None:
+        """Drop arms with the next tell, as if too many of their pairs were unscored."""
+        self._left_out[arms] = True
 
     @property
     def means(self) -> FloatArray:
@@ -185,7 +191,7 @@ class ScoreMatrix:
 
     def _drop(self) -> None:
         too_many = too_many_unscored(self.told, self.told - self.scored, self._max_unscored)
-        for arm in np.flatnonzero(self.active & too_many):
+        for arm in np.flatnonzero(self.active & (too_many | self._left_out)):
             self.active[arm] = False
             self.free_of_arm[arm] = 0
 

@@ -181,6 +181,10 @@ class Champion:
         self.out_in_round = with_more(self.out_in_round, count, -1)
         self.out_at = with_more(self.out_at, count, -1)
 
+    def leave_out(self, arms: IntArray) -> None:
+        """Drop arms with the next tell; see `LeavingOut`, and `dropping` for the error probability."""
+        self._matrix.leave_out(arms)
+
     def ask(self, rng: np.random.Generator) -> Batch:
         """Propose common examples of all arms in question, or examples of one or a few arms."""
         room = self._verdict.room(self.evidence)

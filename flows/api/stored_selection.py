@@ -6,7 +6,7 @@ import inspect
 import re
 import reprlib
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import closing, suppress
 from pathlib import Path
 from types import FunctionType
@@ -36,7 +36,7 @@ from winnow.tasks.engines.external.scoring_function import PROMPT, Scoring, scor
 from winnow.tasks.engines.known_providers import FUNCTION
 from winnow.tasks.errors import SpecError
 from winnow.tasks.objectives.best_mean.traits import NAME as SELECTED
-from winnow.tasks.objectives.runner import P, Runner, T
+from winnow.tasks.objectives.runner import JudgedRound, P, Runner, T
 from winnow.tasks.objectives.steps import generate_round
 from winnow.tasks.queries.status import campaign_status
 from winnow.tasks.rounds.generate import plan_generations
@@ -216,6 +216,10 @@ class _Shown:
 
     def __init__(self, progress: ProgressLines) -> None:
         self._progress = progress
+
+    def round_judged(self, campaign: CampaignSession, judged: JudgedRound) -> Collection[int]:
+        """Leave no candidate out."""
+        return ()
 
     def round_done(self, campaign: CampaignSession, round_: RoundRecord, decision: Decision) -> None:
         """Show a round that was recorded."""

@@ -7,6 +7,7 @@ no campaign. What it shows, it reads from the database.
 import logging
 import threading
 import time
+from collections.abc import Collection
 from contextvars import copy_context
 from uuid import UUID
 
@@ -15,6 +16,7 @@ from winnow.flows.run import artifact_contents as contents
 from winnow.storage.records.record_types import RoundRecord
 from winnow.tasks.campaign.look import Look
 from winnow.tasks.campaign.session import CampaignSession
+from winnow.tasks.objectives.runner import JudgedRound
 from winnow.tasks.text.printable import escaped
 
 PACE = 5.0
@@ -65,6 +67,10 @@ class Artifacts:
             target=copy_context().run, args=(self._publish_for_long,), daemon=True
         )
         self._thread.start()
+
+    def round_judged(self, campaign: CampaignSession, judged: JudgedRound) -> Collection[int]:
+        """See `Callback`."""
+        return ()
 
     def round_done(self, campaign: CampaignSession, round_: RoundRecord, decision: Decision) -> None:
         """See `Callback`."""

@@ -1,6 +1,6 @@
 """Watchers of a campaign while it runs: told of every round, and asked whether to go on."""
 
-from collections.abc import Generator
+from collections.abc import Collection, Generator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Protocol
@@ -8,7 +8,7 @@ from typing import Protocol
 from winnow.algorithms.decision import Decision
 from winnow.storage.records.record_types import RoundRecord
 from winnow.tasks.campaign.session import CampaignSession
-from winnow.tasks.objectives.runner import Observer
+from winnow.tasks.objectives.runner import JudgedRound, Observer
 
 
 class Callback(Observer, Protocol):
@@ -34,6 +34,10 @@ class NullCallback:
     def begun(self, campaign: CampaignSession) -> None:
         """See `Callback`."""
 
+    def round_judged(self, campaign: CampaignSession, judged: JudgedRound) -> Collection[int]:
+        """See `Callback`."""
+        return ()
+
     def round_done(self, campaign: CampaignSession, round_: RoundRecord, decision: Decision) -> None:
         """See `Callback`."""
 
@@ -56,6 +60,10 @@ class CallbackList:
         """See `Callback`."""
         for each in self._callbacks:
             each.begun(campaign)
+
+    def round_judged(self, campaign: CampaignSession, judged: JudgedRound) -> Collection[int]:
+        """See `Callback`."""
+        return {arm for each in self._callbacks for arm in each.round_judged(campaign, judged)}
 
     def round_done(self, campaign: CampaignSession, round_: RoundRecord, decision: Decision) -> None:
         """See `Callback`."""

@@ -2,6 +2,7 @@
 
 import logging
 import math
+from collections.abc import Collection, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
@@ -16,9 +17,12 @@ from winnow.storage.records.record_types import RoundRecord
 from winnow.tasks.answer.sentences.answer_lines import headline, subject
 from winnow.tasks.queries.status import CampaignStatus
 from winnow.tasks.queries.warnings.campaign_warnings import EarlyWarnings
+from winnow.tasks.queries.warnings.from_spec import CampaignWarning
+from winnow.tasks.spec.stored_spec import left_out_of
 
 if TYPE_CHECKING:  # answers are logged too where no round is run
     from winnow.tasks.campaign.session import CampaignSession
+    from winnow.tasks.objectives.runner import JudgedRound
 
 LOGGER = logging.getLogger("winnow.campaign")
 
@@ -32,11 +36,14 @@ class RoundLog:
     """
 
     def __init__(self, interrupts: Interrupts, context: RunContext) -> None:
+        from winnow.tasks.queries.warnings.first_outputs import FirstOutputs
+
         self._interrupts = interrupts
         self._context = context
         self._dropped: set[str] = set()
         self._loads_told = 0
         self._early_warnings = EarlyWarnings()
+        self._first_outputs = FirstOutputs()
 
     @property
     def wants_to_stop(self) -> bool:
@@ -64,6 +71,13 @@ class RoundLog:
                 "comparisons": stored["comparisons"],
             },
         )
+
+    def round_judged(self, campaign: "CampaignSession", judged: "JudgedRound") -> Collection[int]:
+        """See `Callback`."""
+        found = self._first_outputs.look(campaign, judged)
+        self._early_warnings.were_told(found.warnings)
+        self._warn(found.warnings)
+        return ()
 
     def round_done(self, campaign: "CampaignSession", round_: RoundRecord, decision: Decision) -> None:
         """See `Callback`."""
@@ -130,9 +144,12 @@ class RoundLog:
 
     def _log_dropped(self, campaign: "CampaignSession", decision: Decision) -> None:
         for name in sorted(dropped_now := _dropped(campaign, decision) - self._dropped):
+            is_left_out = name in left_out_of(campaign.record.execution)
+            why = "its user left it out" if is_left_out else "too many of its comparisons have no outcome"
             LOGGER.warning(
-                "%s is dropped: too many of its comparisons have no outcome",
+                "%s is dropped: %s",
                 name,
+                why,
                 extra={"event": "candidate_dropped", "candidate": name},
             )
         self._dropped |= dropped_now
@@ -145,7 +162,10 @@ class RoundLog:
             stop=decision.stop,
             statuses=decision.status,
         )
-        for warning in found:
+        self._warn(found)
+
+    def _warn(self, warnings: Sequence[CampaignWarning]) -> None:
+        for warning in warnings:
             LOGGER.warning(
                 "check: %s", warning.sentence, extra={"event": "campaign_warning", "kind": warning.kind}
             )

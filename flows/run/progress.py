@@ -3,9 +3,11 @@
 The table says how far the campaign is, who leads, and which models are being loaded.
 """
 
+import sys
 import time
-from collections.abc import Generator
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable, Collection, Generator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from functools import partial
 
 import numpy as np
 from rich.console import Console, ConsoleOptions, RenderResult
@@ -15,19 +17,23 @@ from rich.table import Table
 from rich.text import Text
 
 from winnow.algorithms.decision import Decision
-from winnow.flows.reports.output import tell
+from winnow.flows.reports.output import can_ask, tell
 from winnow.flows.reports.rows.text_table import table_lines
 from winnow.flows.run.artifacts import Artifacts, server_is_the_users
 from winnow.flows.run.callbacks import Callback, CallbackList, NullCallback
+from winnow.flows.run.first_look import ask_about, not_approved
 from winnow.flows.run.log_format import json_context
 from winnow.flows.run.logging_callback import RoundLog
 from winnow.flows.run.signals import Interrupts
 from winnow.storage.objectives import traits_of
 from winnow.storage.records.record_types import RoundRecord
 from winnow.tasks.campaign.canaries.sizes import canary_words
+from winnow.tasks.campaign.left_out import can_leave_out
 from winnow.tasks.campaign.session import CampaignSession
+from winnow.tasks.objectives.runner import JudgedRound
 from winnow.tasks.queries.columns import Cell
 from winnow.tasks.queries.warnings.campaign_warnings import EarlyWarnings
+from winnow.tasks.queries.warnings.first_outputs import FirstLook, FirstOutputs
 from winnow.tasks.spec.selector_traits import GATE, TRUSTS_A_MEAN
 from winnow.tasks.spec.stored_spec import estimated_value, grouping_of
 from winnow.tasks.text.phrases import amount, ends, percentage, rounded
@@ -47,6 +53,7 @@ class Tally:
         self._stalled_at_start = 0.0
         self._started = time.monotonic()
         self._early_warnings = EarlyWarnings()
+        self._first_outputs = FirstOutputs()
 
     @property
     def wants_to_stop(self) -> bool:
@@ -62,6 +69,12 @@ class Tally:
         self._campaign, self._stalled_at_start = campaign, campaign.engines.stalled
         early = campaign.head_start
         self._started = time.monotonic() if early is None else early.began
+
+    def first_look(self, campaign: CampaignSession, judged: JudgedRound) -> FirstLook:
+        """The candidates whose first outputs look wrong since this round; they are not named again."""
+        found = self._first_outputs.look(campaign, judged)
+        self._early_warnings.were_told(found.warnings)
+        return found
 
     def take_up_round(self, campaign: CampaignSession, decision: Decision) -> list[str]:
         """Take up the counts of a round; return what to check since then, in sentences."""
@@ -128,6 +141,12 @@ class PlainProgress(Tally):
         if (asked := canary_words(checked)) is not None:
             tell(f"served models are asked first: {asked}")
 
+    def round_judged(self, campaign: CampaignSession, judged: JudgedRound) -> Collection[int]:
+        """See `Callback`."""
+        for warning in self.first_look(campaign, judged).warnings:
+            tell(f"check: {warning.sentence}")
+        return ()
+
     def round_done(self, campaign: CampaignSession, round_: RoundRecord, decision: Decision) -> None:
         """See `Callback`."""
         to_check = self.take_up_round(campaign, decision)
@@ -191,9 +210,21 @@ def _on_standard_error(interrupts: Interrupts) -> Generator[Callback, None, None
     elif not console.is_terminal:
         yield PlainProgress(interrupts)
     else:
-        display = LiveProgress(interrupts)
-        with Live(display, console=console, refresh_per_second=4):
+        live = Live(console=console, refresh_per_second=4)
+        display = LiveProgress(interrupts, partial(_without, live))
+        live.update(display)
+        with live:
             yield display
+
+
+@contextmanager
+def _without(live: Live) -> Generator[None, None, None]:
+    """Stop a picture of the terminal while the block writes to it."""
+    live.stop()
+    try:
+        yield
+    finally:
+        live.start()
 
 
 class SilentProgress(NullCallback):
@@ -211,13 +242,26 @@ class SilentProgress(NullCallback):
 TOP = 10
 """Candidates in the table."""
 BAR_WIDTH = 30
+FEWEST_LEFT = 2
+"""Candidates that have to be left to compare for others to be left out."""
 
 
 class LiveProgress(Tally):
-    """A picture of a campaign, drawn anew whenever the terminal asks for it."""
+    """A picture of a campaign, drawn anew whenever the terminal asks for it.
 
-    def __init__(self, interrupts: Interrupts) -> None:
+    Args:
+        interrupts: The requests to stop.
+        aside: Takes the picture away while a block writes to the terminal.
+    """
+
+    def __init__(
+        self,
+        interrupts: Interrupts,
+        aside: Callable[[], AbstractContextManager[None]] = nullcontext,
+    ) -> None:
         super().__init__(interrupts)
+        self._aside = aside
+        self._has_asked = False
         self._decision: Decision | None = None
         self._counts = np.zeros(0, dtype=np.int64)  # (K,) comparisons by arm since this process began
         self._to_check: list[str] = []
@@ -226,6 +270,26 @@ class LiveProgress(Tally):
         """See `Callback`."""
         self.begin(campaign)
         self._counts = np.zeros(len(campaign.checked.candidates), dtype=np.int64)
+
+    def round_judged(self, campaign: CampaignSession, judged: JudgedRound) -> Collection[int]:
+        """See `Callback`."""
+        found = self.first_look(campaign, judged)
+        self._to_check += [f"check: {warning.sentence}" for warning in found.warnings]
+        suspects = not_approved(found.suspects)
+        if not suspects or self._has_asked or not can_ask(sys.stderr):
+            return ()
+        self._has_asked = True
+        statuses = campaign.selector.decision().status
+        left = statuses.count(IN_QUESTION) - len(suspects)
+        with self._aside():
+            reply = ask_about(
+                suspects,
+                may_leave_out=left >= FEWEST_LEFT and can_leave_out(campaign.selector),
+                is_stopped=lambda: self._interrupts.asked,
+            )
+        if reply == "stop":
+            self._interrupts.ask()
+        return [each.arm for each in suspects] if reply == "leave out" else ()
 
     def round_done(self, campaign: CampaignSession, round_: RoundRecord, decision: Decision) -> None:
         """See `Callback`."""

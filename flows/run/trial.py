@@ -12,14 +12,13 @@ from uuid import uuid4
 from winnow.storage.admin.prune import forget
 from winnow.storage.engine.database import Database
 from winnow.storage.objectives import traits_of
-from winnow.storage.queries.candidate_outputs import CandidateCounts, JudgedOutput
+from winnow.storage.queries.candidate_outputs import JudgedOutput
 from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records import leases
 from winnow.storage.records.record_types import CampaignRecord, NewComparison, StoredText
 from winnow.tasks.answer.earlier_campaigns import SHOWN
 from winnow.tasks.campaign.lease import is_gone
 from winnow.tasks.campaign.missing_texts import GenerationBatch
-from winnow.tasks.campaign.outputs import Settings
 from winnow.tasks.campaign.resolved import ResolvedCampaign
 from winnow.tasks.campaign.session import CampaignSession, running
 from winnow.tasks.data.datasets import Dataset, Example
@@ -27,7 +26,8 @@ from winnow.tasks.data.labels import labels_of
 from winnow.tasks.errors import SpecError
 from winnow.tasks.objectives.best_mean.traits import NAME as SCORED
 from winnow.tasks.objectives.steps import generate_round, judge_round
-from winnow.tasks.queries.warnings.from_outputs import Looked, warnings_about
+from winnow.tasks.queries.warnings.first_outputs import judged_output, looked_so_far
+from winnow.tasks.queries.warnings.from_outputs import warnings_about
 from winnow.tasks.queries.warnings.from_spec import CampaignWarning
 from winnow.tasks.rounds.plan import plan_rounds
 from winnow.tasks.setup.check import check_campaign
@@ -182,52 +182,11 @@ def _trial(
         )
         found.append((at, arm, output))
         if isinstance(text, StoredText):
-            judged.setdefault(arm, []).append((_judged(example, text, comparison), comparison))
-    looked = [_looked(session, arm, outputs) for arm, outputs in sorted(judged.items())]
+            judged.setdefault(arm, []).append((judged_output(example, text, comparison), comparison))
+    looked = [looked_so_far(session, arm, outputs) for arm, outputs in sorted(judged.items())]
+    for each in looked:
+        each.find_faults(record.spec)
     labels = labels_of(each.targets for each in checked.dataset.examples)
     warnings = warnings_about(record, looked, labels, has_ended=True, fewest=1)
-    in_order = sorted(found, key=lambda each: each[:2])
+    in_order = sorted(found, key=lambda one: one[:2])
     return Trial(outputs=[output for *_, output in in_order], warnings=warnings)
-
-
-def _judged(example: Example, text: StoredText, comparison: NewComparison) -> JudgedOutput:
-    return JudgedOutput(
-        example=example.key,
-        targets=example.targets,
-        text=text.text,
-        reasoning=text.reasoning,
-        finish_reason=text.finish_reason,
-        output_tokens=text.output_tokens,
-        no_answer=comparison.no_answer,
-        answer=comparison.answer,
-        reason=comparison.reason,
-    )
-
-
-def _looked(
-    session: CampaignSession, arm: int, outputs: Sequence[tuple[JudgedOutput, NewComparison]]
-) -> Looked:
-    candidate = session.checked.candidates[arm].as_record()
-    scores = [each.outcome for _, each in outputs if each.outcome is not None]
-    counts = CandidateCounts(
-        id=session.candidate_ids[arm],
-        position=arm,
-        name=candidate.name,
-        scored=len(scores),
-        unscored=len(outputs) - len(scores),
-        highest=max(scores, default=None),
-        texts=len(outputs),
-        truncated=sum(each.finish_reason == "length" for each, _ in outputs),
-        refused=0,
-        refusal=None,
-    )
-    looked = Looked(
-        counts=counts,
-        model=str(candidate.model.get("name")),
-        status="active",
-        settings=Settings.from_record(candidate.model, candidate.sampling),
-        outputs=[each for each, _ in outputs],
-        is_cut=session.checked.cuts_at_stop,
-    )
-    looked.find_faults(session.record.spec)
-    return looked

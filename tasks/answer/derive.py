@@ -41,6 +41,7 @@ from winnow.tasks.spec.stored_spec import (
     costs_of,
     grouping_of,
     has_features,
+    left_out_of,
 )
 
 if TYPE_CHECKING:
@@ -384,8 +385,15 @@ def _unscored(
             row | dict(zip(("unscored", "reason"), missing.get(position, (0, None)), strict=True))
             for position, row in enumerate(rows)
         ]
+    left_out = left_out_of(look.record.execution)
     return tuple(
-        Unscored(name=name, told=row["told"], unscored=row["unscored"], reason=row["reason"])
+        Unscored(
+            name=name,
+            told=row["told"],
+            unscored=row["unscored"],
+            reason=row["reason"],
+            left_out_in=None if name not in left_out else left_out[name] + 1,
+        )
         for name, each, row in zip(look.names, decision.status, rows, strict=True)
         if each in statuses
     )

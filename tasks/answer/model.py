@@ -101,6 +101,8 @@ class Unscored:
     """Number of those comparisons without an outcome; to certify, without a loss that counts."""
     reason: str | None
     """The most frequent reason for that; None where it is not known."""
+    left_out_in: int | None = None
+    """The round, counted from 1, in which a user left it out; None for any other cause."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,6 +12,7 @@ from winnow.storage.json_types import Arms
 from winnow.storage.records import rounds as round_records
 from winnow.storage.records.record_types import CampaignRecord, RoundRecord, ToldRound
 from winnow.tasks.campaign.budget import Allowance
+from winnow.tasks.campaign.left_out import leave_out_by
 from winnow.tasks.campaign.resolved import ResolvedCampaign
 
 ArmExample = tuple[int, int]
@@ -63,7 +64,7 @@ def restored(
             replicates.add(arms_and_examples(told.arms, told.examples))
     planned = round_records.unfinished_round(session, record.id)
     number = round_records.next_round_number(session, record.id) if planned is None else planned.number
-    checked.at_round(selector, number)
+    as_of_round(selector, record, checked, number)
     take_up_rounds(session, record, checked, selector)
     return selector, allowance, replicates
 
@@ -74,8 +75,17 @@ def retold(
     """Each finished round in order, once the selector was told it."""
     for told in round_records.told_rounds(session, record.id, checked.told_metrics):
         outcomes = checked.outcomes(told.outcomes, told.losses, told.metrics)
-        checked.at_round(selector, told.number).tell(batch_of(told), outcomes)
+        as_of_round(selector, record, checked, told.number).tell(batch_of(told), outcomes)
         yield told
+
+
+def as_of_round(
+    selector: Selector, record: CampaignRecord, checked: ResolvedCampaign, number: int
+) -> Selector:
+    """The selector as it observes a round, with the candidates that joined or were left out by then."""
+    selector = checked.at_round(selector, number)
+    leave_out_by(selector, record, checked.candidates, number)
+    return selector
 
 
 def take_up_rounds(

@@ -2,7 +2,7 @@
 
 import threading
 import time
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager
 from contextvars import copy_context
@@ -14,13 +14,22 @@ from winnow.storage.engine.database import Database
 from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records import stream_batches
 from winnow.storage.records.candidates.states import Known
+from winnow.storage.records.leases import writing_under
 from winnow.storage.records.record_types import CampaignRecord, LeaseRecord, RoundRecord, StoredText
 from winnow.tasks.campaign.budget import Allowance, BudgetTracker, BudgetUsage
 from winnow.tasks.campaign.example_seed import seed_of_draws
 from winnow.tasks.campaign.lease import holding
+from winnow.tasks.campaign.left_out import leave_out_by
 from winnow.tasks.campaign.missing_texts import GenerationBatch
 from winnow.tasks.campaign.placement import placed
-from winnow.tasks.campaign.replay import ReplicateCounter, batch_of, restored, retold, take_up_rounds
+from winnow.tasks.campaign.replay import (
+    ReplicateCounter,
+    as_of_round,
+    batch_of,
+    restored,
+    retold,
+    take_up_rounds,
+)
 from winnow.tasks.campaign.resolved import ResolvedCampaign
 from winnow.tasks.campaign.vllm_imports import imports_once
 from winnow.tasks.candidates.cache_keys import RequestKeys
@@ -28,6 +37,7 @@ from winnow.tasks.engines.pool.pool import EnginePool
 from winnow.tasks.engines.protocol import ModelRef
 from winnow.tasks.plugins.entry_points import plugin_log
 from winnow.tasks.plugins.own_files import settled_folder
+from winnow.tasks.spec.stored_spec import LEFT_OUT, left_out_of
 
 
 class EarlyTexts:
@@ -202,9 +212,21 @@ class CampaignSession:
             with self.database.reading() as session:
                 for _ in retold(session, self.record, self.checked, self.selector):
                     pass
-                self.checked.at_round(self.selector, round_.number)
+                as_of_round(self.selector, self.record, self.checked, round_.number)
                 take_up_rounds(session, self.record, self.checked, self.selector)
         self.selector.tell(batch_of(round_), outcomes)
+
+    def leave_out(self, round_: RoundRecord, arms: Iterable[int]) -> None:
+        """Leave candidates out for good, by a round that was judged and that the selector did not observe.
+
+        Raises:
+            LeaseLost: If another process took the campaign over; nothing is stored.
+        """
+        names = {self.checked.candidates[arm].name: round_.number for arm in sorted(arms)}
+        execution = {**self.record.execution, LEFT_OUT: {**left_out_of(self.record.execution), **names}}
+        with writing_under(self.database, self.lease) as session:
+            self.record = campaign_records.set_execution(session, self.record.id, execution)
+        leave_out_by(self.selector, self.record, self.checked.candidates, round_.number)
 
     def use_texts(self, round_: RoundRecord, texts: Mapping[str, StoredText]) -> None:
         """Remember which stored texts an unfinished round uses, by their keys."""

@@ -2,7 +2,7 @@
 
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import ParamSpec, Protocol, Self, TypeVar
@@ -23,12 +23,25 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 
+@dataclass(frozen=True, slots=True)
+class JudgedRound:
+    """A round whose outputs are stored and judged, and from which nothing was decided yet."""
+
+    round_: RoundRecord
+    texts: GenerationBatch
+    comparisons: Sequence[NewComparison]
+
+
 class Observer(Protocol):
-    """Sees each round that was recorded. It changes nothing but when the stream of rounds stops."""
+    """Sees each round. It changes nothing but when the rounds stop, and which candidates are left out."""
 
     @property
     def wants_to_stop(self) -> bool:
         """Whether to end before the next round."""
+        ...
+
+    def round_judged(self, campaign: CampaignSession, judged: JudgedRound) -> Collection[int]:
+        """A round was judged; return the arms to leave out from here on, before any is eliminated by it."""
         ...
 
     def round_done(self, campaign: CampaignSession, round_: RoundRecord, decision: Decision) -> None:
@@ -82,6 +95,7 @@ def finish_round(
     call: StepCall = plainly,
     *,
     texts: Callable[[], GenerationBatch] | None = None,
+    judged: Callable[[JudgedRound], None] | None = None,
 ) -> FinishedRound | None:
     """Generate, judge, decide and record a planned round.
 
@@ -90,6 +104,7 @@ def finish_round(
         round_: The first round that is planned and not recorded.
         call: Calls each step.
         texts: Generates the outputs of the round; None for `generate_round`.
+        judged: Called once the round is judged, before anything is decided.
 
     Returns:
         None when the round waits for annotators; their tasks are stored.
@@ -101,6 +116,8 @@ def finish_round(
         if (annotators := annotators_of(campaign)) is not None and annotators.ask(round_, made):
             return None
         comparisons = call(judge_round, campaign, round_, made)
+        if judged is not None:
+            judged(JudgedRound(round_, made, comparisons))
         decision = call(decide_round, campaign, round_, comparisons)
         call(record_round, campaign, round_, comparisons, decision)
         tell_decision(span, campaign.checked.candidates, decision)
@@ -163,13 +180,19 @@ class Runner:
         if not planned or awaits_humans(campaign, planned[0]):
             return True
         ahead = None if self._in_flight is None else partial(self._in_flight.texts_of_first, planned)
-        found = finish_round(campaign, planned[0], call, texts=ahead)
+        found = finish_round(campaign, planned[0], call, texts=ahead, judged=self._judged)
         if found is None:
             return True
         for each in self._observers:
             each.round_done(campaign, planned[0], found.decision)
         self._may_begin = self._goes_on(found.decision)
         return not self._may_begin and len(planned) == 1
+
+    def _judged(self, judged: JudgedRound) -> None:
+        """Show observers a round before it is decided, and leave out the candidates that they return."""
+        found = [each.round_judged(self._campaign, judged) for each in self._observers]
+        if arms := set().union(*found):
+            self._campaign.leave_out(judged.round_, arms)
 
     def finish_begun(self) -> None:
         """Wait for what engines work on for later rounds, and store it; the rounds wait for `resume`."""

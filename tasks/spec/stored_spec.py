@@ -1,6 +1,7 @@
 """A stored spec, read without pydantic and numpy: `winnow status` has no time to import them."""
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -44,6 +45,16 @@ LAST_ROUNDS = "history_rounds"
 CUT_AT_STOP = "cut_at_stop"
 """Key of an identity: outputs are judged up to their stop sequences alone. Absent where no candidate has any,
 and of campaigns that began when outputs were judged whole."""
+
+
+LEFT_OUT = "left_out"
+"""Key of the execution fields of a campaign: the candidates that a user left out while it ran."""
+
+
+def left_out_of(execution: JsonView) -> Mapping[str, int]:
+    """The number of the round by which each candidate was left out, counted from 0, by name."""
+    found: Mapping[str, int] = execution.get(LEFT_OUT, {})
+    return found
 
 
 def cuts_at_stop(identity: JsonView) -> bool:

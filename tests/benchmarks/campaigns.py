@@ -1,6 +1,7 @@
 """Campaigns over the demo's checkpoints, for measurements."""
 
 import time
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from winnow.flows.run.launch import launching
 from winnow.storage.records.record_types import RoundRecord
 from winnow.tasks.campaign.session import CampaignSession
 from winnow.tasks.engines.protocol import Request, Sampling
+from winnow.tasks.objectives.runner import JudgedRound
 from winnow.tasks.setup.load import check_campaign_file
 
 WARM_UP = Request(prompt="warm", sampling=Sampling(max_tokens=8), seed=0)
@@ -29,6 +31,10 @@ class Stopwatch:
         for model in {each.model.name: each.model for each in campaign.checked.candidates}.values():
             campaign.engines.generate(model, [WARM_UP] * 8)  # the first batch of an engine takes longer
         self.started = time.perf_counter()
+
+    def round_judged(self, campaign: CampaignSession, judged: JudgedRound) -> Collection[int]:
+        """See `Observer`."""
+        return ()
 
     def round_done(self, campaign: CampaignSession, round_: RoundRecord, decision: Decision) -> None:
         self.rounds.append(time.perf_counter())

@@ -163,6 +163,9 @@ class StopsAfter(NullCallback):
     def wants_to_stop(self):
         return self._left == 0
 
+    def round_judged(self, campaign, judged):
+        return ()
+
     def round_done(self, campaign, round_, decision):
         self._left -= 1
 

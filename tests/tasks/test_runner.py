@@ -31,6 +31,9 @@ class Seen:
     def wants_to_stop(self):
         return len(self.rounds) >= self._most
 
+    def round_judged(self, campaign, judged):
+        return ()
+
     def round_done(self, campaign, round_, decision):
         self.rounds.append((round_.number, decision.stop))
 

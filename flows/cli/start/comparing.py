@@ -96,6 +96,7 @@ def compare(
     What is not given is guessed from the data, and said before anything is sent. The campaign's file is
     written, to be edited and run again; a file that is there already is never overwritten.
     """
+    from winnow.flows.run.first_look import approved
     from winnow.flows.run.launch import launching, run_stored_campaign
     from winnow.flows.run.trust_prompt import Trust, approving
     from winnow.tasks.setup.load import check_spec_file
@@ -117,7 +118,8 @@ def compare(
                 asked.written.unlink(missing_ok=True)
             raise typer.Exit(2)
         _write(out, values)
-        code = run_stored_campaign(launch.store(checked), is_brief=not verbose)
+        with approved({name for each in trial.warnings for name in each.about}):
+            code = run_stored_campaign(launch.store(checked), is_brief=not verbose)
     print("\n".join(_next(checked, out)))
     raise typer.Exit(code)
 

@@ -242,6 +242,11 @@ def _dropped(dropped: Unscored, answer: Answer) -> str:
     why = f" ({dropped.reason})" if dropped.reason else ""
     lack = "have no outcome" if answer.certificate is None else "lack a loss"
     said = f"{dropped.name}: {dropped.unscored:,} of its {dropped.told:,} comparisons {lack}{why}"
+    if dropped.left_out_in is not None:
+        said = (
+            f"{dropped.name}: left out by its user in round {dropped.left_out_in}, after a look at its "
+            "outputs; it is not compared with the others"
+        )
     if standing.lower is None or standing.upper is None or answer.baseline is not None:
         return said  # a gate's intervals that hold at once are those of differences: means have another set
     found = f"the interval of its {estimated(answer)} is {span(standing.lower, standing.upper)}"

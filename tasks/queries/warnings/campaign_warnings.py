@@ -134,6 +134,10 @@ class EarlyWarnings:
         self._told.update(key for warning in new for key in _keys(warning))
         return new
 
+    def were_told(self, warnings: Sequence[CampaignWarning]) -> None:
+        """Take note of warnings that were shown without being returned by `new`."""
+        self._told.update(key for warning in warnings for key in _keys(warning))
+
     def _new_suspects(self, session: Session, campaign: CampaignRecord, statuses: Sequence[str]) -> set[int]:
         """The candidates without a point, and those that are out, that were neither at the last look."""
         suspects = ids_without_point(session, campaign.id, fewest=FEWEST_WITHOUT_POINT)

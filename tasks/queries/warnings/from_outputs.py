@@ -270,6 +270,7 @@ def warnings_about(
     has_ended: bool,
     is_part: bool = False,
     fewest: int = FEWEST_OF_ONE,
+    zeros: bool = False,
 ) -> list[CampaignWarning]:
     """The warnings about some outputs of candidates.
 
@@ -280,6 +281,7 @@ def warnings_about(
         has_ended: Whether nothing more is asked, so that few outputs are enough.
         is_part: Whether there are other candidates.
         fewest: Outputs of a candidate before scores that are all 0 are worth a warning about it.
+        zeros: Whether scores that are all 0 are worth a warning even if no cause shows in the outputs.
     """
     warnings = [
         _truncated(found, is_part=is_part),
@@ -290,7 +292,9 @@ def warnings_about(
     ]
     said = [warning for warning in warnings if warning is not None and warning.kind != "stop-ignored"]
     known = {name for warning in said for name in warning.about}
-    warnings += _without_point(campaign, found, known, labels, has_ended=has_ended, fewest=fewest)
+    warnings += _without_point(
+        campaign, found, known, labels, has_ended=has_ended, fewest=fewest, zeros=zeros
+    )
     return [warning for warning in warnings if warning is not None]
 
 
@@ -469,6 +473,7 @@ def _without_point(
     *,
     has_ended: bool,
     fewest: int,
+    zeros: bool,
 ) -> list[CampaignWarning | None]:
     """Warnings about candidates without a point, by the likely cause; `known` are those explained already."""
     if traits_of(campaign.objective).compares_pairs:
@@ -484,7 +489,8 @@ def _without_point(
     ]
     by_cause: dict[Kind, list[Looked]] = {}
     for each in suspects:
-        if (cause := _cause(each)) is not None:
+        cause = _cause(each) or ("zero-other" if zeros and each.counts.scored else None)
+        if cause is not None:
             by_cause.setdefault(cause, []).append(each)
     return [_zero(campaign, cause, of_it, labels) for cause, of_it in by_cause.items()]
 
@@ -619,15 +625,28 @@ def _zero(
         all_ = "none of them" if len(unread) == n else f"only {n - len(unread):,} of them"
         said += f", and the judge could read {all_}"
         remedy = f"{extract}, or say in the prompt how to answer"
-    else:
+    elif cause == "zero-all-equal":
         said += ", and wrote the same each time"
         remedy = "check whether the prompt shows the input"
+    else:
+        remedy = "check some outputs against their targets, and whether the prompt asks for their form"
     return CampaignWarning(
         kind=cause,
-        sentence=f"{said}: example {_quoted(shown.example)} got {_quoted(looked.judged(shown))}"
-        f"{_for_target(shown)}; {remedy}",
+        sentence=f"{said}: {_example_of(looked, shown)}; {remedy}",
         about=tuple(each.counts.name for each in ordered),
     )
+
+
+def shown_output(looked: Looked, kind: Kind) -> str:
+    """One output that a warning about a candidate alone is about, with its target."""
+    of_kind = [output for fault, outputs in looked.faults.items() if fault == kind for output in outputs]
+    if kind == "truncated":
+        of_kind = [each for each in looked.outputs if each.finish_reason == "length"]
+    return _example_of(looked, (of_kind or looked.outputs)[0])
+
+
+def _example_of(looked: Looked, shown: JudgedOutput) -> str:
+    return f"example {_quoted(shown.example)} got {_quoted(looked.judged(shown))}{_for_target(shown)}"
 
 
 def _for_target(output: JudgedOutput) -> str:

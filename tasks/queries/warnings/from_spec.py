@@ -35,6 +35,7 @@ Kind = Literal[
     "zero-holds-target",
     "zero-unread",
     "zero-all-equal",
+    "zero-other",
     "no-answer",
     "one-example",
     "own-judge",
@@ -59,6 +60,7 @@ Kind = Literal[
 * zero-holds-target: a candidate never got a point, and its outputs hold their targets.
 * zero-unread: a candidate never got a point, and the judge could read none of its outputs.
 * zero-all-equal: a candidate never got a point, and its outputs are all the same.
+* zero-other: a candidate never got a point, for no cause that shows: worth a first look only.
 * no-answer: texts hold no answer, and count as wrong or as unscored, as the judge was told.
 * cut-reply: replies of models that judge were ended by max_tokens before they came to a verdict.
 * no-probabilities: a model that rates outputs told no probabilities, so that it was asked again for texts.

@@ -1,0 +1,120 @@
+"""Asks a user at a terminal about candidates whose first outputs look wrong, and goes on by itself.
+
+A campaign that nobody watches is never held up for longer than `ANSWER_WITHIN`.
+"""
+
+import select
+import sys
+import time
+from collections.abc import Callable, Collection, Generator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Literal
+
+from winnow.flows.reports.output import tell, terminal_width
+from winnow.flows.reports.summary import hanging
+from winnow.tasks.queries.warnings.first_outputs import Suspect
+from winnow.tasks.text.phrases import count_of
+from winnow.tasks.text.printable import one_line
+
+ANSWER_WITHIN = 60.0
+"""Seconds after which the campaign goes on without an answer."""
+
+AT_A_TIME = 0.5
+"""Seconds between two looks at whether somebody asked to stop."""
+
+MOST_SHOWN = 8
+"""Suspects that are shown."""
+
+PLAIN_WIDTH = 100
+"""Columns where there is no terminal."""
+
+Reply = Literal["leave out", "stop", "go on"]
+
+LineWithin = Callable[[float], str | None]
+"""Returns a line that the user enters within some seconds; None if there is none."""
+
+_approved: ContextVar[frozenset[str]] = ContextVar("approved", default=frozenset())
+
+
+@contextmanager
+def approved(names: Collection[str]) -> Generator[None, None, None]:
+    """Do not ask about these candidates inside the block: the user has seen their outputs."""
+    token = _approved.set(frozenset(names))
+    try:
+        yield
+    finally:
+        _approved.reset(token)
+
+
+def not_approved(suspects: Sequence[Suspect]) -> list[Suspect]:
+    """The suspects that the user is to be asked about."""
+    return [each for each in suspects if each.name not in _approved.get()]
+
+
+def ask_about(
+    suspects: Sequence[Suspect],
+    *,
+    may_leave_out: bool,
+    is_stopped: Callable[[], bool],
+    line_within: LineWithin | None = None,
+    clock: Callable[[], float] = time.monotonic,
+) -> Reply:
+    """Show suspects with their outputs, and return what to do; "go on" if nobody answers in time.
+
+    Args:
+        suspects: The candidates.
+        may_leave_out: Whether that is among the answers.
+        is_stopped: Returns whether the user has asked to stop meanwhile, which ends the question.
+        line_within: See `LineWithin`; None for standard input.
+        clock: Returns the time in seconds.
+    """
+    for line in question_lines(suspects, terminal_width(sys.stderr), may_leave_out=may_leave_out):
+        tell(line)
+    read, end = line_within or _line_within, clock() + ANSWER_WITHIN
+    while (left := end - clock()) > 0.0 and not is_stopped():
+        entered = read(min(left, AT_A_TIME))
+        if entered is None:
+            continue
+        said = entered.strip().casefold()
+        if may_leave_out and said in ("l", "leave", "leave out"):
+            return "leave out"
+        if said in ("s", "stop"):
+            return "stop"
+        if said in ("", "g", "go", "go on", "y", "yes"):
+            return "go on"
+        tell(f"answer {_answers(may_leave_out)}")
+    tell("going on")
+    return "go on"
+
+
+def question_lines(suspects: Sequence[Suspect], width: int | None, *, may_leave_out: bool) -> list[str]:
+    """The question with what looks wrong, a paragraph for each candidate."""
+    width = min(width or PLAIN_WIDTH, PLAIN_WIDTH)
+    seen = count_of(len(suspects), "candidate")
+    look = "looks" if len(suspects) == 1 else "look"
+    lines = hanging(
+        "", f"The first outputs of {seen} {look} as if the judge, the prompt or a setting were wrong:", width
+    )
+    for each in suspects[:MOST_SHOWN]:
+        for sentence in each.sentences:
+            lines += hanging("  - ", one_line(sentence), width)
+    if len(suspects) > MOST_SHOWN:
+        lines.append(f"  and {len(suspects) - MOST_SHOWN} more")
+    them, counts = ("it", "It then counts") if len(suspects) == 1 else ("them", "They then count")
+    ask = "Stop to correct that (s), or go on (g)?"
+    if may_leave_out:
+        ask = (
+            f"Stop to correct that (s), go on (g), or leave {them} out (l)? {counts} as dropped: the stated "
+            "error probability rises, and the evidence on the others starts anew."
+        )
+    return [*lines, *hanging("", f"{ask} Winnow goes on by itself in {ANSWER_WITHIN:.0f} s.", width)]
+
+
+def _answers(may_leave_out: bool) -> str:
+    return "s (stop), g (go on) or l (leave out)" if may_leave_out else "s (stop) or g (go on)"
+
+
+def _line_within(seconds: float) -> str | None:
+    ready, _, _ = select.select([sys.stdin], [], [], seconds)
+    return sys.stdin.readline() if ready else None
