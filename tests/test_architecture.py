@@ -185,6 +185,7 @@ SATELLITES = (
     "tasks.objectives.certify", "tasks.objectives.route",
     "tasks.answer.sentences.certify", "tasks.answer.sentences.route",
     "tasks.simulation", "flows.simulate", "flows.reports.dashboard", "flows.reports.export.trackers",
+    "flows.api.labels", "flows.api.plans", "flows.api.simulations",
     "flows.cli.plan", "flows.cli.simulate", "flows.cli.routes", "flows.cli.labels",
     "flows.cli.results.dashboards",
     "flows.reports.terminal.certify", "flows.reports.terminal.route",

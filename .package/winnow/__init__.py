@@ -5,7 +5,7 @@ What a program or a notebook uses of it is imported from here, and loaded when i
 * `Spec`, with `Model`, `Prompt`, `Dataset` and the other parts: a campaign's definition as typed classes.
 * `run`: a campaign, from its definition or its file, to its end.
 * `select`: the best of many by any Python function as the scorer, with a database or without.
-* `compare`, `plan`, `gate`, `simulate`, `rescore`, `label`: what the commands of these names do.
+* `plan`, `gate`, `simulate`, `rescore`, `label`: what the commands of these names do.
 * `open`: a results database, its campaigns and answers, as pandas frames.
 * `judge`, `pair_judge`, `selector`, `engine`, `embedder`: decorators that name a program's own, for its campaigns.
 * `Router`: what a campaign that routes has learned, served without a database or an engine.
@@ -20,10 +20,15 @@ if TYPE_CHECKING:
     from winnow.algorithms.errors import AlgorithmError
     from winnow.algorithms.registry import create_selector, selector_names
     from winnow.flows.api.decorators import embedder, engine, judge, pair_judge, selector
+    from winnow.flows.api.gates import gate
+    from winnow.flows.api.labels import label
+    from winnow.flows.api.plans import plan
+    from winnow.flows.api.rescoring import rescore
     from winnow.flows.api.results import Campaign
     from winnow.flows.api.results import Results as open  # noqa: A004 -- as one writes winnow.open
     from winnow.flows.api.run import run
     from winnow.flows.api.select import select
+    from winnow.flows.api.simulations import simulate
     from winnow.flows.api.spec import Spec
     from winnow.storage.errors import StorageError
     from winnow.tasks.errors import SpecError, WinnowError
@@ -107,13 +112,18 @@ __all__ = [
     "create_selector",
     "embedder",
     "engine",
+    "gate",
     "judge",
+    "label",
     "open",
     "pair_judge",
+    "plan",
+    "rescore",
     "run",
     "select",
     "selector",
     "selector_names",
+    "simulate",
 ]
 
 _PARTS = (
@@ -168,6 +178,11 @@ _HOMES = {
     "select": "winnow.flows.api.select:select",
     "selector": "winnow.flows.api.decorators:selector",
     "selector_names": "winnow.algorithms.registry:selector_names",
+    "gate": "winnow.flows.api.gates:gate",
+    "label": "winnow.flows.api.labels:label",
+    "plan": "winnow.flows.api.plans:plan",
+    "rescore": "winnow.flows.api.rescoring:rescore",
+    "simulate": "winnow.flows.api.simulations:simulate",
     **{name: f"winnow.tasks.setup.typed_parts:{name}" for name in _PARTS},
 }
 

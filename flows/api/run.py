@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from winnow.tasks.setup.typed_spec import TypedSpec
     from winnow.tasks.setup.yaml_file import SpecFile
 
-GivenSpec: TypeAlias = "TypedSpec | str | Path | Mapping[str, object]"
-"""A campaign's definition: a `winnow.Spec`, the path of a file, or a mapping of what a file holds."""
+GivenSpec: TypeAlias = "TypedSpec | SpecFile | str | Path | Mapping[str, object]"
+"""A campaign's definition: a `winnow.Spec`, a file that was read, its path, or a mapping of what it holds."""
 
 
 def run(
@@ -89,6 +89,8 @@ def file_of(
         require_url(storage)
     if isinstance(spec, TypedSpec):
         file = spec.file
+    elif isinstance(spec, SpecFile):
+        file = spec
     elif isinstance(spec, Mapping):
         file = SpecFile(IN_PROGRAM, as_in_a_file(spec))
     elif isinstance(spec, str | os.PathLike):

@@ -1,12 +1,18 @@
 """`winnow.Spec`: a campaign's definition that can be checked, forecast and run."""
 
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Unpack
 
+from winnow.algorithms.state.plugin_registry import object_at
 from winnow.tasks.setup.typed_spec import SpecKeys, TypedSpec
 
 if TYPE_CHECKING:
+    from winnow.flows.api.plans import CampaignCeiling, CampaignPlan
     from winnow.flows.api.results import Campaign
     from winnow.flows.run.validation import Validation
+
+PLAN = "winnow.flows.api.plans:plan"
+"""Address of what forecasts a campaign."""
 
 
 class Spec(TypedSpec):
@@ -53,3 +59,27 @@ class Spec(TypedSpec):
         from winnow.flows.run.validation import validate
 
         return validate(self.file, trust=trust)
+
+    def plan(
+        self,
+        *,
+        assume: str | Mapping[str, float] | None = None,
+        table: str | None = None,
+        like: str | None = None,
+        rate: float | None = None,
+        seeds: int = 20,
+        workers: int | None = None,
+        trust: bool = False,
+    ) -> "CampaignPlan | CampaignCeiling":
+        """Forecast requests, tokens, price and hours, and what can be shown; see `winnow.plan`."""
+        plan: Callable[..., CampaignPlan | CampaignCeiling] = object_at(PLAN)
+        return plan(
+            self,
+            assume=assume,
+            table=table,
+            like=like,
+            rate=rate,
+            seeds=seeds,
+            workers=workers,
+            trust=trust,
+        )

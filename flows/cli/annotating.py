@@ -1,10 +1,10 @@
 """The work of `winnow label` where people judge: one task after another on a terminal, or a file of them."""
 
-import getpass
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from winnow.flows.api.judgments import login, store_judgments
 from winnow.storage.engine.database import Database
 from winnow.storage.records.human import annotations
 from winnow.storage.records.record_types import CampaignRecord
@@ -20,7 +20,6 @@ from winnow.tasks.objectives.human.annotating import (
     release,
     require_name,
 )
-from winnow.tasks.objectives.human.files import read_annotations, store_annotations
 from winnow.tasks.text.phrases import count_of, there_already
 from winnow.tasks.text.printable import printable
 
@@ -35,14 +34,12 @@ def annotate(
     Raises:
         WinnowError: If a row of the file cannot be taken, or nobody says who judges.
     """
-    who = login() if annotator is None else annotator
-    require_name(who)
     if file is None:
+        who = login() if annotator is None else annotator
+        require_name(who)
         _Asking(database=database, campaign=campaign, annotator=who).ask_all()
         return
-    taken = store_annotations(
-        database, campaign, read_annotations(file), file.name, annotator=who, correct=correct
-    )
+    taken = store_judgments(database, campaign, file, annotator, correct=correct)
     changed = f", {taken.changed} changed" if taken.changed else ""
     same = f", {there_already(taken.same)}" if taken.same else ""
     rows = "row has" if taken.empty == 1 else "rows have"
@@ -54,18 +51,6 @@ def wanted_of(database: Database, campaign: CampaignRecord) -> int:
     """The number of judgments that the campaign waits for."""
     with database.reading() as session:
         return annotations.lacking(session, campaign.id)
-
-
-def login() -> str:
-    """The name of the user who is logged in.
-
-    Raises:
-        WinnowError: If the system does not say.
-    """
-    try:
-        return getpass.getuser()
-    except (KeyError, OSError) as error:
-        raise WinnowError("the system does not say who you are; give a name with --as NAME") from error
 
 
 @dataclass(slots=True, kw_only=True)

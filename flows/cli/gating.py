@@ -1,6 +1,5 @@
 """gate: hold candidates against a baseline, for scripts that go on or stop by the exit code."""
 
-import json
 from pathlib import Path
 from typing import Annotated
 
@@ -19,7 +18,6 @@ from winnow.flows.cli.options import (
     overrides_of,
 )
 from winnow.flows.run.log_format import LogFormat, logged
-from winnow.tasks.spec.selector_traits import GATE
 
 
 def gate(
@@ -55,18 +53,13 @@ def gate(
     neither: something is open, or a candidate was dropped, or all were, or every score is 0. 1 and 2 are
     errors, after which the command may be run again.
     """
-    from winnow.flows.reports.export.gate_files import begin_gate_files, write_gate_files
-    from winnow.flows.run.launch import launching, run_stored_campaign
+    from winnow.flows.api.gates import GateFiles, run_gate
+    from winnow.flows.run.launch import run_stored_campaign
     from winnow.flows.run.trust_prompt import Trust, approving
-    from winnow.tasks.errors import SpecError, WinnowError
-    from winnow.tasks.queries.status import campaign_status
-    from winnow.tasks.setup.load import check_campaign_file
+    from winnow.tasks.setup.yaml_file import read_spec_file
 
-    for path in filter(None, (junit, markdown)):
-        if path.is_dir() or not path.parent.is_dir():
-            why = "it is a folder" if path.is_dir() else f"there is no folder {path.parent}"
-            raise WinnowError(f"{path} cannot be written: {why}; name another file")
-    begin_gate_files(str(spec), junit=junit, markdown=markdown)
+    files = GateFiles(source=str(spec), junit=junit, markdown=markdown)
+    files.begin()
     overrides = overrides_of(
         set_,
         fork=fork,
@@ -74,20 +67,8 @@ def gate(
         allow_missing=allow_missing,
         allow_all_zero=allow_all_zero,
     )
-    if baseline is not None:
-        selector = {"name": GATE, "params": {"baseline": baseline}}
-        overrides.append(f"selector={json.dumps(selector)}")
     approval = approving(Trust(everything=trust, asks=True))
-    with logged(log_format, log_level), launching() as launch:
-        checked = check_campaign_file(spec, overrides, approval, launch.recall)
-        if checked.spec.selector.name != GATE:
-            raise SpecError(
-                f"the file's selector is {checked.spec.selector.name}; name a candidate by --baseline",
-                path="selector.name",
-            )
-        campaign = launch.store(checked)
-        code = run_stored_campaign(campaign)
-        with campaign.look() as look:
-            status = campaign_status(look, in_full=True)
-        write_gate_files(status, junit=junit, markdown=markdown)
-        raise typer.Exit(code)
+    with logged(log_format, log_level):
+        file = read_spec_file(spec, overrides)
+        code, _ = run_gate(file, baseline, files, approval, run_stored_campaign)
+    raise typer.Exit(code)

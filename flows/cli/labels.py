@@ -56,11 +56,11 @@ def label(
     skip of the file. Whatever a candidate answers to it then counts as wrong, which keeps every certificate
     true.
     """
+    from winnow.flows.api.labels import refuse_skip
     from winnow.flows.cli.annotating import annotate, wanted_of
     from winnow.storage.admin.schema import existing
     from winnow.storage.records import campaigns as campaign_records
     from winnow.tasks.errors import SpecError
-    from winnow.tasks.judges.human import UNCLEAR
     from winnow.tasks.objectives.certify.certificate import waits_for
     from winnow.tasks.objectives.certify.human_labels import require_certifying
     from winnow.tasks.objectives.human.annotating import TERMINAL, require_name
@@ -72,8 +72,7 @@ def label(
         with database.reading() as session:
             campaign = campaign_records.get_campaign(session, name)
         if is_human(campaign.spec):
-            if skip:
-                raise SpecError(f"--skip is for labels of examples; say {UNCLEAR!r} of what cannot be judged")
+            refuse_skip(skip or ())
             annotate(database, campaign, file, annotator, correct=correct)
             _print_next(database, campaign, wanted_of(database, campaign), storage, "judgment")
             return
@@ -99,14 +98,11 @@ def _store(
     correct: bool,
 ) -> None:
     """Store the labels of a file and the examples that nobody can answer, all or none."""
-    from winnow.tasks.objectives.certify.human_labels import read_labels, store_labels
-    from winnow.tasks.objectives.human.annotating import TERMINAL
+    from winnow.flows.api.labels import store_labels
 
-    given = [] if file is None else read_labels(file)
-    given += [("--skip", key, ()) for key in skip]
-    source = annotator or (TERMINAL if file is None else file.name[:255])
     told = [*([] if file is None else [str(file)]), *(["--skip"] if skip else [])]
-    _print(store_labels(database, campaign, given, source, correct=correct), " and ".join(told))
+    found = store_labels(database, campaign, file, skip, annotator, correct=correct)
+    _print(found, " and ".join(told))
 
 
 def _print(labelled: "Labelled", source: str) -> None:

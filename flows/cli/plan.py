@@ -7,7 +7,6 @@ import typer
 
 from winnow.flows.cli.options import Json, Overrides, SpecPath, TrustOption, Workers
 from winnow.flows.exit_codes import FORCED
-from winnow.tasks.errors import SpecError
 
 
 def plan(
@@ -47,45 +46,25 @@ def plan(
     """
     from dataclasses import asdict
 
+    from winnow.flows.api.plans import plan as plan_of
     from winnow.flows.reports.output import print_json
-    from winnow.flows.run.trust_prompt import Trust, approving
-    from winnow.flows.simulate.plan_lines import ceiling_lines, plan_lines
-    from winnow.tasks.campaign.campaign_tables import load_score_table
-    from winnow.tasks.data.score_tables import CAMPAIGN
-    from winnow.tasks.objectives.best_mean.objective import BestMean
-    from winnow.tasks.setup.load import check_campaign_file, with_stored_labels
-    from winnow.tasks.simulation.forecast.assumed import DEFAULT, read_assumption
-    from winnow.tasks.simulation.forecast.ceiling import plan_ceiling
-    from winnow.tasks.simulation.forecast.plan import plan_campaign
+    from winnow.tasks.setup.yaml_file import read_spec_file
 
-    given = [option for option in (assume, table, like) if option is not None]
-    if len(given) > 1:
-        raise SpecError("--assume, --table and --like are three ways to say the same; give one")
-    if rate is not None and not 0.0 < rate < float("inf"):
-        raise SpecError(f"--rate {rate:g}: requests a second are above 0 and finite; give such a number")
-    source = table if like is None else f"{CAMPAIGN}{like}"
-    assumption = read_assumption(assume or DEFAULT)
-    approve = approving(Trust(everything=True)) if trust else None
-    checked = check_campaign_file(spec, set_ or [], approve)
-    if not isinstance(checked, BestMean) or checked.baseline is not None or checked.constraints:
-        if given:
-            raise SpecError(
-                "--assume, --table and --like stand for the scores of a campaign that looks for the best "
-                "mean; leave them out, and plan says the most that this one can take"
-            )
-        ceiling = plan_ceiling(with_stored_labels(checked, is_allowed=trust), rate=rate)
-        if json:
-            print_json(asdict(ceiling))
-        else:
-            print("\n".join(ceiling_lines(ceiling)))
-        return
-    assumed = assumption if source is None else load_score_table(source, checked.spec.storage)
     try:
-        found = plan_campaign(checked, assumed, seeds=seeds, workers=workers, rate=rate)
+        found = plan_of(
+            read_spec_file(spec, set_ or []),
+            assume=assume,
+            table=table,
+            like=like,
+            rate=rate,
+            seeds=seeds,
+            workers=workers,
+            trust=trust,
+        )
     except KeyboardInterrupt:
         print("stopped", file=sys.stderr)
         raise typer.Exit(FORCED) from None
     if json:
         print_json(asdict(found))
     else:
-        print("\n".join(plan_lines(found)))
+        print(found)

@@ -2,7 +2,9 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import redirect_stdout
 from dataclasses import dataclass
+from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -26,6 +28,8 @@ from winnow.tasks.simulation.route_results import average_picks, parts
 from winnow.tasks.simulation.simulate import Run
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from winnow.tasks.simulation.prompt_types import PromptTypes
 
 RUNS, PICTURE = "runs.parquet", "curve.png"
@@ -299,8 +303,25 @@ class SimulationReport:
         ]
         print_rows(rows, "parquet", folder / PICKS)
 
-    def print(self, folder: Path, *, json: bool) -> None:
-        """Print the averages over seeds, and where the files are."""
+    @property
+    def runs(self) -> "pd.DataFrame":
+        """A row for each selector, seed and budget."""
+        import pandas as pd
+
+        return pd.DataFrame(self._rows)
+
+    @property
+    def summary(self) -> dict[str, object]:
+        """What was simulated, and the averages of each selector."""
+        return self._summary(None)
+
+    def __repr__(self) -> str:
+        with redirect_stdout(StringIO()) as shown:
+            self.print(None, json=False)
+        return shown.getvalue().rstrip()
+
+    def print(self, folder: Path | None, *, json: bool) -> None:
+        """Print the averages over seeds, and where the files are, if any were written."""
         if json:
             print_json(self._summary(folder))
             return
@@ -309,7 +330,8 @@ class SimulationReport:
         print_rows([self._line(curve) for curve in self._curves()], "table")
         if self._subject.is_partial:
             print(A_TRACE)
-        print(f"{self._metric}; runs in {folder / RUNS}{self._where_pictures_are(folder)}")
+        where = "" if folder is None else f"; runs in {folder / RUNS}{self._where_pictures_are(folder)}"
+        print(f"{self._metric}{where}")
 
     def _where_pictures_are(self, folder: Path) -> str:
         if self._undrawn is not None:
@@ -362,7 +384,7 @@ class SimulationReport:
             "wrong": sum(not stop.right for stop in stops) if says_who_is_best else None,
         }
 
-    def _summary(self, folder: Path) -> dict[str, object]:
+    def _summary(self, folder: Path | None) -> dict[str, object]:
         return {
             "table": self._subject.source,
             "candidates": len(self._subject.candidates),
@@ -390,5 +412,5 @@ class SimulationReport:
                 }
                 for curve in self._curves()
             ],
-            "files": [str(folder / name) for name in self._files],
+            "files": [] if folder is None else [str(folder / name) for name in self._files],
         }

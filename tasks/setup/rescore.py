@@ -77,7 +77,7 @@ class StoredTexts:
 def rescoring_campaign(
     database: Database,
     name: str,
-    judge: str | None,
+    judge: str | JsonView | None,
     new_name: str | None,
     overrides: list[str],
     approve: Approve,
@@ -87,8 +87,8 @@ def rescoring_campaign(
     Args:
         database: Holds the other one.
         name: Name of the other one.
-        judge: A YAML file that holds a judge, as a campaign's file has it; None for the judge of the other
-            one, as Winnow has it by now.
+        judge: A YAML file that holds a judge, as a campaign's file has it, or the judge itself; None for the
+            judge of the other one, as Winnow has it by now.
         new_name: None for the other one's with "-rescored" behind it.
         overrides: `key=value` settings that take the place of the other one's.
         approve: Called before anything that the campaign refers to is used.
@@ -191,9 +191,11 @@ def _place(file: SpecFile, key: str, name: str) -> str:
     return file.locate(key) if is_written or not key else f"'{name}' (--set changes it): {key}"
 
 
-def _with_judge(values: JsonView, path: str) -> SpecFile:
-    """The values with the judge of a file, which holds nothing else."""
-    file = read_spec_file(path, kind="judge")
+def _with_judge(values: JsonView, given: str | JsonView) -> SpecFile:
+    """The values with a judge, or with that of a file, which holds nothing else."""
+    if not isinstance(given, str):
+        return SpecFile(Path("rescore"), {**values, JUDGE: given})
+    file = read_spec_file(given, kind="judge")
     if JUDGE not in file.values:
         if "type" not in file.values:
             raise SpecError(f"{file.locate('')}: holds no judge; write judge: {{type: …}}, or type: … alone")

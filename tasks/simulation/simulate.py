@@ -3,6 +3,7 @@
 import multiprocessing
 import os
 import signal
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
@@ -17,9 +18,9 @@ from winnow.algorithms.claims import ArmStatus, Claim, Reason
 from winnow.algorithms.decision import Decision
 from winnow.algorithms.errors import AlgorithmError
 from winnow.algorithms.protocols import EMPTY_BATCH, Batch, Selector, round_rng
-from winnow.algorithms.registry import create_selector, describe
+from winnow.algorithms.registry import ENTRY_POINT_GROUP, create_selector, describe
 from winnow.algorithms.state.arrays import FloatArray, IntArray
-from winnow.algorithms.state.plugin_registry import in_words
+from winnow.algorithms.state.plugin_registry import Registered, in_words, plugins
 from winnow.storage.json_types import JsonView
 from winnow.tasks.errors import SpecError, WinnowError
 from winnow.tasks.plugins.entry_points import PluginFailed
@@ -310,6 +311,25 @@ def _one_thread_each() -> Iterator[None]:
                 del os.environ[name]
             else:
                 os.environ[name] = value
+
+
+@contextmanager
+def apart_from_the_program() -> Iterator[None]:
+    """Processes started in this block do not import the program's file, in which it would run once more.
+
+    They do if the program has registered selectors, which they could not find otherwise; it then needs the
+    guard `if __name__ == "__main__"`.
+    """
+    main = vars(sys.modules["__main__"])
+    if any(isinstance(entry, Registered) for entry in plugins(ENTRY_POINT_GROUP).values()):
+        yield
+        return
+    hidden = {str(name): main.pop(name) for name in ("__file__", "__spec__") if name in main}
+    main["__spec__"] = None  # as of a program that was typed in
+    try:
+        yield
+    finally:
+        main.update(hidden)
 
 
 _given: _Given | None

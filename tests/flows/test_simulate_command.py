@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 
 from winnow.algorithms.registry import selector_names
+from winnow.flows.api import simulations
 from winnow.flows.main import main
 from winnow.flows.simulate import report
 from winnow.tasks.simulation import simulate as simulation
@@ -171,8 +172,8 @@ def test_part_of_a_table_can_be_the_history_and_an_interrupt_leaves_no_files(mon
     learner = simulation.ComparedSelector(
         label="learner", selector="ucb-e", objective="best-mean", params={}, uses=frozenset({"history"})
     )
-    monkeypatch.setattr(simulation, "compared_selector", lambda *_: learner)
-    monkeypatch.setattr(simulation, "simulate", runs)
+    monkeypatch.setattr(simulations, "compared_selector", lambda *_: learner)
+    monkeypatch.setattr(simulations, "runs_of", runs)
     result = simulate("steps.npz", "--selector", "learner", "--history-share", "0.33", "--out", "results")
     assert (result.returncode, result.stderr) == (130, "stopped; nothing was written\n")
     assert not list((tmp_path / "results").iterdir())

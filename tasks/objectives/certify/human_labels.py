@@ -1,7 +1,7 @@
 """Taking labels from a human: from a file or one by one, for the examples of a campaign's dataset."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -15,7 +15,7 @@ from winnow.storage.records.record_types import CampaignRecord, RoundRecord
 from winnow.tasks.campaign.lease import is_gone, now, watch
 from winnow.tasks.campaign.look import Look
 from winnow.tasks.campaign.session import CampaignSession
-from winnow.tasks.data.dataset_files import rows_given
+from winnow.tasks.data.dataset_files import PlacedRow, rows_given
 from winnow.tasks.errors import DatasetError, WinnowError, did_you_mean
 from winnow.tasks.objectives.certify.split import parts_of
 
@@ -54,15 +54,20 @@ def read_labels(path: Path) -> list[tuple[str, str, Answers]]:
         DatasetError: If the file cannot be read, a row has no id or target of its own, or says both what the
             answer is and that there is none.
     """
+    return labels_in(rows_given(path, (ID, TARGET)), str(path))
+
+
+def labels_in(rows: Iterable[PlacedRow], source: str) -> list[tuple[str, str, Answers]]:
+    """The labels in rows, as `read_labels` returns those of a file; `source` is where they come from."""
     found: dict[str, tuple[str, Answers]] = {}
-    for place, row in rows_given(path, (ID, TARGET)):
+    for place, row in rows:
         key = str(row[ID])
         if key in found:
             raise DatasetError(
-                f"{path}, {found[key][0]} and {place}: the id {key!r} stands twice; keep one label"
+                f"{source}, {found[key][0]} and {place}: the id {key!r} stands twice; keep one label"
             )
-        found[key] = (place, _answers(path, place, row))
-    return [(f"{path}, {place}", key, answers) for key, (place, answers) in found.items()]
+        found[key] = (place, _answers(source, place, row))
+    return [(f"{source}, {place}", key, answers) for key, (place, answers) in found.items()]
 
 
 def store_labels(
@@ -181,28 +186,28 @@ def _said(targets: Sequence[str]) -> str:
     return repr(targets[0]) if targets else "that no human can answer it"
 
 
-def _answers(path: Path, place: str, row: Row) -> Answers:
-    targets, is_skipped = _targets(path, place, row), _is_skipped(path, place, row)
+def _answers(source: str, place: str, row: Row) -> Answers:
+    targets, is_skipped = _targets(source, place, row), _is_skipped(source, place, row)
     if targets and is_skipped:
-        raise DatasetError(f"{path}, {place}: the row has a target and says skip; leave one of them out")
+        raise DatasetError(f"{source}, {place}: the row has a target and says skip; leave one of them out")
     return targets if targets or is_skipped else None
 
 
-def _is_skipped(path: Path, place: str, row: Row) -> bool:
+def _is_skipped(source: str, place: str, row: Row) -> bool:
     value: object = row.get(SKIP)
     text = "" if value is None else str(value).strip().lower()
     if text not in (*YES, *NO):
-        raise DatasetError(f"{path}, {place}: skip is {str(value)[:60]!r}; write true or false")
+        raise DatasetError(f"{source}, {place}: skip is {str(value)[:60]!r}; write true or false")
     return text in YES
 
 
-def _targets(path: Path, place: str, row: Row) -> tuple[str, ...]:
+def _targets(source: str, place: str, row: Row) -> tuple[str, ...]:
     value: object = row[TARGET]
     values = value if isinstance(value, list) else [] if value is None else [value]
     for item in values:
         if isinstance(item, bool) or not isinstance(item, str | int | float):
             raise DatasetError(
-                f"{path}, {place}: the target {str(item)[:60]!r} is no label; write text, a number "
+                f"{source}, {place}: the target {str(item)[:60]!r} is no label; write text, a number "
                 "or a list of these"
             )
     return tuple(str(item) for item in values if str(item).strip())

@@ -1,6 +1,6 @@
 """Judgments that people make elsewhere: tasks as rows to fill in, and the filled rows read back."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,7 +11,7 @@ from winnow.storage.records.human.annotations import GivenTask
 from winnow.storage.records.record_types import CampaignRecord
 from winnow.tasks.campaign.lease import now, watch
 from winnow.tasks.campaign.look import Look
-from winnow.tasks.data.dataset_files import rows_given
+from winnow.tasks.data.dataset_files import PlacedRow, rows_given
 from winnow.tasks.errors import DatasetError, WinnowError
 from winnow.tasks.objectives.human.annotating import (
     Choice,
@@ -94,9 +94,14 @@ def read_annotations(path: Path) -> list[GivenRow]:
     Raises:
         DatasetError: If the file cannot be read, a row lacks a column, or an id stands twice.
     """
+    return annotations_in(rows_given(path, (ID, VERDICT)), str(path))
+
+
+def annotations_in(rows: Iterable[PlacedRow], source: str) -> list[GivenRow]:
+    """The judgments in rows, as `read_annotations` returns those of a file."""
     found: dict[str, GivenRow] = {}
-    for line, row in rows_given(path, (ID, VERDICT)):
-        place = f"{path}, {line}"
+    for line, row in rows:
+        place = f"{source}, {line}"
         told = (row.get(name) for name in (ID, VERDICT, ANNOTATOR))
         id_, verdict, annotator = ("" if each is None else str(each).strip() for each in told)
         if id_ in found:

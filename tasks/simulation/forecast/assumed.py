@@ -12,7 +12,7 @@ from winnow.tasks.errors import SpecError
 
 DEFAULT = "best=0.8,worst=0.4"
 KEYS = ("best", "rest", "worst", "alike")
-OPTION = "--assume"
+OPTION = "assume"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

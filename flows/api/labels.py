@@ -1,0 +1,123 @@
+"""`winnow.label`: what people answer or judge, stored for a campaign that waits for it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from winnow.flows.api.judgments import IN_PROGRAM, GivenLabels, rows_of, store_judgments
+from winnow.storage.admin.schema import existing
+from winnow.storage.engine.database import Database
+from winnow.storage.records import campaigns as campaign_records
+from winnow.storage.records.human import annotations
+from winnow.storage.records.record_types import CampaignRecord
+from winnow.tasks.campaign.look import Look
+from winnow.tasks.errors import SpecError
+from winnow.tasks.judges.human import UNCLEAR
+from winnow.tasks.objectives.certify import human_labels
+from winnow.tasks.objectives.certify.certificate import waits_for
+from winnow.tasks.objectives.human.annotating import TERMINAL, require_name
+from winnow.tasks.spec.judge_tree import is_human
+from winnow.tasks.spec.stored_spec import DEFAULT_STORAGE
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredLabels:
+    """The result of storing labels or judgments, in counts."""
+
+    new: int
+    same: int
+    """Were there already."""
+    changed: int
+    empty: int
+    """Rows without an answer yet."""
+    wanted: int
+    """Labels or judgments that the campaign still waits for."""
+    skipped: int = 0
+    """Those of the new and changed ones that say that no human can answer the example."""
+    unused: tuple[str, ...] = ()
+    """Examples of which this campaign asks no label."""
+
+
+def label(
+    name: str,
+    labels: GivenLabels = None,
+    *,
+    skip: Sequence[str] = (),
+    correct: bool = False,
+    annotator: str | None = None,
+    storage: str = DEFAULT_STORAGE,
+) -> StoredLabels:
+    """Store the human labels or judgments that a campaign waits for, all or none.
+
+    Args:
+        name: Name of a campaign that certifies with labels, or whose outputs people judge.
+        labels: A mapping from the id of an example to its answer (or from the id of a task to its verdict);
+            or rows, a frame or a file with the columns that `Campaign.view("labels")` has. Rows without an
+            answer are left out.
+        skip: Examples that no human can answer; their loss counts as 1.
+        correct: Let labels replace others that were not used yet.
+        annotator: Name of the person; None for the login.
+        storage: URL of the results database.
+
+    Raises:
+        DatasetError: If the rows cannot be read.
+        WinnowError: If an example or task is unknown, or has another label that stays.
+        StorageError: If the database cannot be used.
+    """
+    if labels is None and not skip:
+        raise SpecError("labels is None; give labels, or name examples that no human can answer by skip")
+    with existing(storage) as database:
+        with database.reading() as session:
+            campaign = campaign_records.get_campaign(session, name)
+        if is_human(campaign.spec):
+            refuse_skip(skip)
+            given = {} if labels is None else labels
+            taken = store_judgments(database, campaign, given, annotator, correct=correct)
+            with database.reading() as session:
+                wanted = annotations.lacking(session, campaign.id)
+            return StoredLabels(
+                new=taken.new, same=taken.same, changed=taken.changed, empty=taken.empty, wanted=wanted
+            )
+        human_labels.require_certifying(campaign)
+        if annotator is not None:
+            require_name(annotator)
+        found = store_labels(database, campaign, labels, skip, annotator, correct=correct)
+        with database.reading() as session:
+            wanted = len(waits_for(Look(session, campaign)))
+    return StoredLabels(
+        new=found.new,
+        same=found.same,
+        changed=found.changed,
+        skipped=found.skipped,
+        empty=found.empty,
+        unused=tuple(found.idle),
+        wanted=wanted,
+    )
+
+
+def refuse_skip(skip: Sequence[str]) -> None:
+    """Refuse examples that no human can answer, if people judge outputs."""
+    if skip:
+        raise SpecError(f"--skip is for labels of examples; say {UNCLEAR!r} of what cannot be judged")
+
+
+def store_labels(
+    database: Database,
+    campaign: CampaignRecord,
+    given: GivenLabels,
+    skip: Sequence[str],
+    annotator: str | None,
+    *,
+    correct: bool,
+) -> human_labels.Labelled:
+    """Store labels of examples, and those that no human can answer; see `label`."""
+    found: list[tuple[str, str, human_labels.Answers]] = []
+    source = annotator or TERMINAL
+    if isinstance(given, str | Path):
+        found += human_labels.read_labels(Path(given))
+        source = annotator or Path(given).name[:255]
+    elif given is not None:
+        found += human_labels.labels_in(rows_of(given, (human_labels.ID, human_labels.TARGET)), IN_PROGRAM)
+        source = annotator or IN_PROGRAM
+    found += [("--skip", key, ()) for key in skip]
+    return human_labels.store_labels(database, campaign, found, source, correct=correct)

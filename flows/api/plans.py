@@ -1,0 +1,102 @@
+"""`winnow.plan`: what a campaign would take, before anything is spent."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+
+from winnow.flows.api.run import GivenSpec, file_of
+from winnow.flows.run.trust_prompt import Trust, approving
+from winnow.flows.simulate.plan_lines import ceiling_lines, plan_lines
+from winnow.storage.json_types import JsonObject
+from winnow.tasks.campaign.campaign_tables import load_score_table
+from winnow.tasks.data.score_tables import CAMPAIGN
+from winnow.tasks.errors import SpecError
+from winnow.tasks.objectives.best_mean.objective import BestMean
+from winnow.tasks.setup.load import check_spec_file, with_stored_labels
+from winnow.tasks.simulation.forecast.assumed import DEFAULT, read_assumption
+from winnow.tasks.simulation.forecast.ceiling import Ceiling, plan_ceiling
+from winnow.tasks.simulation.forecast.plan import Plan, plan_campaign
+from winnow.tasks.simulation.simulate import apart_from_the_program
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class CampaignPlan(Plan):
+    """What a campaign is expected to take. As a text, it is what `winnow plan` prints."""
+
+    def __repr__(self) -> str:
+        return "\n".join(plan_lines(self))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class CampaignCeiling(Ceiling):
+    """The most that a campaign can take, if its end cannot be forecast; a text as `CampaignPlan` is."""
+
+    def __repr__(self) -> str:
+        return "\n".join(ceiling_lines(self))
+
+
+def plan(
+    spec: GivenSpec,
+    *,
+    assume: str | Mapping[str, float] | None = None,
+    table: str | None = None,
+    like: str | None = None,
+    rate: float | None = None,
+    seeds: int = 20,
+    workers: int | None = None,
+    storage: str | None = None,
+    trust: bool = False,
+) -> CampaignPlan | CampaignCeiling:
+    """Forecast a campaign: requests, tokens, price, hours, and the difference in mean that it can show.
+
+    No model is asked anything. The campaign's selector is run on scores that are assumed, or taken from a
+    table or an earlier campaign; the plan is as good as these scores.
+
+    Args:
+        spec: See `winnow.run`.
+        assume: Means of scores of 0 and 1, as {"best": 0.8, "worst": 0.4} or "best=0.8,rest=0.7"; a key
+            "alike" in [0, 1) says how far candidates fail on the same examples. None for the first of these.
+        table: A table of scores to take instead, as `winnow.simulate` reads it.
+        like: A campaign of the database whose scores are taken instead.
+        rate: Requests a second; None for what stored texts of the same models took.
+        seeds: Runs, and as many for each difference that is tried.
+        workers: Processes; None for one per core.
+        storage: URL of the results database; None takes what the spec says.
+        trust: See `winnow.run`.
+
+    Returns:
+        A `CampaignPlan`; for other objectives than best-mean, for a gate and with constraints a
+        `CampaignCeiling`, the most that the budget allows.
+
+    Raises:
+        SpecError: If the spec or an argument is not sound.
+    """
+    if sum(given is not None for given in (assume, table, like)) > 1:
+        raise SpecError("assume, table and like are three ways to say the same; give one")
+    if rate is not None and not 0.0 < rate < float("inf"):
+        raise SpecError(f"rate {rate:g}: requests a second are above 0 and finite; give such a number")
+    source = table if like is None else f"{CAMPAIGN}{like}"
+    assumption = read_assumption(_in_words(assume) or DEFAULT)
+    approve = approving(Trust(everything=True)) if trust else None
+    checked = check_spec_file(file_of(spec, storage), approve)
+    if not isinstance(checked, BestMean) or checked.baseline is not None or checked.constraints:
+        if assume is not None or source is not None:
+            raise SpecError(
+                "assume, table and like stand for the scores of a campaign that looks for the best mean; "
+                "leave them out, and plan says the most that this one can take"
+            )
+        most = plan_ceiling(with_stored_labels(checked, is_allowed=trust), rate=rate)
+        return CampaignCeiling(**_values(most))
+    assumed = assumption if source is None else load_score_table(source, checked.spec.storage)
+    with apart_from_the_program():
+        found = plan_campaign(checked, assumed, seeds=seeds, workers=workers, rate=rate)
+    return CampaignPlan(**_values(found))
+
+
+def _in_words(assume: str | Mapping[str, float] | None) -> str | None:
+    return (
+        ",".join(f"{key}={value}" for key, value in assume.items()) if isinstance(assume, Mapping) else assume
+    )
+
+
+def _values(found: Plan | Ceiling) -> JsonObject:
+    return {each.name: getattr(found, each.name) for each in fields(found)}

@@ -1,0 +1,103 @@
+"""`winnow.rescore`: the stored outputs of a campaign, judged by another judge."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeAlias
+
+from winnow.flows.api.call_checks import require_url
+from winnow.flows.api.resume import allowed, interruptible, to_the_end
+from winnow.tasks.spec.stored_spec import DEFAULT_STORAGE
+
+if TYPE_CHECKING:
+    from winnow.flows.api.results import Campaign
+    from winnow.flows.run.signals import Interrupts
+    from winnow.flows.run.trust_prompt import Trust
+    from winnow.tasks.spec.campaign import JudgeSpec
+
+GivenJudge: TypeAlias = "JudgeSpec | Mapping[str, object] | str | Path | None"
+"""A judge: a `winnow.Judge`, its keys as a mapping, its name, a path of a file with one, or none."""
+
+
+def rescore(
+    name: str,
+    judge: GivenJudge = None,
+    *,
+    new_name: str | None = None,
+    changes: Mapping[str, object] | None = None,
+    storage: str = DEFAULT_STORAGE,
+    progress: bool = False,
+    trust: bool = False,
+) -> "Campaign":
+    """Judge the stored outputs of a campaign by another judge, as a new campaign; nothing is generated.
+
+    Args:
+        name: Name of the campaign whose outputs are judged.
+        judge: A `winnow.Judge`, a mapping, the name of a judge, or the path of a YAML file with a judge. None
+            for the campaign's own judge in the version that Winnow has now.
+        new_name: Name of the new campaign; None for NAME-rescored.
+        changes: New values of other settings, by dotted key, such as {"stopping.budget": 2000}.
+        storage: URL of the results database.
+        progress: See `winnow.run`.
+        trust: See `winnow.run`.
+
+    Returns:
+        The new campaign. The same call goes on with it, or reads its answer if it has ended.
+
+    Raises:
+        SpecError: If the judge is not sound, or the campaign cannot be judged again.
+        WinnowError: If the new campaign cannot go on.
+        StorageError: If the database cannot be used.
+    """
+    from winnow.flows.api.results import Campaign
+
+    require_url(storage)
+    given = _written(judge)
+    overrides = _overrides(changes)
+    found = interruptible(
+        lambda interrupts: _rescore(
+            name, given, new_name, overrides, storage, interrupts, progress, allowed(everything=trust)
+        )
+    )
+    return Campaign(*found)
+
+
+def _rescore(
+    name: str,
+    judge: str | Mapping[str, object] | None,
+    new_name: str | None,
+    overrides: list[str],
+    storage: str,
+    interrupts: "Interrupts",
+    progress: bool,
+    trust: "Trust",
+) -> tuple[str, str]:
+    from winnow.flows.run.launch import launching, require_free
+    from winnow.flows.run.trust_prompt import approving
+    from winnow.storage.admin.schema import existing
+    from winnow.tasks.setup.rescore import rescoring_campaign
+
+    with existing(storage, read_only=True) as database:
+        checked = rescoring_campaign(database, name, judge, new_name, overrides, approving(trust))
+    with launching() as launch:
+        campaign = launch.store(checked)
+        to_the_end(campaign, interrupts, progress, lambda: require_free(campaign))
+        return campaign.storage, campaign.name
+
+
+def _overrides(changes: Mapping[str, object] | None) -> list[str]:
+    from winnow.tasks.setup.written_files import written_changes
+
+    return written_changes(changes or {})
+
+
+def _written(judge: GivenJudge) -> str | Mapping[str, object] | None:
+    """The path of a file, or the keys of a judge."""
+    from winnow.tasks.setup.written_files import as_in_a_file
+
+    if judge is None or isinstance(judge, Path):
+        return None if judge is None else str(judge)
+    if isinstance(judge, str):
+        return judge if Path(judge).suffix in (".yaml", ".yml", ".json") else {"type": judge}
+    written = as_in_a_file(judge)
+    assert isinstance(written, dict), "a judge is a mapping in a file"
+    return written

@@ -1,0 +1,256 @@
+"""`winnow.simulate`: selectors compared on a table whose scores are all known."""
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from itertools import chain
+from numbers import Integral
+from pathlib import Path
+
+from winnow.algorithms.errors import InvalidParameter
+from winnow.algorithms.registry import SELECTORS
+from winnow.algorithms.state.arrays import FloatArray
+from winnow.flows.simulate.budgets import default_budgets, read_budgets
+from winnow.flows.simulate.report import FILLING, SimulationReport, Subject
+from winnow.flows.simulate.tables import Given, make_environment
+from winnow.storage.json_types import JsonObject
+from winnow.storage.objectives import traits_of
+from winnow.tasks.errors import SpecError
+from winnow.tasks.simulation.environments import Environment
+from winnow.tasks.simulation.results import Metric, claims_truly, measure_by, metric_for
+from winnow.tasks.simulation.route_environments import RouteEnvironment, one_arm_oracle
+from winnow.tasks.simulation.route_results import picks_by
+from winnow.tasks.simulation.simulate import (
+    ComparedSelector,
+    Run,
+    apart_from_the_program,
+    compared_selector,
+    require_arms,
+)
+from winnow.tasks.simulation.simulate import simulate as runs_of
+from winnow.tasks.spec.campaign import SelectorSpec
+from winnow.tasks.spec.selector_traits import refuse_confidence
+from winnow.tasks.spec.stored_spec import DEFAULT_STORAGE
+
+
+def simulate(
+    table: str,
+    selectors: Sequence[str | SelectorSpec] | str,
+    *,
+    budgets: Sequence[float] | str | None = None,
+    delta: float | None = None,
+    seeds: int = 20,
+    seed: int = 0,
+    metric: Metric | None = None,
+    gap: float = 0.001,
+    level: float = 0.01,
+    history: str | None = None,
+    history_share: float | None = None,
+    contexts: str | None = None,
+    embed: str | None = None,
+    types: str | None = None,
+    workers: int | None = None,
+    storage: str = DEFAULT_STORAGE,
+    out: str | Path | None = None,
+    progress: bool = False,
+) -> SimulationReport:
+    """Compare selectors on a table of scores, or of preferences: how soon does each find the best candidate?
+
+    A campaign that stopped before it had asked for all scores gives a trace, from which nothing can be
+    estimated; `winnow run SPEC --exhaustive` makes a full table.
+
+    Args:
+        table: FILE.npz[:KEY], FILE.csv, FILE.parquet or campaign:NAME; rows are candidates, columns are
+            examples, or candidates for duels.
+        selectors: Selectors to compare: names, "ucb-e:a=0.5", or `winnow.Selector`s. The name of an
+            objective stands for all of Winnow's selectors for it.
+        budgets: Where runs are looked at: a float up to 1.0 is a share of all pairs, a whole number a count.
+        delta: Let every selector stop at this error probability.
+        seeds: Runs of each selector.
+        seed: The first seed.
+        metric: What is measured; None for accuracy, or outscore-the-best for routes.
+        gap: For top1-eps: how far below the best a mean still counts.
+        level: For top1-mcnemar: the significance level.
+        history: A table with earlier scores on the same examples, from which selectors learn.
+        history_share: The share of the candidates that is taken as history instead, at random.
+        contexts: For routes: a file with a vector of each example, or campaign:NAME.
+        embed: For routes: a template whose text is embedded, if the table is a campaign.
+        types: For routes: a file with the type of each example, or a field of the examples.
+        workers: Processes; None for one per core.
+        storage: URL of the results database that campaigns are looked up in.
+        out: A folder that runs and pictures are written to; None writes nothing.
+        progress: Whether to show a bar on standard error, if that is a terminal.
+
+    Returns:
+        The runs and their averages. As a text, it is what `winnow simulate` prints.
+
+    Raises:
+        SpecError: If an argument is not sound.
+        WinnowError: If a selector fails, or the folder cannot be written.
+    """
+    compared = _compared([selectors] if isinstance(selectors, str) else selectors, delta)
+    simulated = traits_of(compared[0].objective).simulated
+    if simulated is None:
+        raise SpecError(
+            f"--selector {compared[0].selector} certifies, which no table of scores can show; "
+            "compare selectors for best-mean or best-duel"
+        )
+    measured = metric_for(simulated, metric)
+    given = Given(
+        table=table,
+        storage=storage,
+        history=history,
+        history_share=history_share,
+        seed=seed,
+        contexts=contexts,
+        embed=embed,
+        types=types,
+    )
+    environment, subject = make_environment(simulated, compared, given)
+    require_arms(compared, len(subject.candidates))
+    if subject.is_partial:
+        _require_no_metric(metric, subject)
+        measured = "coverage"
+    looks = read_budgets(_in_words(budgets) or default_budgets(simulated, delta), subject)
+    try:
+        measure = measure_by(measured, environment, gap=gap, level=level)
+    except InvalidParameter as error:
+        raise SpecError(f"--{error.parameter}: {error}") from error
+    folder = None if out is None else _made(Path(out))
+    picks = _picks_by(environment, looks[-1])
+    right = _right_by(environment, compared, measured)
+    all_seeds = range(seed, seed + seeds)
+    runs = runs_of(environment, compared, budgets=looks, seeds=all_seeds, workers=workers)
+    report = SimulationReport(
+        subject=subject, metric=measured, budgets=looks, delta=delta, may_stop=_may_stop(compared)
+    )
+    shown = _with_progress(runs, seeds * len(compared)) if progress else runs
+    with apart_from_the_program():
+        for run in chain(shown, _oracles(environment, looks, all_seeds)):
+            values = measure(run)
+            report.add(run, values, picks(run), right(run, values))
+    if folder is not None:
+        report.write(folder)
+    return report
+
+
+def _require_no_metric(chosen: str | None, subject: Subject) -> None:
+    """Refuse to measure how good a selector is where that would be biased."""
+    if chosen is not None:
+        raise SpecError(
+            f"--metric {chosen}: {subject.source} has {subject.facts['filled']:.0%} of its scores, and a "
+            "replay of what one selector asked for is a trace of another and no estimate; leave --metric "
+            f"out, or {FILLING}"
+        )
+
+
+def _oracles(environment: Environment, budgets: Sequence[int], seeds: Sequence[int]) -> Iterator[Run]:
+    """The runs of the one-arm oracle, where prompts are routed: it needs no selector."""
+    if isinstance(environment, RouteEnvironment):
+        yield from (one_arm_oracle(environment, budgets=budgets, seed=seed) for seed in seeds)
+
+
+def _picks_by(environment: Environment, budget: int) -> Callable[[Run], FloatArray | None]:
+    """The function from a run to the shares of prompts of each type by arm; it gives None without types."""
+    found = picks_by(environment, budget) if isinstance(environment, RouteEnvironment) else None
+    return found or (lambda _: None)
+
+
+def _right_by(
+    environment: Environment, compared: Sequence[ComparedSelector], measured: Metric
+) -> Callable[[Run, FloatArray], bool | None]:
+    """The function that tells whether a run that stopped was right: by its claim, or by a chosen measure."""
+    claims = {each.label: claims_truly(each, environment) for each in compared}
+
+    def right(run: Run, values: FloatArray) -> bool | None:
+        claim = claims.get(run.label)
+        if claim is None or measured == "accuracy":
+            return None if claim is None else claim(run)
+        return bool(values[-1] == 1.0)
+
+    return right
+
+
+def _may_stop(compared: Sequence[ComparedSelector]) -> set[str]:
+    """The labels of the selectors that stop at an error probability: not of those that route every prompt."""
+    asked = (each for each in compared if each.params.get("delta") is not None)
+    return {each.label for each in asked if not traits_of(each.objective).is_stream}
+
+
+def _compared(selectors: Sequence[str | SelectorSpec], delta: float | None) -> list[ComparedSelector]:
+    """The selectors, each with its parameters; the name of an objective stands for all of ours for it.
+
+    Those of duels cannot all be compared: some need features, which few tables have.
+    """
+    refuse_confidence(delta, "--delta")
+    common = {} if delta is None else {"delta": delta}
+    stand = {each: SELECTORS[each] for each in SELECTORS if traits_of(each).scores_a_benchmark}
+    named = [name for each in selectors for name in stand.get(_label(each), [each])]
+    found = []
+    for label, given in {_label(each): each for each in named}.items():
+        name, params = _read(given)
+        if clash := common.keys() & params.keys():
+            raise SpecError(f"--selector {label}: {min(clash)} is said by --delta for all; leave one out")
+        refuse_confidence(params.get("delta"), f"--selector {label}")
+        found.append(compared_selector(label, name, common | params))
+    if not found:
+        raise SpecError("--selector: name a selector to compare, such as champion")
+    for other in found:
+        if other.objective != found[0].objective:
+            raise SpecError(
+                f"{other.selector} answers {other.objective} and {found[0].selector} {found[0].objective}: "
+                "no table serves both; compare selectors of one kind"
+            )
+    return found
+
+
+def _label(given: str | SelectorSpec) -> str:
+    """The name of a selector in results: with its parameters, as the command line writes them."""
+    if isinstance(given, str):
+        return given
+    params = ",".join(f"{key}={json.dumps(value, default=str)}" for key, value in given.params.items())
+    return f"{given.name}:{params}" if params else given.name
+
+
+def _read(given: str | SelectorSpec) -> tuple[str, JsonObject]:
+    """The name and the parameters of a selector."""
+    if not isinstance(given, str):
+        return given.name, given.params
+    name, _, settings = given.partition(":")
+    return name, dict(_parameter(given, setting) for setting in settings.split(",") if setting)
+
+
+def _parameter(selector: str, setting: str) -> tuple[str, object]:
+    name, equals, text = setting.partition("=")
+    if not equals or not name:
+        raise SpecError(f"--selector {selector}: {setting!r} is not key=value; for example ucb-e:a=0.5")
+    value = "null" if text.lower() == "none" else text
+    try:
+        return name, json.loads(value)
+    except json.JSONDecodeError:
+        return name, text
+
+
+def _in_words(budgets: Sequence[float] | str | None) -> str | None:
+    """Budgets as the command line writes them."""
+    if budgets is None or isinstance(budgets, str):
+        return budgets
+    return ",".join(str(int(each) if isinstance(each, Integral) else float(each)) for each in budgets)
+
+
+def _made(folder: Path) -> Path:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise SpecError(f"--out {folder} cannot be made: {error.strerror}; name another folder") from error
+    return folder
+
+
+def _with_progress(runs: Iterator[Run], total: int) -> Iterator[Run]:
+    """The same runs, with a bar on standard error where that is a terminal."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    console = Console(stderr=True)
+    columns = (TextColumn("simulating"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=console, disable=not console.is_terminal, transient=True) as progress:
+        yield from progress.track(runs, total=total)
