@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import closing, suppress
 from pathlib import Path
 from types import FunctionType
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -27,6 +27,7 @@ from winnow.storage.records import rounds as round_records
 from winnow.storage.records.record_types import CampaignRecord, RoundRecord
 from winnow.storage.text import storable
 from winnow.tasks.campaign.look import Look
+from winnow.tasks.campaign.missing_texts import GenerationBatch
 from winnow.tasks.campaign.replay import restored
 from winnow.tasks.campaign.resolved import ResolvedCampaign
 from winnow.tasks.campaign.reuse import reusable_texts
@@ -39,7 +40,7 @@ from winnow.tasks.objectives.best_mean.traits import NAME as SELECTED
 from winnow.tasks.objectives.runner import JudgedRound, P, Runner, T
 from winnow.tasks.objectives.steps import generate_round
 from winnow.tasks.queries.status import campaign_status
-from winnow.tasks.rounds.generate import plan_generations
+from winnow.tasks.rounds.generate import have_outputs, plan_generations
 from winnow.tasks.setup.check import check_campaign
 from winnow.tasks.setup.identity import Change, IdentityChanged
 from winnow.tasks.setup.open_campaign import open_campaign, reopen_campaign
@@ -189,7 +190,9 @@ def _run(
     def unless_raised(step: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
         scoring.pass_on()
         if step is generate_round and calls.are_parallel:
-            calls.begin(_missing(campaign, scoring))
+            _, round_ = args
+            assert isinstance(round_, RoundRecord), "a round is generated"
+            return cast(T, _generated(campaign, scoring, calls, round_))
         return step(*args, **kwargs)
 
     shown = () if progress is None else (_Shown(progress),)
@@ -198,15 +201,16 @@ def _run(
     return campaign.selector.decision()
 
 
-def _missing(campaign: CampaignSession, scoring: Scoring) -> list[tuple[int, int]]:
-    """The pairs of the planned round whose scores are not stored, by places as they were given."""
+def _generated(
+    campaign: CampaignSession, scoring: Scoring, calls: ScoreCalls[Any, Any], round_: RoundRecord
+) -> GenerationBatch:
+    """Do `generate_round`, once the calls for all scores that are not stored have begun."""
+    wanted = plan_generations(campaign, round_)
     with campaign.database.reading() as session:
-        round_ = round_records.unfinished_round(session, campaign.record.id)
-        if round_ is None:
-            return []
-        planned, stored = reusable_texts(session, campaign, round_, plan_generations(campaign, round_))
+        planned, stored = reusable_texts(session, campaign, round_, wanted)
     pairs = zip(planned, round_.examples, strict=True)
-    return [(scoring.arms[each.model.name], example) for each, example in pairs if each.key not in stored]
+    calls.begin((scoring.arms[each.model.name], example) for each, example in pairs if each.key not in stored)
+    return have_outputs(campaign, round_, wanted)
 
 
 class _Shown:

@@ -31,6 +31,8 @@ from winnow.tasks.engines.external.scoring_function import NO_SCORE
 from winnow.tasks.errors import SpecError, WinnowError
 from winnow.tasks.judges.protocol import Sample
 from winnow.tasks.judges.registry import create_judge
+from winnow.tasks.objectives import protocol
+from winnow.tasks.rounds.generate import plan_generations
 
 CANDIDATES = ["ask {}", "tell/{}", "guess"]
 SHARES = dict(zip(CANDIDATES, (90, 60, 20), strict=True))
@@ -687,6 +689,19 @@ def test_what_was_scored_beside_an_error_is_stored_and_not_asked_again(storage, 
     again = Counted()
     assert chosen(again, storage, max_workers=workers).best == CANDIDATES[0]
     assert not set(function.asked) & set(again.asked)
+
+
+@pytest.mark.parametrize("workers", [1, 4])
+def test_the_outputs_of_a_round_are_planned_once(storage, monkeypatch, workers):
+    planned = []
+    for module in (stored_selection, protocol):
+        monkeypatch.setattr(
+            module,
+            "plan_generations",
+            lambda *given: planned.append(given[1].number) or plan_generations(*given),
+        )
+    found = chosen(score, storage, max_workers=workers)
+    assert planned == list(range(len(found.results.view("rounds"))))
 
 
 @pytest.mark.parametrize("stored", [True, False])
