@@ -55,6 +55,29 @@ def require_plain(path: str | Path) -> None:
     _require(os.stat(path), path)
 
 
+def led_elsewhere(path: Path) -> Path | None:
+    """Target of a link to another folder than the link's, whether it exists or not; None of all other paths.
+
+    Whoever filled the folder may have made the link, so nothing is written through it.
+    """
+    if not path.is_symlink():
+        return None
+    target = path.resolve()
+    return None if target.is_relative_to(path.parent.resolve()) else target
+
+
+def make_folder(folder: Path) -> None:
+    """Make a folder to write into, with those that it is in, if it is missing.
+
+    Raises:
+        OSError: If it cannot be made, or is a link to another folder; the `strerror` is then a sentence.
+    """
+    if (target := led_elsewhere(folder)) is not None:
+        sentence = f"it is a link to {target}, which is in another folder; name that folder itself"
+        raise OSError(errno.ELOOP, sentence, str(folder))
+    folder.mkdir(parents=True, exist_ok=True)
+
+
 def _require(found: os.stat_result, path: str | Path) -> None:
     for is_kind, sentence, code in _KINDS:
         if is_kind(found.st_mode):

@@ -14,6 +14,7 @@ from winnow.flows.simulate.report import FILLING, SimulationReport, Subject
 from winnow.flows.simulate.tables import Given, make_environment
 from winnow.storage.json_types import JsonObject
 from winnow.storage.objectives import traits_of
+from winnow.storage.plain_files import make_folder
 from winnow.tasks.errors import SpecError
 from winnow.tasks.simulation.environments import Environment
 from winnow.tasks.simulation.results import Metric, claims_truly, measure_by, metric_for
@@ -239,7 +240,7 @@ def _in_words(budgets: Sequence[float] | str | None) -> str | None:
 
 def _made(folder: Path) -> Path:
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        make_folder(folder)
     except OSError as error:
         raise SpecError(f"--out {folder} cannot be made: {error.strerror}; name another folder") from error
     return folder

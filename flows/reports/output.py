@@ -12,6 +12,7 @@ from pathlib import Path
 from tempfile import NamedTemporaryFile
 from typing import TextIO
 
+from winnow.storage.plain_files import led_elsewhere
 from winnow.tasks.errors import WinnowError
 
 BOLD, GREEN, YELLOW, PLAIN = "\x1b[1m", "\x1b[32m", "\x1b[33m", "\x1b[0m"
@@ -93,7 +94,7 @@ def _followed(link: Path) -> Path:
     """What a link leads to, unless that is a file elsewhere: whoever filled the folder may mean any file."""
     target = link.resolve()
     is_device = target.exists() and not target.is_file() and not target.is_dir()
-    if not is_device and not target.is_relative_to(link.parent.resolve()):
+    if not is_device and led_elsewhere(link) is not None:
         raise WinnowError(f"{link} is a link to {target}, which is in another folder; name that file itself")
     return target
 

@@ -7,6 +7,7 @@ import struct
 import sys
 import time
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from sqlalchemy import Connection, Engine, create_engine, event
 from sqlalchemy.dialects import registry
@@ -19,7 +20,7 @@ from sqlalchemy.util import LRUCache
 from winnow.storage.engine.overwritten_files import WatchedFiles, given_ids
 from winnow.storage.engine.raw_sql import undecodable
 from winnow.storage.errors import StorageUnavailable
-from winnow.storage.plain_files import require_plain
+from winnow.storage.plain_files import led_elsewhere, require_plain
 
 WRITES = "winnow_writes"
 """Execution option of a connection whose transactions write."""
@@ -195,6 +196,10 @@ def sqlite_engine(path: str, *, shown: str, read_only: bool, creates: bool, wait
         if mode != "rwc" and not os.path.exists(path):
             raise NoSuchDatabase("there is no such file")
         _refuse_others(path)
+        if mode == "rwc" and not os.path.exists(path) and (target := led_elsewhere(Path(path))) is not None:
+            raise sqlite3.OperationalError(
+                f"{path} is a link to {target}, which is missing and in another folder: name it itself"
+            )
         if mode != "ro" and os.path.exists(path):
             file.require(LOST_SINCE_THE_COPY)  # before opening, and again in `configure` afterwards
         quoted = path.replace("%", "%25").replace("?", "%3f").replace("#", "%23")

@@ -272,6 +272,29 @@ def test_a_file_that_cannot_be_written_is_named_and_an_older_one_stays(finished,
     assert winnow(finished, "db", "check").returncode == 0
 
 
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("report", "--all", "LINK"),
+        ("report", "survivor", "--png", "LINK"),
+        ("export", "survivor", "LINK"),
+        ("db", "copy", "sqlite:///winnow.db", "sqlite:///LINK"),
+        ("db", "upgrade", "--storage", "sqlite:///LINK"),
+    ],
+)
+@pytest.mark.parametrize("is_there", [True, False])
+def test_nothing_is_written_through_a_link_to_another_folder(finished, tmp_path, command, is_there):
+    target, link = tmp_path / "elsewhere", tmp_path / "a" / "link"
+    link.parent.mkdir()
+    link.symlink_to(target)
+    if is_there:
+        target.mkdir()
+    refused = winnow(finished, *(each.replace("LINK", str(link)) for each in command))
+    assert refused.returncode in (1, 2)
+    assert refused.stderr.startswith("winnow: ")
+    assert {*tmp_path.rglob("*")} == {link.parent, link} | ({target} if is_there else set())
+
+
 @pytest.mark.parametrize("form", ["csv", "json", "jsonl", "parquet"])
 def test_no_rows_take_the_place_of_older_ones(finished, tmp_path, form):
     older = tmp_path / "older"

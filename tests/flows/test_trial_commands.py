@@ -173,6 +173,16 @@ def test_examples_may_stand_on_the_command_line(folder, server):
     ]
 
 
+@pytest.mark.parametrize("name", ["campaign-examples.jsonl", "campaign.yaml"])
+def test_a_link_in_the_place_of_a_file_that_is_written_ends_in_a_sentence(folder, server, name):
+    (folder / name).symlink_to(folder / "not" / "there")
+    given = ("--yes", "--example", "my parcel => shipping")
+    said = one_message(compare(folder, server, *given, prompts=("{{ input }}", "a {{ input }}")))
+    assert f"{name} " in said
+    assert "name another" in said
+    assert not (folder / "not").exists()
+
+
 @pytest.mark.parametrize(
     ("options", "said"),
     [

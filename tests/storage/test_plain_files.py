@@ -9,7 +9,7 @@ import pytest
 from winnow.flows.cli.start.comparing import _prompts
 from winnow.storage.admin.schema import reading
 from winnow.storage.errors import StorageError
-from winnow.storage.plain_files import open_plain, read_text
+from winnow.storage.plain_files import led_elsewhere, make_folder, open_plain, read_text
 from winnow.tasks.answer.expected_engines import _own_precision
 from winnow.tasks.candidates.model_refs import _template
 from winnow.tasks.data.dataset_files import read_rows
@@ -97,3 +97,17 @@ def test_texts_have_the_line_ends_of_text_files(tmp_path):
     (tmp_path / "a").write_bytes(b"\xff")
     with pytest.raises(UnicodeDecodeError):
         read_text(tmp_path / "a")
+
+
+def test_a_folder_to_write_into_is_made_through_no_link_to_another_folder(tmp_path):
+    make_folder(tmp_path / "a" / "b")
+    make_folder(tmp_path / "a" / "b")
+    (tmp_path / "a" / "near").symlink_to("b")
+    make_folder(tmp_path / "a" / "near")
+    for target in (tmp_path, tmp_path / "not there"):
+        (link := tmp_path / "a" / "link").symlink_to(target)
+        assert led_elsewhere(link) == target
+        with pytest.raises(OSError, match=r"it is a link to .*, which is in another folder; name that"):
+            make_folder(link)
+        link.unlink()
+    assert not (tmp_path / "not there").exists()

@@ -175,7 +175,7 @@ def _from_command_line(examples: Sequence[str], out: Path) -> _Asked:
             file.write(text)
         written = path
     except FileExistsError:
-        if read_text(path) != text:
+        if _text_in(path) != text:
             raise SpecError(f"{path} holds other examples; name another file by --out FILE") from None
         written = None
     except OSError as error:
@@ -186,6 +186,13 @@ def _from_command_line(examples: Sequence[str], out: Path) -> _Asked:
         targets=[[each["target"]] for each in rows],
         written=written,
     )
+
+
+def _text_in(path: Path) -> str | None:
+    try:
+        return read_text(path)
+    except (OSError, UnicodeDecodeError):  # such as of a link that leads nowhere
+        return None
 
 
 def _values(

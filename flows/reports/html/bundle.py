@@ -14,6 +14,7 @@ from winnow.flows.reports.html.figures.labels import readable
 from winnow.flows.reports.html.leaderboard import UNKNOWN
 from winnow.flows.reports.html.page import RESOURCES
 from winnow.flows.reports.html.render import write_files, write_report
+from winnow.storage.plain_files import make_folder
 from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records.record_types import CampaignRecord
 from winnow.tasks.answer.model import CandidateStanding
@@ -64,7 +65,7 @@ def write_bundle(session: Session, folder: Path, made_at: dt.datetime) -> list[P
     if not records:
         raise WinnowError("there is no campaign to report: winnow run SPEC begins one")
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        make_folder(folder)
     except OSError as error:
         raise WinnowError(f"{folder}: {error.strerror}; name a folder that can be written to") from error
     rows, written = [], []

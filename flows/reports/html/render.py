@@ -8,6 +8,7 @@ from winnow.flows.reports.html.leaderboard import leaderboard
 from winnow.flows.reports.html.page import page
 from winnow.flows.reports.html.sections.sections import sections_of
 from winnow.flows.reports.output import in_place_of
+from winnow.storage.plain_files import make_folder
 from winnow.tasks.answer.sentences.headline import headline_sentences
 from winnow.tasks.campaign.look import Look
 from winnow.tasks.errors import WinnowError
@@ -46,7 +47,7 @@ def write_report(
         made |= {} if pdf is None else {pdf: printed(whole)}
     if png is not None:
         try:
-            png.mkdir(parents=True, exist_ok=True)
+            make_folder(png)
         except OSError as error:
             raise WinnowError(f"{png}: {error.strerror}; name a place that can be written to") from error
     write_files(made)

@@ -13,6 +13,7 @@ import numpy as np
 from winnow.algorithms.route.advantage import Advantage
 from winnow.storage.engine.database import Database
 from winnow.storage.json_types import JsonObject
+from winnow.storage.plain_files import make_folder
 from winnow.storage.records import rounds as round_records
 from winnow.storage.records.outcomes import latest_decision
 from winnow.storage.records.record_types import CampaignRecord
@@ -71,7 +72,7 @@ def export_policy(
         "parameters": dict(policy.parameters),
     }
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        make_folder(folder)
         arrays = BytesIO()
         np.savez(arrays, allow_pickle=False, **dict(policy.arrays))
         description["arrays_sha256"] = sha256(arrays.getvalue()).hexdigest()
