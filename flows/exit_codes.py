@@ -49,7 +49,7 @@ def sentences_for_errors() -> Generator[None, None, None]:
         if error.filename is None:
             raise
         where = "" if Path(error.filename).is_absolute() else " in the working folder"
-        remedy = "run it in a folder that you may use, or ask for its rights"
+        remedy = "run it in a folder that you can use, or get the permissions"
         print(f"winnow: {printable(str(error.filename))}{where}: {error.strerror}; {remedy}", file=sys.stderr)
         sys.exit(ERROR)
     except OSError as error:
@@ -57,7 +57,10 @@ def sentences_for_errors() -> Generator[None, None, None]:
             raise
         # What is left in buffers has no room either.
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-        print(f"winnow: {error.strerror}: what was to be written does not fit; make room", file=sys.stderr)
+        print(
+            f"winnow: {error.strerror}: the disk is full; free some space, then run the command again",
+            file=sys.stderr,
+        )
         sys.exit(ERROR)
     except Exception as error:
         code = exit_code_of(error)
@@ -123,8 +126,8 @@ def sentence_of(error: Exception) -> str:
     """The sentence that an error says to a user."""
     if isinstance(error, MemoryError):
         return (
-            "there is no memory left; nothing that was stored is lost: give the process more, or let "
-            "fewer models be loaded at once (execution.max_loaded), and resume"
+            "out of memory; stored results are safe: give the process more memory, or load fewer models "
+            "at once (execution.max_loaded), then resume"
         )
     if _is_of_proxy(error):
         names = sorted(name for name, value in os.environ.items() if value and name.lower() != "no_proxy")
@@ -132,7 +135,7 @@ def sentence_of(error: Exception) -> str:
         is_socks = isinstance(error, ImportError)
         kind, remedy = ("SOCKS", "pip install socksio, or ") if is_socks else ("such", "")
         return (
-            f"a proxy of the environment ({named}) cannot be used, as {kind} proxies are not known here; "
+            f"a proxy of the environment ({named}) cannot be used: {kind} proxies are not supported; "
             f"{remedy}unset it, or name a proxy that begins with http://"
         )
     return str(error)

@@ -105,8 +105,8 @@ class Escapes:
         if not self.is_told:
             self.is_told = True
             tell(
-                f"standard output is {self.encoding}, and characters that it lacks are written as \\uXXXX; "
-                "PYTHONIOENCODING=utf-8 writes them"
+                f"standard output is {self.encoding}, so other characters are written as \\uXXXX; set "
+                "PYTHONIOENCODING=utf-8 to write them"
             )
         lacking = error.object[error.start : error.end]
         return json.dumps(lacking)[1:-1], error.end
@@ -117,7 +117,7 @@ def _require_folder() -> None:
     try:
         Path.cwd()
     except FileNotFoundError:
-        sys.exit("winnow: the folder that you are in has been removed; change to one that is there")
+        sys.exit("winnow: the current folder was removed; change to an existing one")
 
 
 if __name__ == "__main__":

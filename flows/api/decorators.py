@@ -216,9 +216,9 @@ def _source(plugin: Callable[..., object], name: str) -> str:
             if text := "".join(inspect.getsource(each) for each in asked):
                 return text
     if inspect.isclass(plugin):
-        remedy = "write it into a file, or give it a method, whose text Python finds in a notebook, too"
+        remedy = "write it into a file, or give it a method, whose source Python can find in a notebook"
     else:
         remedy = "write it into a file or a cell of a notebook"
     raise SpecError(
-        f"the text of {name!r} cannot be found, so that nobody could tell when it changes; {remedy}"
+        f"the source of {name!r} cannot be found, so changes of it could not be detected; {remedy}"
     )

@@ -58,7 +58,7 @@ def login() -> str:
     try:
         return getpass.getuser()
     except (KeyError, OSError) as error:
-        raise WinnowError("the system does not say who you are; give a name with --as NAME") from error
+        raise WinnowError("the system reports no login name; give one: --as NAME") from error
 
 
 def rows_of(given: GivenLabels, columns: tuple[str, str]) -> Iterable[PlacedRow]:

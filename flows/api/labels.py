@@ -98,7 +98,9 @@ def label(
 def refuse_skip(skip: Sequence[str]) -> None:
     """Refuse examples that no human can answer, if people judge outputs."""
     if skip:
-        raise SpecError(f"--skip is for labels of examples; say {UNCLEAR!r} of what cannot be judged")
+        raise SpecError(
+            f"--skip is for labels of examples; answer {UNCLEAR!r} if a comparison cannot be judged"
+        )
 
 
 def store_labels(

@@ -73,7 +73,7 @@ def plan(
     if sum(given is not None for given in (assume, table, like)) > 1:
         raise SpecError("assume, table and like are three ways to say the same; give one")
     if rate is not None and not 0.0 < rate < float("inf"):
-        raise SpecError(f"rate {rate:g}: requests a second are above 0 and finite; give such a number")
+        raise SpecError(f"rate {rate:g}: give a number of requests per second above 0")
     source = table if like is None else f"{CAMPAIGN}{like}"
     assumption = read_assumption(_in_words(assume) or DEFAULT)
     approve = approving(Trust(everything=True)) if trust else None
@@ -81,8 +81,8 @@ def plan(
     if not isinstance(checked, BestMean) or checked.baseline is not None or checked.constraints:
         if assume is not None or source is not None:
             raise SpecError(
-                "assume, table and like stand for the scores of a campaign that looks for the best mean; "
-                "leave them out, and plan says the most that this one can take"
+                "assume, table and like apply to campaigns that look for the best mean; without them, "
+                "plan prints an upper bound for this campaign"
             )
         most = plan_ceiling(with_stored_labels(checked, is_allowed=trust), rate=rate)
         return CampaignCeiling(**_values(most))

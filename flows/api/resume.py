@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-REMEDY = "undo the change, or give the campaign another name, which makes no text a second time"
+REMEDY = "undo the change, or give the campaign another name; stored outputs are reused"
 """The remedy for a program whose campaign was begun with another definition."""
 
 

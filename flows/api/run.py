@@ -97,7 +97,7 @@ def file_of(
         file = read_spec_file(spec)
     else:
         raise SpecError(
-            f"spec is {reprlib.repr(spec)}; give the path of a campaign's file or a mapping of what it holds"
+            f"spec is {reprlib.repr(spec)}; give the path of a campaign's file, or a mapping with its keys"
         )
     if changes:
         file = overriding(replace(file, values=deepcopy(file.values)), written_changes(changes))

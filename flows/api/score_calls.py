@@ -199,6 +199,6 @@ def _checked(value: object, arm: int, example: int) -> float:
         if 0.0 <= number <= 1.0:
             return number
     raise WinnowError(
-        f"the score of candidate {arm} on example {example} is {value!r}; return a number in [0, 1], or None "
-        "where there is no score"
+        f"the score of candidate {arm} on example {example} is {value!r}; return a number in [0, 1], or "
+        "None if there is no score"
     )

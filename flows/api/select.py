@@ -214,13 +214,13 @@ def select(
             f"select needs two candidates and an example, got {len(candidates)} and {len(examples)}"
         )
     if "constraints" in params:
-        raise SpecError("select is told scores alone, and constraints are on other values; leave them out")
+        raise SpecError("select receives only scores, and constraints need other values; remove them")
     if not isinstance(selector, str):
         raise SpecError(f"selector is {selector!r}; give the name of one, such as 'champion'")
     if counted := sorted(params.keys() & {"n_arms", "n_examples"}):
-        raise SpecError(f"candidates and examples are counted by themselves; leave {counted[0]} out")
+        raise SpecError(f"select counts candidates and examples itself; remove {counted[0]}")
     if selector == PREFERS_COST and costs is not None and prefer != "cost":
-        raise SpecError("costs is for prefer='cost'; add that, or leave it out")
+        raise SpecError("costs needs prefer='cost'; add that, or remove costs")
     named = {
         "epsilon": epsilon,
         "budget": budget,
@@ -359,7 +359,8 @@ def _in_order(name: str, given: Sequence[Item]) -> tuple[Item, ...]:
     ):
         how = "the rows as a list" if is_table else "a list or another sequence"
         raise SpecError(
-            f"{name} is a {type(given).__name__}; give {how}, as they are taken by place and in any order"
+            f"{name} is a {type(given).__name__}; give {how}, because entries are read by position, "
+            "in any order"
         )
     return tuple(given)
 

@@ -92,7 +92,7 @@ def simulate(
     simulated = traits_of(compared[0].objective).simulated
     if simulated is None:
         raise SpecError(
-            f"--selector {compared[0].selector} certifies, which no table of scores can show; "
+            f"--selector {compared[0].selector} certifies, which cannot be simulated on a table of scores; "
             "compare selectors for best-mean or best-duel"
         )
     measured = metric_for(simulated, metric)
@@ -138,9 +138,8 @@ def _require_no_metric(chosen: str | None, subject: Subject) -> None:
     """Refuse to measure how good a selector is where that would be biased."""
     if chosen is not None:
         raise SpecError(
-            f"--metric {chosen}: {subject.source} has {subject.facts['filled']:.0%} of its scores, and a "
-            "replay of what one selector asked for is a trace of another and no estimate; leave --metric "
-            f"out, or {FILLING}"
+            f"--metric {chosen}: {subject.source} has {subject.facts['filled']:.0%} of its scores; scores "
+            f"that one selector chose give no estimate for another; remove --metric, or {FILLING}"
         )
 
 
@@ -190,7 +189,7 @@ def _compared(selectors: Sequence[str | SelectorSpec], delta: float | None) -> l
     for label, given in {_label(each): each for each in named}.items():
         name, params = _read(given)
         if clash := common.keys() & params.keys():
-            raise SpecError(f"--selector {label}: {min(clash)} is said by --delta for all; leave one out")
+            raise SpecError(f"--selector {label}: {min(clash)} is set by --delta for all; remove one")
         refuse_confidence(params.get("delta"), f"--selector {label}")
         found.append(compared_selector(label, name, common | params))
     if not found:
@@ -199,7 +198,7 @@ def _compared(selectors: Sequence[str | SelectorSpec], delta: float | None) -> l
         if other.objective != found[0].objective:
             raise SpecError(
                 f"{other.selector} answers {other.objective} and {found[0].selector} {found[0].objective}: "
-                "no table serves both; compare selectors of one kind"
+                "compare selectors of one objective"
             )
     return found
 

@@ -278,7 +278,7 @@ def _budget(given: Mapping[str, object], grid: int) -> object:
 def _own_params(params: Mapping[str, object], names: Sequence[str]) -> JsonObject:
     """The parameters of the selector alone, as a campaign's file has them."""
     if params.get(HISTORY) is not None:
-        raise SpecError(f"{HISTORY} cannot be stored as it is given; leave it out, or storage")
+        raise SpecError(f"{HISTORY} cannot be stored; remove it, or remove storage")
     others = (*STOPPING, *KEYS, "budget", GROUPS, WEIGHTS)
     own = {key: _plain(value) for key, value in params.items() if key not in others}
     if (costs := own.get(COSTS)) is not None:
@@ -380,8 +380,8 @@ def _require_apart(what: str, given: Sequence[object]) -> None:
         if first != number and not _are_equal(given[first], each):
             said = reprlib.repr(_text(each))
             raise SpecError(
-                f"{what}[{first}] and {what}[{number}] are not the same and both read as {said}; with "
-                "storage each is known by its text, so give texts that differ"
+                f"{what}[{first}] and {what}[{number}] differ but have the same text {said}; with storage, "
+                "entries are identified by their text, so give different texts"
             )
 
 

@@ -88,8 +88,8 @@ class _Asking:
         if wanted_of(self.database, self.campaign):
             minutes = HOLD.total_seconds() / 60
             print(
-                f"\nwhat is left was shown to others, who have {minutes:g} minutes for each; come back then "
-                "for what they leave open"
+                f"\nthe remaining items are open in other annotators' sessions, for up to {minutes:g} "
+                "minutes each; run the command again later"
             )
 
     def _after(self, question: Question, said: str) -> Question | None:
@@ -125,13 +125,13 @@ class _Asking:
         found = next_question(self.database, self.campaign, self.annotator, self.passed)
         if found is None and self.passed:
             self.passed.clear()
-            print("\nnothing else is left for you; what you skipped comes again, q ends")
+            print("\nnothing else is left; skipped items follow again, q ends")
             found = next_question(self.database, self.campaign, self.annotator)
         return found
 
     def _previous(self, question: Question) -> Question:
         if not self.answered:
-            print("there is nothing to go back to")
+            print("there is no earlier item")
             return question
         return question_of(self.database, self.campaign, self.answered.pop())
 

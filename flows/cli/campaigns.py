@@ -27,8 +27,9 @@ Exhaustive = Annotated[
     bool,
     typer.Option(
         "--exhaustive",
-        help="Score every candidate on every example, as the campaign NAME-exhaustive, which reuses all "
-        "texts of NAME; `winnow simulate campaign:NAME-exhaustive` compares selectors on its full table.",
+        help="Score every candidate on every example, as campaign NAME-exhaustive, which reuses all "
+        "outputs of NAME; `winnow simulate campaign:NAME-exhaustive` compares selectors on its full "
+        "table.",
     ),
 ]
 
@@ -85,14 +86,14 @@ def resume(
     name: OneCampaign = None,
     all_: Annotated[
         bool,
-        typer.Option("--all", help="Every campaign that was left unfinished and that nobody runs."),
+        typer.Option("--all", help="Resume every unfinished campaign that no process runs."),
     ] = False,
     set_: Annotated[
         list[str] | None,
         typer.Option(
             "--set",
             metavar="KEY=VALUE",
-            help="Change what may change of the campaign: stopping.budget, execution, tags and the like.",
+            help="Change a setting that can change later, such as stopping.budget, execution or tags.",
         ),
     ] = None,
     storage: Storage = DEFAULT_STORAGE,
@@ -107,9 +108,9 @@ def resume(
     stopping.budget=MORE
     """
     if (name is not None) == all_:
-        raise SpecError("name a campaign to go on with, or say --all")
+        raise SpecError("name a campaign to resume, or give --all")
     if set_ and name is None:
-        raise SpecError("--set changes one campaign; name it instead of saying --all")
+        raise SpecError("--set changes one campaign: name it instead of giving --all")
 
     from winnow.flows.run.launch import change_stored_campaign, run_stored_campaign, run_unfinished_campaigns
     from winnow.flows.run.trust_prompt import Trust

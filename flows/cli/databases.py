@@ -17,7 +17,10 @@ if TYPE_CHECKING:
     from winnow.tasks.queries.check.texts import Finding
 
 app = typer.Typer(
-    name="db", help="Look after a results database.", no_args_is_help=True, add_completion=False
+    name="db",
+    help="Check, copy, upgrade and prune a results database.",
+    no_args_is_help=True,
+    add_completion=False,
 )
 
 UNITS = {"h": "hours", "d": "days", "w": "weeks"}
@@ -86,7 +89,7 @@ def check(storage: Storage = DEFAULT_STORAGE) -> None:
     for line in unchecked.lines():
         print(printable(line))
     if values:
-        print("as long as values cannot be read, nothing else is checked")
+        print("nothing else is checked until these values can be read")
     if uncovered:
         print(f"not covered: {count_of(uncovered, 'round')} that an older Winnow stored without digests")
     if without_count:
@@ -178,7 +181,7 @@ def copy(
         copy_database(
             old, new, report=lambda name, found: print(f"  {name:12} {found.rows:>10,}  {found.digest[:16]}")
         )
-        print(f"{new.url} holds what {old.url} holds; every table was read back and is equal")
+        print(f"{new.url} is a copy of {old.url}; every table was read back and is equal")
 
 
 @app.command()
@@ -220,7 +223,9 @@ def allow(
     if not path:
         raise SpecError(f"{database!r} names no SQLite file; give its URL, sqlite:///FILE")
     kept = allow_writing(path)
-    print(f"{database} may be written to from now on, also where others may write to it (kept in {kept})")
+    print(
+        f"{database} can be written to from now on, also if other users can write to it (recorded in {kept})"
+    )
 
 
 @app.command()
@@ -270,7 +275,7 @@ def prune(
             if needed:
                 found = pruning.prunable(session, before=before, name=campaign, staying=needed)
         for name, by in needed.items():
-            print(f"{name}: stays, as {by}, which has not ended, takes its history from it")
+            print(f"{name}: kept, because {by} has not ended and uses it as history")
         if not found:
             if not needed:
                 who = "no campaign has" if campaign is None else f"{campaign} has not"
@@ -283,7 +288,7 @@ def prune(
                 f"deletes {count_of(each.comparisons, 'comparison')}{people} and "
                 f"{count_of(each.generations, 'text')}, keeps {count_of(each.kept, 'text')} that others use"
             )
-        if not yes and not typer.confirm("Delete these campaigns for good?"):
+        if not yes and not typer.confirm("Delete these campaigns permanently?"):
             print("nothing was deleted")
             return
         for each in found:
@@ -306,6 +311,6 @@ def age(said: str) -> dt.timedelta:
     found = re.fullmatch(r"(\d{1,5})([hdw])", said.strip())
     if found is None:
         raise SpecError(
-            f"--older-than {said!r} is no age: give a number of hours, days or weeks, as 12h, 30d, 8w"
+            f"--older-than {said!r} is not an age: give hours, days or weeks, such as 12h, 30d or 8w"
         )
     return dt.timedelta(**{UNITS[found[2]]: int(found[1])})

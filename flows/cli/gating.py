@@ -26,12 +26,12 @@ def gate(
         str | None,
         typer.Option(
             metavar="CANDIDATE",
-            help="Whom the others are held against; needed where the file's selector is another than gate.",
+            help="Candidate to compare the others with; required unless the file's selector is gate.",
         ),
     ] = None,
     set_: Overrides = None,
     junit: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write a test report for a pipeline, as JUnit's XML.")
+        Path | None, typer.Option(metavar="FILE", help="Write a JUnit XML report for a pipeline.")
     ] = None,
     markdown: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write a summary for a pull request.")

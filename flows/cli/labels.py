@@ -20,8 +20,8 @@ def label(
         Path | None,
         typer.Argument(
             metavar="[FILE]",
-            help="Labels as .jsonl or .csv with the columns id and target, and skip: true where no human can "
-            "answer; of a campaign that people judge, id and verdict. Without it, you are asked.",
+            help="Labels as .jsonl or .csv with the columns id and target, and skip: true if no human can "
+            "answer; for a human judge, id and verdict. Default: label in the terminal.",
         ),
     ] = None,
     skip: Annotated[
@@ -29,14 +29,14 @@ def label(
         typer.Option(
             "--skip",
             metavar="KEY",
-            help="Say of an example that no human can answer it; its loss counts as 1. May be repeated.",
+            help="Mark an example that no human can answer; its loss counts as 1. Repeatable.",
         ),
     ] = None,
     correct: Annotated[
-        bool, typer.Option("--correct", help="Let labels of the file replace others that are not used yet.")
+        bool, typer.Option("--correct", help="Replace labels that are not used yet by those of the file.")
     ] = False,
     annotator: Annotated[
-        str | None, typer.Option("--as", metavar="NAME", help="Who judges; by default your login.")
+        str | None, typer.Option("--as", metavar="NAME", help="Name of the annotator; by default your login.")
     ] = None,
     storage: Storage = DEFAULT_STORAGE,
 ) -> None:
@@ -67,7 +67,7 @@ def label(
     from winnow.tasks.spec.judge_tree import is_human
 
     if correct and file is None and not skip:
-        raise SpecError("--correct says what becomes of the labels of a file; give FILE with it")
+        raise SpecError("--correct applies to a file of labels; give FILE with it")
     with existing(storage) as database:
         with database.reading() as session:
             campaign = campaign_records.get_campaign(session, name)
@@ -111,7 +111,7 @@ def _print(labelled: "Labelled", source: str) -> None:
     same = f", {there_already(labelled.same)}" if labelled.same else ""
     changed = f", {labelled.changed:,} changed" if labelled.changed else ""
     skipped = (
-        f", {labelled.skipped:,} of them of examples that no human can answer" if labelled.skipped else ""
+        f", {labelled.skipped:,} of them for examples that no human can answer" if labelled.skipped else ""
     )
     empty = (
         f", {count_of(labelled.empty, 'row')} {'has' if labelled.empty == 1 else 'have'} no target yet"
@@ -121,7 +121,7 @@ def _print(labelled: "Labelled", source: str) -> None:
     print(f"{source}: {count_of(labelled.new, 'new label')}{changed}{skipped}{same}{empty}")
     if labelled.idle:
         are = "is of an example" if len(labelled.idle) == 1 else "are of examples"
-        print(f"  {len(labelled.idle):,} of them {are} that this campaign asks no label of")
+        print(f"  {len(labelled.idle):,} of them {are} for which this campaign needs no label")
 
 
 def _print_next(
@@ -138,15 +138,17 @@ def _print_next(
         found = campaign_records.find_campaign(session, name)
         has_ended = found is not None and campaign_status(Look(session, found)).state == "ended"
     if found is None or found.id != campaign.id:
-        print(f"{name} has been deleted meanwhile")
+        print(f"{name} was deleted meanwhile")
     elif has_ended:
-        serves = "; what it was told serves other campaigns on the same data" if what == "label" else ""
+        serves = (
+            "; its labels remain available to other campaigns on the same data" if what == "label" else ""
+        )
         print(f"{name} has ended and waits for no {what}s{serves}")
     elif wanted:
         lists = f"winnow query {name} labels {where} lists {'it' if wanted == 1 else 'them'}"
         print(f"{name} waits for {count_of(wanted, f'more {what}')}; {lists}")
     else:
-        print(f"{name} waits for no {what}s; go on with: winnow resume {name} {where}")
+        print(f"{name} waits for no {what}s; run: winnow resume {name} {where}")
 
 
 def _ask(database: "Database", campaign: "CampaignRecord", source: str, storage: str) -> None:
@@ -167,8 +169,8 @@ def _ask(database: "Database", campaign: "CampaignRecord", source: str, storage:
     if wanted:
         print(
             f"{count_of(len(wanted), 'label')} {'is' if len(wanted) == 1 else 'are'} wanted; an empty line "
-            f"leaves an example for later, Ctrl-D ends; winnow label {campaign.name} --skip KEY "
-            f"{storage_option(storage)} says that no human can answer one"
+            f"postpones an example, Ctrl-D ends; if no human can answer one: winnow label {campaign.name} "
+            f"--skip KEY {storage_option(storage)}"
         )
     for number, key in enumerate(wanted, 1):
         print(f"\n[{number}/{len(wanted)}] example {printable(key)}\n{printable(str(inputs[key]))}")

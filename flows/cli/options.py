@@ -57,7 +57,7 @@ ReadStorage = Annotated[
     typer.Option(
         "--storage",
         envvar="WINNOW_STORAGE",
-        help="URL of the results database; the last one used here where this is not there.",
+        help="URL of the results database; if it does not exist, the last one used in this folder.",
         show_default=True,
         callback=_database_to_read,
     ),
@@ -73,7 +73,7 @@ SpecStorage = Annotated[
 ]
 Fork = Annotated[
     str | None,
-    typer.Option(metavar="NEW_NAME", help="Run under another name; generations made before are reused."),
+    typer.Option(metavar="NEW_NAME", help="Run under another name; stored outputs are reused."),
 ]
 Workers = Annotated[int | None, typer.Option(min=1, help="Processes; one per core by default.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
@@ -86,14 +86,14 @@ OneCampaign = Annotated[
 SpecPath = Annotated[str, typer.Argument(metavar="SPEC", help="A campaign's YAML file.")]
 Overrides = Annotated[
     list[str] | None,
-    typer.Option("--set", metavar="KEY=VALUE", help="Override a key of the file; may be repeated."),
+    typer.Option("--set", metavar="KEY=VALUE", help="Override a key of the file; repeatable."),
 ]
 TrustOption = Annotated[
     bool,
     typer.Option(
         "--trust",
-        help="Allow what a terminal would be asked: keys or news sent to new servers, code that comes with a "
-        "model, a judge or a task, running what models write, files outside the working folder.",
+        help="Grant permissions without asking: send keys or notifications to new servers, run code of a "
+        "model, judge or task, run model-written programs, read files outside the working folder.",
     ),
 ]
 
@@ -108,8 +108,8 @@ AllowMissing = Annotated[
     bool,
     typer.Option(
         "--allow-missing",
-        help="Begin without models that cannot be asked, at the whole delta for the others; they can join "
-        "later (execution.allow_missing).",
+        help="Start without unreachable models; the others keep the whole delta, and missing models can "
+        "join later (execution.allow_missing).",
     ),
 ]
 
@@ -118,7 +118,7 @@ LogFormatOption = Annotated[
     typer.Option(
         "--log-format",
         envvar="WINNOW_LOG_FORMAT",
-        help="How standard error tells of the run: json for machines.",
+        help="Format of log lines on standard error; json is for programs.",
     ),
 ]
 LogLevelOption = Annotated[
@@ -127,8 +127,8 @@ LogLevelOption = Annotated[
         "--log-level",
         envvar="WINNOW_LOG_LEVEL",
         metavar="LEVEL",
-        help=f"The least that is logged, one of {', '.join(LogLevel)}; by default warning as text and "
-        "info as json.",
+        help=f"Lowest level to log, one of {', '.join(LogLevel)}; by default warning as text and info as "
+        "json.",
     ),
 ]
 AllowHost = Annotated[
@@ -136,18 +136,19 @@ AllowHost = Annotated[
     typer.Option(
         "--allow-host",
         metavar="NAME",
-        help="Answer to this host name too, as behind a proxy; may be repeated.",
+        help="Accept this host name too, for example behind a proxy; repeatable.",
     ),
 ]
 TokenOption = Annotated[
-    bool, typer.Option("--token/--no-token", help="Ask readers for a token (WINNOW_TOKEN, or one made anew).")
+    bool,
+    typer.Option("--token/--no-token", help="Require a token from readers (WINNOW_TOKEN, or a new one)."),
 ]
 
 AllowAllZero = Annotated[
     bool,
     typer.Option(
         "--allow-all-zero",
-        help="Count an answer as one although every score is 0, for benchmarks that are so hard "
+        help="Accept an answer although every score is 0, for very hard benchmarks "
         "(execution.allow_all_zero).",
     ),
 ]

@@ -16,23 +16,26 @@ def plan(
         str | None,
         typer.Option(
             metavar="best=M,rest=M|worst=M[,alike=R]",
-            help="Means of scores of 0 and 1: the best one's, and that of all others (rest) or of the last "
-            "of others that are evenly spread (worst); alike in [0, 1) is how far they fail on the same "
-            "examples. By default best=0.8,worst=0.4.",
+            help="Mean scores to assume: best, and either rest (all others) or worst (the last of evenly "
+            "spread others); alike in [0, 1) is how much they fail on the same examples. Default: "
+            "best=0.8,worst=0.4.",
         ),
     ] = None,
     table: Annotated[
         str | None,
-        typer.Option(metavar="TABLE", help="Scores to take instead, as `winnow simulate` reads them."),
+        typer.Option(
+            metavar="TABLE", help="Use this table of scores instead, in a format of `winnow simulate`."
+        ),
     ] = None,
     like: Annotated[
         str | None,
-        typer.Option(metavar="CAMPAIGN", help="Take the scores of a campaign of the database instead."),
+        typer.Option(metavar="CAMPAIGN", help="Use the scores of a stored campaign instead."),
     ] = None,
     rate: Annotated[
-        float | None, typer.Option(help="Requests a second; by default as the models' stored texts took.")
+        float | None,
+        typer.Option(help="Requests per second; by default as measured on the models' stored outputs."),
     ] = None,
-    seeds: Annotated[int, typer.Option(min=1, help="Runs, and as many for each gap that is tried.")] = 20,
+    seeds: Annotated[int, typer.Option(min=1, help="Simulated runs, for each gap as well.")] = 20,
     workers: Workers = None,
     trust: TrustOption = False,
     json: Json = False,

@@ -27,11 +27,16 @@ def rescore(
     ] = None,
     new_name: Annotated[
         str | None,
-        typer.Option("--name", metavar="NEW_NAME", help="Of the new campaign; NAME-rescored by default."),
+        typer.Option(
+            "--name", metavar="NEW_NAME", help="Name of the new campaign; NAME-rescored by default."
+        ),
     ] = None,
     set_: Overrides = None,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Say what there is to judge; write, ask and run nothing.")
+        bool,
+        typer.Option(
+            "--dry-run", help="Print what would be judged; write nothing, send nothing, run nothing."
+        ),
     ] = False,
     storage: Storage = DEFAULT_STORAGE,
     trust: TrustOption = False,

@@ -20,23 +20,21 @@ if TYPE_CHECKING:
 
 def route(
     name: CampaignName,
-    prompt: Annotated[str | None, typer.Option(help="A prompt to be answered: the field input.")] = None,
-    target: Annotated[
-        list[str] | None, typer.Option(help="What counts as right for it; may be repeated.")
-    ] = None,
+    prompt: Annotated[str | None, typer.Option(help="A prompt to answer: the field input.")] = None,
+    target: Annotated[list[str] | None, typer.Option(help="A correct answer for it; repeatable.")] = None,
     field: Annotated[
-        list[str] | None, typer.Option(metavar="KEY=VALUE", help="Another field of it; may be repeated.")
+        list[str] | None, typer.Option(metavar="KEY=VALUE", help="Another field of it; repeatable.")
     ] = None,
     prompts: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Many prompts, with the columns of the dataset.")
     ] = None,
     unanswered: Annotated[
         bool,
-        typer.Option("--unanswered", help="The prompts that are stored and were given no answer yet."),
+        typer.Option("--unanswered", help="Answer the stored prompts that have no answer yet."),
     ] = False,
     export: Annotated[
         Path | None,
-        typer.Option(metavar="DIR", help="Write what was learned as a policy, and answer nothing."),
+        typer.Option(metavar="DIR", help="Write the learned policy, and answer nothing."),
     ] = None,
     storage: Storage = DEFAULT_STORAGE,
     trust: TrustOption = False,
@@ -74,9 +72,9 @@ def route(
         )
         n_answered, total = _answered(database, name, storage, examples, json=json)
     if unanswered and not (total or json):
-        print(f"every prompt that arrived at {name} has been asked")
+        print(f"every prompt that arrived at {name} has an answer")
     if n_answered < total:
-        missing = f"{total - n_answered:,} of {total:,} prompts are stored and have no answer"
+        missing = f"{total - n_answered:,} of {total:,} stored prompts have no answer"
         raise WinnowError(f"{missing}: {name} has no candidate left; winnow status {name} says why")
 
 
@@ -119,7 +117,7 @@ def _answered(
     if examples is not None and positions is not None and len(positions) < len(examples):
         n_known = len(examples) - len(positions)
         of_them = f"{n_known:,} of {count_of(len(examples), 'prompt')} with these ids"
-        tell(f"{of_them} {'is' if n_known == 1 else 'are'} stored already and not added again")
+        tell(f"{of_them} {'is' if n_known == 1 else 'are'} already stored and not added again")
         _tell_what_waits(database, name, storage, examples, new=positions)
     answers: list[RoutedAnswer] = []
 
@@ -135,7 +133,7 @@ def _answered(
             total = answer_prompts(database, *reopened(), positions, say)
     except KeyboardInterrupt:
         hint = f"winnow route {name} --unanswered {storage_option(storage)}"
-        tell(f"\nstopped by force; every prompt is stored, and each answer so far; go on with: {hint}")
+        tell(f"\nstopped by force; every prompt and each answer so far is stored; run: {hint}")
         raise typer.Exit(interrupts.exit_code) from None
     finally:
         if json and answers:
@@ -168,7 +166,7 @@ def _tell_what_waits(
     if in_dataset:
         are, turn = ("is", "its turn") if in_dataset == 1 else ("are", "their turn")
         asks = f"winnow resume {name} --set stopping.budget=MORE {storage_option(storage)}"
-        told = f"{in_dataset:,} of them {are} of the campaign's own dataset and not asked yet"
+        told = f"{in_dataset:,} of them {are} from the campaign's own dataset and not sent yet"
         tell(f"{told}; {turn} comes by: {asks}")
 
 

@@ -23,19 +23,24 @@ LONGEST_OF_SERIES = LONGEST_NAME - len("-20261121T020000Z")
 def schedule(
     spec: SpecPath,
     cron: Annotated[
-        str | None, typer.Option(metavar="EXPR", help='When, such as "0 2 * * *" for two at night.')
+        str | None,
+        typer.Option(metavar="EXPR", help='When to run, such as "0 2 * * *" for 2:00 every night.'),
     ] = None,
     interval: Annotated[float | None, typer.Option(metavar="SECONDS", help="How often, instead.")] = None,
     timezone: Annotated[
-        str | None, typer.Option(metavar="ZONE", help="Of --cron, such as Europe/Berlin; else UTC.")
+        str | None,
+        typer.Option(metavar="ZONE", help="Time zone of --cron, such as Europe/Berlin; default UTC."),
     ] = None,
     work_pool: Annotated[
         str | None,
-        typer.Option(metavar="POOL", help="Hand it to the workers of a Prefect work pool and return."),
+        typer.Option(metavar="POOL", help="Let the workers of a Prefect work pool run it, and return."),
     ] = None,
     folder: Annotated[
         str | None,
-        typer.Option(metavar="DIR", help="With --work-pool: where the file's paths begin on the workers."),
+        typer.Option(
+            metavar="DIR",
+            help="With --work-pool: folder on the workers to which the file's paths are relative.",
+        ),
     ] = None,
     name: Annotated[
         str | None, typer.Option(metavar="DEPLOYMENT", help="Name in Prefect; the campaign's by default.")
@@ -58,7 +63,7 @@ def schedule(
         raise SpecError("--folder is for workers: give --work-pool with it")
     if folder is not None and not Path(folder).is_absolute():
         raise SpecError(
-            f"--folder {folder!r} is no absolute path: give the folder's whole path on the workers"
+            f"--folder {folder!r} is not an absolute path: give the folder's full path on the workers"
         )
     when = When(cron=cron, interval=interval, timezone=timezone)
     when.next_run()  # refused here, before a server is started or a work pool is told
@@ -67,8 +72,8 @@ def schedule(
     read = _approved(spec, given, Trust(everything=trust, asks=True), begins, is_here=work_pool is None)
     if len(read.name) > LONGEST_OF_SERIES:
         raise SpecError(
-            f"{spec}: name: a scheduled campaign's has at most {LONGEST_OF_SERIES} characters, since the "
-            f"time of each run is added to it; this one has {len(read.name)}"
+            f"{spec}: name: a scheduled campaign's name has at most {LONGEST_OF_SERIES} characters, "
+            f"because the time of each run is appended; this one has {len(read.name)}"
         )
     from winnow.flows.schedule.deployments import Scheduled
     from winnow.storage.engine.database import shown_url
@@ -115,7 +120,7 @@ def _serve(scheduled: "Scheduled", series: str, storage: str) -> None:
 
     is_ours = not PREFECT_API_URL.value()
     if is_ours:
-        print("no PREFECT_API_URL is set: a Prefect server is started for as long as this command runs")
+        print("no PREFECT_API_URL is set: a Prefect server runs until this command ends")
     with prefect_server(schedules=True):
         from winnow.flows.schedule.deployments import require_no_pool
         from winnow.flows.schedule.serve import serve
@@ -127,7 +132,7 @@ def _serve(scheduled: "Scheduled", series: str, storage: str) -> None:
         _tell_of_results(series, storage)
         print("stop with Ctrl-C; a campaign that is running finishes its round first", flush=True)
         serve(scheduled)
-    print("stopped; the schedule fires again when it is served again")
+    print("stopped; no campaign starts until the command runs again")
 
 
 def _deploy(scheduled: "Scheduled", pool: str, folder: str, series: str, storage: str) -> None:
@@ -138,12 +143,12 @@ def _deploy(scheduled: "Scheduled", pool: str, folder: str, series: str, storage
     print(f"'{scheduled.name}' is scheduled on work pool '{pool}' of {url}: {_times(scheduled.when)}")
     _tell_of_early_firing(scheduled.when)
     _tell_of_results(series, storage)
-    print("start on each machine that is to run campaigns, where Winnow and the file's paths are at hand:")
+    print("start on each machine that runs campaigns and has Winnow and the file's paths:")
     secret = "WINNOW_STORAGE=URL " if has_secret(storage) else ""
     print(f"  {secret}PREFECT_API_URL={url} prefect worker start --pool {pool} --type {POOL_TYPE} --limit 1")
     if secret:
-        print("  with the whole URL of the database: Prefect is not told its password")
-    print("a run that crashes is gone on with by the automations of this schedule, or by the next run")
+        print("  with the full URL of the database; Prefect does not receive its password")
+    print("if a run crashes, this schedule's automations or the next run resume it")
     print(f"end it with: prefect deployment delete 'scheduled-campaign/{scheduled.name}'")
 
 
@@ -159,4 +164,4 @@ def _tell_of_early_firing(when: "When") -> None:
 def _tell_of_results(series: str, storage: str) -> None:
     from winnow.storage.engine.database import storage_option
 
-    print(f"see what came of it: winnow query --series {series} {storage_option(storage)}")
+    print(f"results: winnow query --series {series} {storage_option(storage)}")

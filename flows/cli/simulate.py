@@ -34,28 +34,31 @@ def simulate(
             "examples, or for duels candidates as well.",
         ),
     ],
-    out: Annotated[Path, typer.Option(metavar="DIR", help="Where runs.parquet and curve.png go.")],
+    out: Annotated[Path, typer.Option(metavar="DIR", help="Folder for runs.parquet and curve.png.")],
     selector: Annotated[
         list[str],
         typer.Option(
             metavar="NAME[:KEY=VALUE,...]",
-            help="Whom to compare; may be repeated. best-mean stands for all of Winnow's for that question.",
+            help=(
+                "Selector to compare; repeatable. best-mean means all of Winnow's selectors for that "
+                "objective."
+            ),
         ),
     ],
     budgets: Annotated[
         str | None,
         typer.Option(
-            help="Where to look: shares of all pairs (0.05) or counts (500), by commas; for routes, of "
-            "prompts. 1.0 is all of them, and 1 a single one. "
-            f"By default {BUDGETS['tables of scores']}; for duels {BUDGETS['duels']}; for routes "
+            help="Budgets to report: shares of all pairs (0.05) or counts (500), separated by commas; for "
+            "routes, of prompts. 1.0 is all of them, 1 a single one. Default: "
+            f"{BUDGETS['tables of scores']}; for duels {BUDGETS['duels']}; for routes "
             f"{BUDGETS['routes']}."
         ),
     ] = None,
     delta: Annotated[
         float | None,
         typer.Option(
-            help="Let every selector stop once it is sure at this error probability, by default after all "
-            "pairs at the latest; stops.png shows when they do, and how often they err."
+            help="Let every selector stop at this error probability, at the latest after all pairs; "
+            "stops.png shows when they stop and how often they are wrong."
         ),
     ] = None,
     seeds: Annotated[int, typer.Option(min=1, help="Runs of each selector.")] = 20,
@@ -64,40 +67,43 @@ def simulate(
         MetricChoice | None,
         typer.Option(
             metavar="METRIC",
-            help=f"What to measure, one of {', '.join(MetricChoice)}; by default accuracy. The last three "
-            "are for routes: outscore-the-best by default.",
+            help=f"What to measure, one of {', '.join(MetricChoice)}; default accuracy. The last three are "
+            "for routes; their default is outscore-the-best.",
         ),
     ] = None,
-    gap: Annotated[float, typer.Option(help="Of top1-eps: how far below the best still counts.")] = 0.001,
-    level: Annotated[float, typer.Option(help="Of top1-mcnemar: the significance level.")] = 0.01,
+    gap: Annotated[float, typer.Option(help="For top1-eps: tolerance below the best mean.")] = 0.001,
+    level: Annotated[float, typer.Option(help="For top1-mcnemar: significance level.")] = 0.01,
     history: Annotated[
         str | None,
-        typer.Option(metavar="TABLE", help="Earlier scores on the same examples, to learn from."),
+        typer.Option(metavar="TABLE", help="Earlier scores on the same examples, used as history."),
     ] = None,
     history_share: Annotated[
-        float | None, typer.Option(help="Take this share of the candidates, at random, as history instead.")
+        float | None, typer.Option(help="Use a random share of the candidates as history instead.")
     ] = None,
     contexts: Annotated[
         str | None,
         typer.Option(
             metavar="FILE",
-            help="Of routes: vectors of the examples, as columns id and vector (.jsonl, .json, .parquet) or "
-            "an array in their order (.npy, .npz[:KEY]); or campaign:NAME, which embeds them as it routes.",
+            help="For routes: vectors of the examples, as columns id and vector (.jsonl, .json, .parquet) "
+            "or an array in their order (.npy, .npz[:KEY]); or campaign:NAME, which embeds them as "
+            "the campaign does.",
         ),
     ] = None,
     embed: Annotated[
         str | None,
         typer.Option(
             metavar="TEMPLATE",
-            help="Of routes, where TABLE is a campaign: embed its examples instead, as in '{{ input }}'.",
+            help=(
+                "For routes, if TABLE is a campaign: template of the texts to embed, such as '{{ input }}'."
+            ),
         ),
     ] = None,
     types: Annotated[
         str | None,
         typer.Option(
             metavar="FILE|FIELD",
-            help="Of routes: of which type each example is, as columns id and type or an array; or a field "
-            "of the examples, where TABLE is a campaign.",
+            help="For routes: type of each example, as columns id and type or an array; or a field of the "
+            "examples if TABLE is a campaign.",
         ),
     ] = None,
     workers: Workers = None,

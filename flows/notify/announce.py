@@ -40,7 +40,7 @@ def announcing(campaign: Campaign) -> Generator[None, None, None]:
 def unset_variables(webhooks: Sequence[WebhookSpec]) -> list[str]:
     """A sentence for each webhook whose URL is in no environment variable here."""
     return [
-        f"{webhook.url} is not set: nobody is told there how the campaign ends"
+        f"{webhook.url} is not set: no notification is sent there when the campaign ends"
         for webhook in webhooks
         if _address(webhook) == ""
     ]
@@ -79,7 +79,7 @@ def _announce(begun: _Begun, error: Exception | None, outbox: Outbox) -> None:
                 outbox.send(webhook, url, as_body(message, webhook.form))
     except Exception as trouble:
         LOGGER.warning(
-            "nobody was told how %s ended: %s",
+            "no notification was sent about the end of %s: %s",
             begun.campaign.name,
             one_line(str(trouble) or type(trouble).__name__),
             extra={"event": "notify_failed"},

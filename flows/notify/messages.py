@@ -131,7 +131,7 @@ def _sentences(message: Message) -> list[str]:
         edited = (
             f"; not the same since then: {', '.join(before['differs_in'])}" if before["differs_in"] else ""
         )
-        said.append(f"winner changed: {now}; it was {then} in {one_line(before['campaign'])}{sure}{edited}")
+        said.append(f"winner changed: {now}; before, {then} in {one_line(before['campaign'])}{sure}{edited}")
     return [*said, *(f"{word}: {sentence}" for word, sentence in lines)]
 
 

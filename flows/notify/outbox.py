@@ -100,7 +100,7 @@ def delivering() -> Generator[Outbox, None, None]:
         try:
             outbox.wait()
         except KeyboardInterrupt:
-            LOGGER.warning("not everybody was told: interrupted", extra={"event": "notify_failed"})
+            LOGGER.warning("some notifications were not sent: interrupted", extra={"event": "notify_failed"})
 
 
 def _end(shown: str, sender: "subprocess.Popen[bytes]", deadline: float) -> None:
@@ -111,9 +111,9 @@ def _end(shown: str, sender: "subprocess.Popen[bytes]", deadline: float) -> None
         end_process(sender)
     if sender.returncode == 0:
         return
-    why = said.decode(errors="replace").strip().rpartition("\n")[2] or "it did not answer in time"
+    why = said.decode(errors="replace").strip().rpartition("\n")[2] or "it timed out"
     LOGGER.warning(
-        "the webhook %s was not told how the campaign ended: %s; everything is stored all the same",
+        "the webhook %s did not receive the notification: %s; all results are stored",
         shown,
         why,
         extra={"event": "notify_failed", "webhook": shown},

@@ -86,7 +86,7 @@ def mark_crashed_runs(database: Database) -> list[str]:
             holder = process_of(run.labels)
             if holder is None or not (holder in left or is_dead(holder)):
                 continue
-            message = f"{holder}, which ran it, is gone; whoever goes on with its campaign said so"
+            message = f"{holder}, which ran it, is gone; reported by the process that resumed its campaign"
             with suppress(ObjectNotFound):  # somebody deleted it meanwhile
                 client.set_flow_run_state(run.id, Crashed(message=message), force=True)
                 marked.append(run.name)
@@ -114,7 +114,7 @@ def drop_overdue_runs(run: FlowRun) -> int:
         expected_start_time=FlowRunFilterExpectedStartTime(before_=DateTime.now("UTC")),
     )
     same = DeploymentFilter(id=DeploymentFilterId(any_=[run.deployment_id]))
-    instead: State[None] = Completed(name="Skipped", message=f"came due late: '{run.name}' took its place")
+    instead: State[None] = Completed(name="Skipped", message=f"late: '{run.name}' ran instead")
     dropped = 0
     with get_client(sync_client=True) as client:
         for late in client.read_flow_runs(flow_run_filter=overdue, deployment_filter=same):
@@ -185,8 +185,8 @@ def go_on_after_crashes(name: str, *, watched: UUID, started: UUID) -> None:
         threshold=1,
     )
     _put(
-        f"winnow {name}: go on after a crash",
-        "Starts resume-all when a run of this schedule has crashed.",
+        f"winnow {name}: resume after a crash",
+        "Starts resume-all when a run of this schedule crashed.",
         trigger,
         RunDeployment(source="selected", deployment_id=started, parameters=None, job_variables=None),
     )
@@ -211,12 +211,12 @@ def mark_silent_runs(name: str, *, watched: UUID, heartbeat_s: int) -> None:
     )
     _put(
         f"winnow {name}: mark what went silent",
-        "Marks a run as crashed when its machine is gone and nobody could say so.",
+        "Marks a run as crashed when its machine is gone.",
         trigger,
         ChangeFlowRunState(
             name=None,
             state=StateType.CRASHED,
-            message="no sign of life: its machine is gone",
+            message="no heartbeat: its machine is gone",
             force=False,
         ),
     )

@@ -32,8 +32,8 @@ def url_of_a_worker(shown: str | None) -> str | None:
         return own
     if has_secret(shown):
         raise SpecError(
-            f"the results database {shown} needs a password, which Prefect is not told: set WINNOW_STORAGE "
-            "to the whole URL where the worker is started"
+            f"the results database {shown} needs a password, which Prefect does not receive: set "
+            "WINNOW_STORAGE to the full URL where the worker starts"
         )
     return shown
 

@@ -297,7 +297,7 @@ def _make_home() -> None:
     if os.environ.get("PREFECT_HOME") != str(home) or home.exists():
         return
     if old.exists():
-        tell(f"{old} is not read any more: what Prefect keeps for this folder lies in {home}")
+        tell(f"{old} is no longer used: Prefect's data for this folder is in {home}")
     with suppress(OSError):  # what is opened there says so
         home.mkdir(mode=0o700, parents=True)
 
@@ -342,7 +342,8 @@ def _is_usable(file: Path) -> bool:
         with suppress(OSError):
             file.with_name(file.name + end).rename(aside.with_name(aside.name + end))
     tell(
-        f"{file} is not of this release of Prefect, or damaged: it is set aside as {aside.name} and made anew"
+        f"{file} is from another release of Prefect, or damaged: it is renamed to {aside.name} and "
+        "created again"
     )
     return not file.exists()
 
@@ -376,8 +377,8 @@ def _opened(how: Callable[[Path], BinaryIO], file: Path) -> BinaryIO:
         return how(file)
     except OSError as error:
         raise PrefectServerFailed(
-            f"Prefect's temporary server has no room for its files ({error}); run winnow in a folder that "
-            "can be written, and see that PREFECT_HOME names one if it is set"
+            f"Prefect's temporary server has no room for its files ({error}); run winnow in a writable "
+            "folder; if PREFECT_HOME is set, it must name one, too"
         ) from error
 
 
@@ -424,8 +425,8 @@ def _wait_until_healthy(server: _Temporary) -> None:
         except OSError:
             time.sleep(0.1)
     raise PrefectServerFailed(
-        f"Prefect's temporary server did not start; see {server.log}, "
-        "or set PREFECT_API_URL to a server of yours"
+        f"Prefect's temporary server did not start; see {server.log}, or set PREFECT_API_URL to your own "
+        "server"
     )
 
 

@@ -38,10 +38,10 @@ _HOST = re.compile(
 )
 
 WRONG_HOST = (
-    "this server does not answer to the name that was asked for; "
-    "use the address that it printed, or start it with --allow-host NAME"
+    "this server does not accept the requested host name; use the address that it printed, or start it "
+    "with --allow-host NAME"
 )
-WRONG_ORIGIN = "a page of another origin asked for this, which is refused; open the address that was printed"
+WRONG_ORIGIN = "requests from pages of another origin are refused; open the address that was printed"
 WRONG_TOKEN = (
     "a token is needed; open the address that was printed, which ends in ?token=..., "
     "or send the header Authorization: Bearer TOKEN"

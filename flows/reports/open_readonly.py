@@ -74,7 +74,7 @@ def to_read(storage: str) -> str:
 
     found = last_used(storage)
     if found != storage:
-        tell(f"reading {one_line(found)}, which was last used here; --storage URL names another")
+        tell(f"reading {one_line(found)}, the database last used here; choose another with --storage URL")
     return found
 
 

@@ -87,7 +87,7 @@ def in_place_of(path: Path) -> Generator[Path]:
         finally:
             beside.unlink(missing_ok=True)
     except OSError as error:
-        raise WinnowError(f"{path}: {error.strerror}; name a place that can be written to") from error
+        raise WinnowError(f"{path}: {error.strerror}; name a writable path") from error
 
 
 def _followed(link: Path) -> Path:

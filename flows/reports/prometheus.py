@@ -26,22 +26,22 @@ OUTCOMES: tuple[Outcome, ...] = get_args(Outcome)
 
 _COUNTERS = {
     "rounds": "Rounds that were finished.",
-    "comparisons": "Comparisons; outcome is scored or unscored, and reason says why there is none.",
-    "generations": "Texts that were made for the campaign, judges' replies included.",
-    "tokens": "Tokens of these texts; direction is input or output.",
-    "engine_seconds": "Time that engines took to make them.",
-    "load_seconds": "Time that the campaign waited for models to load.",
+    "comparisons": "Comparisons; outcome is scored or unscored, with the reason if unscored.",
+    "generations": "New outputs of the campaign, including judges' replies.",
+    "tokens": "Tokens of these outputs; direction is input or output.",
+    "engine_seconds": "Engine time for these outputs.",
+    "load_seconds": "Time spent waiting for models to load.",
 }
 _GAUGES = {
-    "campaign_state": "1 for the state that the campaign is in.",
-    "campaign_outcome": "1 for the outcome of a campaign that has ended; claim says how sure it is.",
+    "campaign_state": "1 for the current state of the campaign.",
+    "campaign_outcome": "1 for the outcome of a finished campaign; claim is its guarantee.",
     "candidates": "Candidates that are compared.",
     "grid_comparisons": "Comparisons that an exhaustive evaluation would need.",
-    "best_estimate": "Of the best candidate, as the algorithm believes.",
+    "best_estimate": "Estimate of the best candidate.",
     "best_lower": "Lower bound of it.",
     "best_upper": "Upper bound of it.",
-    "best_held_out": "Mean of the best candidate on the held-out examples, once all of them are done.",
-    "budget_spent": "What is spent of each limit, after the last finished round.",
+    "best_held_out": "Mean of the best candidate on the held-out examples, once all are scored.",
+    "budget_spent": "Amount spent of each limit after the last finished round.",
     "budget_limit": "The limits of the budget.",
 }
 _LABELS = {

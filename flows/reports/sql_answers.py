@@ -102,8 +102,8 @@ class _Answer:
         self._bytes -= length
         if self._bytes < 0:
             raise QueryRefused(
-                f"the answer has more than {self._bounds.bytes / MIB:g} MiB; ask for fewer rows or columns, "
-                "or for the beginnings of long texts: substr(text, 1, 200)"
+                f"the answer has more than {self._bounds.bytes / MIB:g} MiB; select fewer rows or columns, "
+                "or the beginnings of long texts: substr(text, 1, 200)"
             )
         frame: JsonObject = json.loads(self._read(length))
         if "refused" in frame:
@@ -130,21 +130,21 @@ class _Answer:
         self._seconds -= time.monotonic() - began
         if not ready:
             raise QueryRefused(
-                f"the statement took longer than {self._bounds.seconds:g} s and was broken off; "
-                "ask for less, or with an index in mind"
+                f"the statement took longer than {self._bounds.seconds:g} s and was stopped; select fewer "
+                "rows, or use an indexed column"
             )
 
     def _out_of_memory(self) -> QueryRefused:
         return QueryRefused(
-            f"the statement needs more than {self._bounds.memory / MIB:g} MiB of memory and was broken off; "
-            "ask for fewer or shorter values"
+            f"the statement needs more than {self._bounds.memory / MIB:g} MiB of memory and was stopped; "
+            "select fewer or shorter values"
         )
 
     def _ended(self) -> QueryRefused:
         code = self._process.wait()
         return QueryRefused(
-            f"the process that answers statements ended by itself (exit code {code}); ask for less, and look "
-            "above for what it said"
+            f"the process that answers statements ended unexpectedly (exit code {code}); select fewer "
+            "rows, and read its messages above"
         )
 
 

@@ -59,9 +59,7 @@ def _answer(asked: JsonObject) -> None:
 
 def _sentence(error: StorageError) -> str:
     if "disk I/O error" in str(error):
-        return (
-            f"{error}; what a statement sorts may fill {TEMPORARY_FILE >> 20} MiB on the disk: ask for less"
-        )
+        return f"{error}; sorting can use at most {TEMPORARY_FILE >> 20} MiB on disk: select fewer rows"
     return str(error)
 
 

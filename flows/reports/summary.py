@@ -154,7 +154,7 @@ def resume_command(status: CampaignStatus, storage: str) -> str | None:
 
 def nothing_yet(status: CampaignStatus) -> str:
     """The sentence on the page of a campaign without a finished round."""
-    sentence = "No round is finished yet: there is nothing more to show."
+    sentence = "No round is finished yet."
     if status.state == "waiting" or not _can_be_resumed(status):
         return sentence
     return f"{sentence} winnow resume {status.name} goes on with it."
@@ -307,8 +307,8 @@ def campaign_line(campaign: Campaign) -> str:
     stands = f"{headline(status.answer, status.state)}, {_best(status.answer)}"
     return (
         f"{campaign.name}: {stands}; {count_of(status.totals['answered'], 'comparison')}; "
-        f"{count_of(status.totals['generations'], 'generation')} made anew, "
-        f"{status.totals['reused']:,} taken from other campaigns{changed}"
+        f"{count_of(status.totals['generations'], 'new generation')}, {status.totals['reused']:,} reused "
+        f"from other campaigns{changed}"
     )
 
 

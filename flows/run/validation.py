@@ -120,8 +120,8 @@ def _warnings(file: SpecFile, checked: ResolvedCampaign) -> Iterator[str]:
     if lacking := without_targets(checked):
         yield (
             f"{len(lacking)} of {len(checked.dataset.examples)} examples have no target, such as "
-            f"{lacking[0].key!r}, so that judge {checked.spec.judge.type} scores nobody on them: leave them "
-            "out by dataset.filter, or give them one"
+            f"{lacking[0].key!r}, so judge {checked.spec.judge.type} cannot score them: exclude them by "
+            "dataset.filter, or add a target"
         )
     yield from unread_targets(checked.spec, checked.dataset.examples)
     yield from unset_variables(checked.spec.execution.notify)

@@ -27,14 +27,14 @@ def read_budgets(text: str, subject: "Subject") -> list[int]:
     parts = [part.strip() for part in text.split(",")]
     if "1" in parts and grid and any("." in part for part in parts):
         raise SpecError(
-            f"--budgets: 1 is a single one of {grid} {subject.unit} and stands beside shares; write 1.0 for "
-            "all of them, or give counts alone"
+            f"--budgets: 1 means a single one of {grid} {subject.unit}, among shares; write 1.0 for all of "
+            "them, or give counts only"
         )
     for part in parts:
         try:
             count = round(float(part) * grid) if "." in part and grid else int(part)
         except ValueError:
-            example = "0.05,0.1 or 500,1000" if grid else "500,1000: of duels there are no shares"
+            example = "0.05,0.1 or 500,1000" if grid else "500,1000: duels have no shares"
             raise SpecError(f"--budgets: {part!r} is no number; for example {example}") from None
         if not 1 <= count <= (grid or count):
             raise SpecError(f"--budgets: {part} is {count} {subject.unit}, the table has 1 to {grid}")

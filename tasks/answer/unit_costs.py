@@ -56,7 +56,7 @@ def running_words(costs: Sequence[RunningCost], *, is_of_program: bool) -> str:
         said = "; ".join(f"{each.name} {_short(each.seconds)} s" for each in costs)
         return f"{amount(EXAMPLES)} examples: {said}; by the calls of its function so far"
     said = "; ".join(f"{each.name} {_said(each)}" for each in costs)
-    return f"{amount(EXAMPLES)} examples: {said}; as these texts were made, loading apart"
+    return f"{amount(EXAMPLES)} examples: {said}; at the measured speed, without loading"
 
 
 def _said(cost: RunningCost) -> str:

@@ -135,11 +135,11 @@ def how_left(lease: LeaseRecord) -> str:
     if is_dead(lease.holder):
         return f"{lease.holder} is gone; {last}"
     if is_gone(lease):
-        return f"{lease.holder} is not heard of any more; {last}"
-    what = "is there, but seems to be frozen" if _is_near(lease.holder) else "seems to be gone"
+        return f"{lease.holder} sends no heartbeats; {last}"
+    what = "exists, but seems to be frozen" if _is_near(lease.holder) else "seems to be gone"
     return (
-        f"{lease.holder} {what}: {last} by its own clock; before going on, winnow resume watches for "
-        f"{lease.lifetime.total_seconds():g} s whether there is another"
+        f"{lease.holder} {what}: {last} by its own clock; winnow resume first waits for "
+        f"{lease.lifetime.total_seconds():g} s for another heartbeat"
     )
 
 
@@ -155,8 +155,7 @@ def watch(database: Database, campaign_id: int, *, now: dt.datetime) -> None:
         return
     lifetime = watched.lifetime.total_seconds()
     LOGGER.warning(
-        f"{watched.holder} may be running this campaign; watching for {lifetime:g} s whether it sends a "
-        "heartbeat",
+        f"{watched.holder} may be running this campaign; waiting for {lifetime:g} s for its heartbeat",
         extra={"event": "lease_watched"},
     )
     silence, looked_at = 0.0, time.monotonic()

@@ -143,8 +143,8 @@ def _source(spec: CampaignSpec, asked: FewShotSpec, dataset: Dataset, path: str,
     if asked.source is None:
         if not traits_of(spec.objective).looks_for_best:
             raise SpecError(
-                f"{spec.objective} speaks of more than the examples of its dataset, so that none of them can "
-                "be shown solved; name a file of others as from",
+                f"{spec.objective} makes claims beyond the examples of its dataset, so none of them can be "
+                "shown solved; name a file with others as from",
                 path=path,
             )
         return dataset

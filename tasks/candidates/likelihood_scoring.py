@@ -49,9 +49,9 @@ class WholePrompt:
     def asked(self, model: ModelRef, prompt: Prompt, fields: Mapping[str, object], key: str) -> Asked:
         """See `Weighing`."""
         if not isinstance(prompt, str):
-            raise TemplateError(f"example {key!r}: messages are no text whose perplexity could be told")
+            raise TemplateError(f"example {key!r}: messages have no perplexity; use one text")
         if not prompt or "\0" in prompt:
-            raise TemplateError(f"example {key!r}: a text that is empty or holds NUL cannot be weighed")
+            raise TemplateError(f"example {key!r}: an empty text, or one with NUL, cannot be scored")
         return Asked(prompt="", continuations=(prompt,), texts=(prompt,))
 
 
@@ -69,8 +69,8 @@ class FirstTargets:
         target = next(iter(self.targets.get(key, ())), "")
         if not target or "\0" in target:
             raise TemplateError(
-                f"example {key!r} has no target that could be weighed: it is missing, empty or holds NUL; "
-                "correct it, or leave such examples out by dataset.filter: target",
+                f"example {key!r} has no target to score: it is missing, empty or contains NUL; correct "
+                "it, or exclude such examples by dataset.filter: target",
                 "dataset.fields.target",
             )
         return target
@@ -180,7 +180,7 @@ def _space(model: ModelRef, prompt: Prompt) -> str:
 def _listed(field: str, fields: Mapping[str, object], key: str) -> tuple[str, ...]:
     found = value_of(fields, field)
     if not isinstance(found, list) or not all(_is_text(each) for each in found):
-        raise TemplateError(f"example {key!r}: {field} is no list of texts; give it one", FIELD)
+        raise TemplateError(f"example {key!r}: {field} is not a list of texts; give it a list", FIELD)
     return tuple(str(each) for each in found)
 
 

@@ -104,25 +104,25 @@ def _check_litellm(model: ModelSpec, place: str) -> None:
     assert api is not None
     if model.model_base_url is None and api.origin is None:
         raise SpecError(
-            "this API has another address for each customer, and no key is sent to one that is not named; "
-            "give it",
+            "this API has a different address for each customer, and no key is sent to an unnamed one; "
+            "give the address",
             path=f"{place}.model_base_url",
         )
     if model.model_base_url is None and model.api_key is None:
         raise SpecError(
-            f"litellm gets no key but the one that is named here; give its variable, such as {api.variable}",
+            f"litellm receives only the key named here; give its variable, such as {api.variable}",
             path=f"{place}.api_key",
         )
     for key in ("chat_template", "chat_template_args", "revision"):
         if getattr(model, key):
-            raise SpecError("no API that litellm speaks takes one; leave it out", path=f"{place}.{key}")
+            raise SpecError("no API of litellm takes one; remove it", path=f"{place}.{key}")
 
 
 def _refuse_reserved(model: ModelSpec, place: str) -> None:
     if taken := reserved_args(model.model_args):
         path = f"{place}.model_args.{taken[0]}"
         but = ", or set it to null for a server that takes none" if taken[0] == "seed" else ""
-        raise SpecError(f"is what Winnow itself puts into each request; leave it out{but}", path=path)
+        raise SpecError(f"is set by Winnow in each request; remove it{but}", path=path)
 
 
 def _refuse_missing_key(variable: str, place: str) -> None:
@@ -168,7 +168,7 @@ def _check_adapter(model: ModelSpec, place: str) -> None:
     if model.provider not in ADAPTING:
         able = " or ".join(sorted(ADAPTING))
         raise SpecError(
-            f"provider '{model.provider}' puts no adapter on a model; use provider {able}",
+            f"provider '{model.provider}' does not support adapters; use provider {able}",
             path=f"{place}.lora",
         )
     try:
@@ -196,7 +196,7 @@ def _check_chat(model: ModelSpec, template: str | None, place: str) -> None:
         completes = any(each in model.model for each in COMPLETING)
         if is_openais_own(model.model_base_url) and not (model.chat or completes):
             raise SpecError(
-                f"OpenAI's own server has {model.model} for chats alone; set chat: true",
+                f"OpenAI's own server offers {model.model} only for chats; set chat: true",
                 path=f"{place}.chat",
             )
         return
@@ -263,12 +263,12 @@ def _refuse_unknown_keys(config: GenerateConfig, model: ModelSpec, place_of: Cal
     if _is_openais(model):
         refused = dict.fromkeys(UNKNOWN_TO_OPENAI, "OpenAI's own server has no such setting; leave it out")
     if model.provider == "litellm":
-        refused = dict.fromkeys(UNKNOWN, "litellm has no word for it; leave it out")
-        refused["logprobs"] = "litellm tells none that are the same for all APIs; leave it out"
+        refused = dict.fromkeys(UNKNOWN, "litellm has no such setting; remove it")
+        refused["logprobs"] = "litellm has none that are the same for all APIs; remove it"
         if (api := api_of(model.model)) and not api.top_k:
-            refused["top_k"] = "litellm passes it on to anthropic and gemini alone; leave it out"
+            refused["top_k"] = "litellm passes it on only to anthropic and gemini; remove it"
     if model.provider == "vllm" and model.model_args.get("speculative_config") is not None:
-        why = "vLLM has no such setting where speculative_config drafts the tokens; leave one of the two out"
+        why = "vLLM has no such setting with speculative_config; remove one of the two"
         refused = dict.fromkeys(BESIDE_DRAFTS, why)
     for key, why in refused.items():
         if getattr(config, key) != GenerateConfig.model_fields[key].default:
@@ -278,16 +278,16 @@ def _refuse_unknown_keys(config: GenerateConfig, model: ModelSpec, place_of: Cal
 def _why_unstructured(given: StructuredOutput, model: ModelSpec) -> str | None:
     """Reason why output cannot be restricted to a structure; None if it can, as far as is known."""
     if model.provider == "transformers":
-        return "provider transformers holds no text to a structure; choose provider vllm, or leave it out"
+        return "provider transformers does not support structured output; choose provider vllm, or remove it"
     if model.reasoning is not None and model.reasoning.parser == "think-tags":
-        return "the whole text is held to it, so that a model cannot think before; leave reasoning out"
+        return "the whole output must have this form, so the model cannot think before; remove reasoning"
     if model.provider == "litellm" and given.structure.kind != "json_schema":
-        return "litellm holds texts to a json_schema alone; give that, or choose provider vllm"
+        return "litellm supports only json_schema; give that, or choose provider vllm"
     if not _is_openais(model):
         return None
     if given.structure.kind != "json_schema":
-        return "OpenAI's own server holds texts to a json_schema alone; give that, or choose provider vllm"
-    return None if model.chat else "OpenAI's own server holds chats alone to a json_schema; set chat: true"
+        return "OpenAI's own server supports only json_schema; give that, or choose provider vllm"
+    return None if model.chat else "OpenAI's own server supports a json_schema only in chats; set chat: true"
 
 
 def _is_openais(model: ModelSpec) -> bool:

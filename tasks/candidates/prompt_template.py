@@ -130,8 +130,8 @@ class PromptTemplate:
             messages[last] = Message("user", render(guardrail, {GUARDED: messages[last].content}, key))
         if isinstance(self.turns[-1], OwnTurns) and messages[-1].role == "assistant":
             raise TemplateError(
-                f"example {key!r}: its turns end with the assistant's, which leaves nothing to answer; end "
-                "them with the user's",
+                f"example {key!r}: its turns end with the assistant, which leaves nothing to answer; end "
+                "them with the user",
                 self.turns[-1].path,
             )
         return tuple(messages) if self.is_chat else messages[0].content
@@ -162,7 +162,7 @@ def _rendered(turn: Turn | OwnTurns, fields: JsonView, key: str) -> Iterator[Mes
         role, content = (each.get("role"), each.get("content")) if isinstance(each, dict) else (None, None)
         if role not in ROLES or not isinstance(content, str):
             raise TemplateError(
-                f"example {key!r}: the field {turn.field!r} is no list of messages; each must be a role "
+                f"example {key!r}: the field {turn.field!r} is not a list of messages; each must be a role "
                 f"({', '.join(ROLES)}) and a content that is text",
                 turn.path,
             )

@@ -291,7 +291,9 @@ def _csv_cells(path: Path, text: TextIOWrapper) -> Iterator[PlacedRow]:
                 yield f"line {start}", dict(zip(header, cells, strict=False)) if any(cells) else {}
             start = reader.line_num + 1
     except csv.Error as error:
-        raise DatasetError(f"{path}, line {reader.line_num}: not CSV ({error}); mend it", PATH_KEY) from error
+        raise DatasetError(
+            f"{path}, line {reader.line_num}: not CSV ({error}); correct this line", PATH_KEY
+        ) from error
 
 
 def _csv_header(reader: Iterator[list[str]]) -> list[str]:
@@ -395,7 +397,7 @@ def _json(path: Path, text: str, first_line: int) -> object:
         line, problem = first_line + error.lineno - 1, f"{error.msg}, column {error.colno}"
     except (ValueError, RecursionError) as error:
         line, problem = first_line, str(error)
-    raise DatasetError(f"{path}, line {line}: not JSON ({problem}); mend it", PATH_KEY)
+    raise DatasetError(f"{path}, line {line}: not JSON ({problem}); correct this line", PATH_KEY)
 
 
 _DECODER = json.JSONDecoder()

@@ -343,8 +343,8 @@ def _columns(fields: Mapping[str, str | None]) -> dict[str, str]:
     columns = {"input": "input"} | {role: column for role, column in fields.items() if column is not None}
     if "target" in columns and columns["target"] in (columns["input"], columns.get("id")):
         raise DatasetError(
-            f"column {columns['target']!r} has another role too, and so the target would be shown to the "
-            "models; give the target a column of its own",
+            f"column {columns['target']!r} has another role too, so the models would see the target; use a "
+            "separate column for the target",
             "dataset.fields.target",
         )
     return columns

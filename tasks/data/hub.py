@@ -111,8 +111,8 @@ def _folder(source: HubSource, asks_hub: bool) -> Path | None:
     found = cached_folder(source.path, "datasets", source.commit) if source.commit else None
     if not asks_hub and found is None:
         raise DatasetError(
-            f"commit {source.commit} of {source.path} is not in the hub's cache, and the hub is not asked "
-            f"now; download it first (hf download --repo-type dataset {source.path})",
+            f"commit {source.commit} of {source.path} is not in the hub's cache, and downloads are off; "
+            f"download it first (hf download --repo-type dataset {source.path})",
             KEY,
         )
     if found is not None and (missing := _missing_shard(found)) is None:
@@ -160,8 +160,8 @@ def _require_own_files(source: HubSource, folder: Path | None, found: Mapping[st
     for each in (file for files in (found or {}).values() for file in files):
         if not (each if folder is None else os.path.abspath(each)).startswith(own):
             raise DatasetError(
-                f"{source.path} names the file {each}, which is not one of its own; copy it "
-                "there, and name it by a relative path within",
+                f"{source.path} names the file {each}, which is outside the dataset; copy it there, and "
+                "name it by a relative path",
                 KEY,
             )
 

@@ -116,9 +116,9 @@ def why_unknown_to_hub(model: ModelRef) -> str | None:
     try:
         HfApi().model_info(name, revision=model.revision, timeout=HUB_TIMEOUT)
     except RepositoryNotFoundError:
-        return f"the hub knows no model {name}, or does not show it to you"
+        return f"the hub has no model {name}, or your account cannot read it"
     except RevisionNotFoundError:
-        return f"the hub knows no revision {revision} of {name}"
+        return f"the hub has no revision {revision} of {name}"
     except Exception as error:  # of the hub, or of any way to it
         return f"the hub gives no answer about {name}: {in_words(error)}"
     return None
@@ -187,8 +187,8 @@ def dataset_commit(hub: str, revision: str | None, *, asks_hub: bool) -> str:
         return commit
     if not asks_hub or _is_offline():
         raise DatasetError(
-            f"the dataset {hub} is not in the hub's cache, and the hub is not asked now; download it first "
-            f"(hf download --repo-type dataset {hub}), or name a folder",
+            f"the dataset {hub} is not in the hub's cache, and downloads are off; download it first (hf "
+            f"download --repo-type dataset {hub}), or name a folder",
             "dataset.hub",
         )
     require("hub", f"the dataset {hub}")

@@ -189,7 +189,7 @@ def _number(place: str, column: str, cell: str) -> float:
     try:
         return np.nan if cell.strip().lower() in MISSING else float(cell)
     except ValueError:
-        problem = f"{cell!r} is not a number; write a score in [0, 1], or nothing where there is none"
+        problem = f"{cell!r} is not a number; write a score in [0, 1], or leave the cell empty"
         raise ScoreTableError(f"{place}, column {column!r}: {problem}") from None
 
 
@@ -215,7 +215,9 @@ def _of_columns(source: str, path: Path) -> ScoreTable:
             column = columns.column(position + 1).cast(pyarrow.float64())
         except pyarrow.ArrowException as error:
             problem = f"column {example!r} holds {columns.column(position + 1).type}, not numbers"
-            raise ScoreTableError(f"{path}: {problem}; beside the names come scores only") from error
+            raise ScoreTableError(
+                f"{path}: {problem}; all columns except the names must be scores"
+            ) from error
         scores[:, position] = column.to_numpy(zero_copy_only=False)
     names = [str(name) for name in columns.column(0).to_pylist()] if columns.num_columns else []
     return ScoreTable(source=source, candidates=tuple(names), examples=tuple(examples), scores=scores)
@@ -256,8 +258,9 @@ def _require_names(path: Path, column: str, names: Sequence[str]) -> None:
     ]
     if fractions and all(map(_is_score, names)):
         raise ScoreTableError(
-            f"{path}: the first column, {column!r}, holds {fractions[0]} in the place of a candidate's name; "
-            "write the names before the scores (with pandas: make them the index, and leave index=False out)"
+            f"{path}: the first column, {column!r}, holds {fractions[0]} instead of a candidate's name; "
+            "write the names before the scores (with pandas: make them the index, and leave index=False "
+            "out)"
         )
 
 

@@ -71,7 +71,7 @@ def require_campaign(table: ScoreTable, place: str, remedy: str) -> None:
         SpecError: If it is one; `remedy` is what to do instead.
     """
     if not table.source.startswith(CAMPAIGN):
-        raise SpecError(f"{place}: nothing is known of the examples of {table.source} but scores; {remedy}")
+        raise SpecError(f"{place}: {table.source} has only scores and no texts of examples; {remedy}")
 
 
 def _member(place: str, arrays: Mapping[str, np.ndarray], key: str) -> np.ndarray:

@@ -54,8 +54,8 @@ def of_unit_length(vectors: FloatArray, texts: Sequence[str]) -> np.ndarray:
     if bad.size:
         what = "zero" if lengths[bad[0]] == 0.0 else "not finite"
         raise EmbeddingFailed(
-            f"the vector of {texts[bad[0]][:60]!r} is {what}, so its direction says nothing; leave the "
-            "example out or choose another embedder"
+            f"the vector of {texts[bad[0]][:60]!r} is {what}, so it has no direction; remove the example "
+            "or choose another embedder"
         )
     unit: np.ndarray = (rows / lengths[:, np.newaxis]).astype("<f4")
     return unit

@@ -172,9 +172,7 @@ def why_refused(template: str, folder: Path, messages: tuple[Message, ...], args
             )
     except Exception as error:  # templates run code of the checkpoint's authors
         if "continue_final_message" in str(error):
-            return (
-                "it does not show the assistant's last message as it is, so that a model cannot go on from it"
-            )
+            return "it does not keep the assistant's last message unchanged, so a model cannot continue it"
         return one_sentence(error, limit=200)
     return None
 

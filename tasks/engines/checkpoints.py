@@ -23,7 +23,8 @@ def refuse_missing_checkpoint(model: ModelRef) -> None:
             )
     elif not _may_be_hub_id(model.model):
         raise EngineLoadFailed(
-            model.name, f"there is no folder {folder}; check the path of the checkpoint or where you started"
+            model.name,
+            f"there is no folder {folder}; check the path of the checkpoint and the working folder",
         )
 
 

@@ -126,7 +126,7 @@ class PromptEncoder:
         if max(ids) >= self._vocabulary:  # engines do not look: they would read beyond the weights
             return GenerationFailure(
                 reason="bad_prompt",
-                detail=f"the tokenizer gives token {max(ids)}, but the weights know only {self._vocabulary}",
+                detail=f"the tokenizer produced token {max(ids)}, but the model has only {self._vocabulary}",
             )
         return None
 

@@ -136,7 +136,7 @@ class ChoiceEncoder:
         for choice, ids in tokens.items():
             for other, longer in tokens.items():
                 if choice != other and longer[: len(ids)] == ids:
-                    return _bad(f"the model's tokens do not tell the choices {choice!r} and {other!r} apart")
+                    return _bad(f"the model's tokens are the same for choices {choice!r} and {other!r}")
         return ChoiceTree(tokens)
 
 

@@ -152,7 +152,7 @@ def check_question(question: str) -> None:
         JudgeError: If it is blank.
     """
     if not question.strip():
-        raise JudgeError("says nothing; write what people are to look for", "judge.question")
+        raise JudgeError("is empty; write what people should look for", "judge.question")
 
 
 def check_levels(levels: Mapping[str, float]) -> None:
@@ -178,4 +178,4 @@ def check_levels(levels: Mapping[str, float]) -> None:
     if len({name.strip().lower() for name in levels}) < len(levels):
         raise JudgeError("two levels have the same name but for case; rename one", place)
     if len(set(levels.values())) < len(levels):
-        raise JudgeError("two levels have the same score; give each a score of its own", place)
+        raise JudgeError("two levels have the same score; give each a different score", place)

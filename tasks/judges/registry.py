@@ -216,7 +216,7 @@ class Catalogue:
         if entry is None or isinstance(entry, Registered) or not inspect.isfunction(factory):
             return f"add {_written(key, hint)}"
         return (
-            f"add it, or where {entry.value} is a function that judges, have the entry point name a class or "
+            f"add it, or where {entry.value} is a function that judges, name in the entry point a class or "
             "a function that makes a judge: functions that judge are for @winnow.judge"
         )
 

@@ -110,19 +110,19 @@ def require_a_server(
         gone = _given_up(campaign, models) if all(each.provider in REMOTE for each in models) else []
         if gone and is_lost:
             so_far = (
-                f"no server that the round asks {what_for} answers any more"
+                f"no server of this round {what_for} is reachable"
                 if campaign.allowance.answered
                 else "no comparison has an outcome yet"
             )
             raise NoServer(
                 f"{gone[0]}; {so_far}, and this round is not recorded: start the server, or correct its "
-                "model_base_url or its key, then go on"
+                "model_base_url or its key, then resume"
             )
     is_lost = of_texts or of_replies
     if is_lost and campaign.allowance.answered and (gone := _given_up(campaign, _in_race(campaign))):
         raise NoServer(
-            f"{gone[0]}; no model of a candidate that is left answers any more, and this round is not "
-            "recorded: mend what ended it, then go on"
+            f"{gone[0]}; no model of a remaining candidate is reachable, and this round is not recorded: "
+            "fix the cause, then resume"
         )
 
 
@@ -153,8 +153,8 @@ def require_every_judge(campaign: CampaignSession, comparisons: Sequence[NewComp
     models = campaign.checked.deciding_models if alone else ()
     for failure in filter(None, map(campaign.engines.failure, models)):
         raise NoServer(
-            f"{failure.detail}; the other judges would score alone from here on, and this round is not "
-            "recorded: mend what ended it, then go on; or take it out of the judge, and begin anew: "
+            f"{failure.detail}; the other judges would score alone from here on, so this round is not "
+            "recorded: fix the cause, then resume; or remove it from the judge, and start a new campaign: "
             f"{fork_command(campaign.record.spec)}"
         )
 
@@ -226,7 +226,7 @@ def require_what_losses_need(campaign: CampaignSession, texts: GenerationBatch) 
         if gone and (model.provider in REMOTE or campaign.allowance.answered):
             raise NoServer(
                 f"{gone.detail}; without the answers of {whose} no loss is known, and this round is not "
-                "recorded: mend what ended it, then go on"
+                "recorded: fix the cause, then resume"
             )
         are_refused = bool(answers) and all(_is_refused(each) for each in answers)
         if are_refused and campaign.contacts.refusal(model.name) and not campaign.allowance.answered:
@@ -247,8 +247,8 @@ def require_what_constraints_need(campaign: CampaignSession, comparisons: Sequen
     gone = [campaign.engines.failure(model) for model in asked] if OUT_OF_REACH & set(reasons) else []
     for failure in filter(None, gone):
         raise NoServer(
-            f"{failure.detail}; without its values nobody knows who meets the constraints, and this round is "
-            "not recorded: mend what ended it, then go on"
+            f"{failure.detail}; without its values the constraints cannot be checked, and this round is "
+            "not recorded: fix the cause, then resume"
         )
     if set(reasons) == {"refused"} and not campaign.allowance.answered:
         for model in asked:

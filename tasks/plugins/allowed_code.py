@@ -198,8 +198,8 @@ def _files_of_code(folder: Path) -> Iterator[Path]:
         seen.add(found)
         if len(seen) > MOST_FOLDERS:
             raise SpecError(
-                f"{folder} holds more than {MOST_FOLDERS} folders, which are too many to look into for code; "
-                "put the checkpoint into a folder of its own, without links to others"
+                f"{folder} holds more than {MOST_FOLDERS} folders, too many to search for code; put the "
+                "checkpoint into a separate folder, without links to others"
             )
         code = (name for name in sorted(files) if any(fnmatchcase(name, kind) for kind in CODE_OF_MODELS))
         yield from (path for name in code if (path := Path(place, name)).is_file())

@@ -129,15 +129,15 @@ def log_folder() -> Path | None:
 def remedy() -> str:
     """The remedy for a plug-in that fails, in words."""
     if (log := _log.get()) is None:
-        return "mend it or choose another"
+        return "fix it or choose another"
     if _is_named_by_program():  # which the command line knows nothing of
         return (
-            "mend what it needs and call winnow.run (or winnow.select) again, or mend its code and call it "
-            "under another name, which makes no text a second time"
+            "fix the cause and call winnow.run (or winnow.select) again; or fix its code and use another "
+            "name, which reuses all outputs"
         )
     return (
-        f"mend what it needs and go on with winnow resume {log.campaign}, or mend its code and begin again "
-        "with winnow run SPEC --fork NEW_NAME, which makes no text a second time"
+        f"fix the cause, then run winnow resume {log.campaign}; or fix its code and run winnow run SPEC "
+        "--fork NEW_NAME, which reuses all outputs"
     )
 
 

@@ -118,7 +118,7 @@ class FromSource(SourceFileLoader):
         """
         content = super().get_data(path)
         if self.digests.get(self.name, digest := sha256(content).hexdigest()) != digest:
-            raise ImportError(f"{path} was changed since the campaign was begun or resumed")
+            raise ImportError(f"{path} was changed after the campaign started or resumed")
         return content
 
 

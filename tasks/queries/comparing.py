@@ -22,15 +22,15 @@ MOST_GROUPS = 24
 """Values of a field that examples are grouped by."""
 
 UNCERTIFIED = (
-    "Each interval holds with 95% for itself alone and at one look, if these examples were drawn at random "
-    "and who was scored on them did not depend on scores. The search may have chosen them, so nothing here "
-    "is certified: the answer says what is proven."
+    "Each 95% interval holds on its own and at a single look, if these examples were drawn at random and "
+    "the choice of scored candidates did not depend on scores. The search may have chosen them, so "
+    "nothing here is certified; see the answer for what is proven."
 )
 """A note on the worth of intervals of comparisons that nobody planned."""
 
 CUT = (
-    f" No more than {MOST_EXAMPLES:,} scores of a candidate are read, in the order of the data: where that "
-    "is sorted, these examples are no random ones."
+    f" No more than {MOST_EXAMPLES:,} scores of a candidate are read, in the order of the data: if the "
+    "data are sorted, these examples are not a random sample."
 )
 """Said behind it where there are more."""
 

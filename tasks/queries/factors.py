@@ -25,8 +25,8 @@ MOST_LEVELS = 60
 """Of all factors together; of more, effects would be neither quick to reckon nor to read."""
 
 UNCERTIFIED = (
-    "Estimated from what was scored, with approximate 95% intervals, each for itself and at one look. A "
-    "search scores promising candidates more often than others, so nothing here is certified."
+    "Estimated from the scored comparisons, with approximate 95% intervals, each on its own and at a "
+    "single look. A search scores promising candidates more often, so nothing here is certified."
 )
 """A note on the worth of the intervals of effects."""
 

@@ -148,8 +148,8 @@ def _check_devices(checked: ResolvedCampaign) -> None:
             raise SpecError(f"model '{model.name}': {error}", path="models") from error
         if devices and wanted > len(devices):
             raise SpecError(
-                f"model '{model.name}' wants {wanted} devices (tensor_parallel_size x "
-                f"pipeline_parallel_size) and there are {len(devices)}; name more, or lower its model_args",
+                f"model '{model.name}' needs {wanted} devices (tensor_parallel_size x "
+                f"pipeline_parallel_size), and there are {len(devices)}; name more, or lower its model_args",
                 path="execution.devices",
             )
 
@@ -159,8 +159,8 @@ def _check_samples(checked: ResolvedCampaign) -> None:
     chooses = checked.spec.judge.type == BEST_OF
     if chooses != (checked.spec.samples is not None and checked.spec.samples.reduce == BEST_OF):
         raise SpecError(
-            f"judge {BEST_OF} and samples: {{reduce: {BEST_OF}}} go together, the one chooses among the "
-            "texts of the other; set both or neither",
+            f"judge {BEST_OF} and samples: {{reduce: {BEST_OF}}} need each other: the judge chooses among "
+            "the samples; set both or neither",
             path="judge.type" if chooses else "samples",
         )
     if checked.spec.samples is None:
@@ -173,8 +173,8 @@ def _check_samples(checked: ResolvedCampaign) -> None:
     for each in checked.candidates:
         if each.sampling.temperature == 0.0:
             raise SpecError(
-                f"candidate '{each.name}' is greedy, and writes the same text each time; set a temperature "
-                "for it, exclude it, or leave samples out",
+                f"candidate '{each.name}' is greedy, so all its samples are equal; set a temperature for "
+                "it, exclude it, or remove samples",
                 path="samples",
             )
 
@@ -230,8 +230,8 @@ def _check_selector(checked: ResolvedCampaign) -> None:
         checked.tried.append(checked.create_selector())
         if spec.lookahead and not looks_ahead(spec.selector.name):
             raise SpecError(
-                f"{spec.selector.name} has no take_up, by which it would go on with rounds that were in "
-                "flight when a process ended; leave lookahead out, or choose another selector",
+                f"{spec.selector.name} has no method take_up, which lookahead needs to resume rounds in "
+                "flight; remove lookahead, or choose another selector",
                 path="lookahead",
             )
     except (AlgorithmError, PluginFailed) as error:
@@ -255,8 +255,8 @@ def _check_prices(checked: ResolvedCampaign) -> None:
     if missing := unpriced(names, execution.prices, execution.price_per_hour, devices):
         by_hour = ", or execution.price_per_hour" if devices.get(missing[0], 1) else ""
         raise SpecError(
-            f"nobody said what tokens of {missing[0]} cost; add execution.prices.{missing[0]}, as "
-            f"{{input: X, output: Y}} for a million of each{by_hour}",
+            f"no token price for model {missing[0]}; set execution.prices.{missing[0]}: "
+            f"{{input: X, output: Y}} (per million tokens){by_hour}",
             path="stopping.budget.cost",
         )
 
@@ -264,7 +264,7 @@ def _check_prices(checked: ResolvedCampaign) -> None:
 def _check_gpu_seconds(checked: ResolvedCampaign) -> None:
     if "gpu_seconds" in checked.spec.limits and not any(devices_by_model(checked.spec.identity()).values()):
         raise SpecError(
-            "limits nothing, as all models run elsewhere; give tokens, comparisons or cost in its place",
+            "has no effect because all models run elsewhere; use tokens, comparisons or cost instead",
             path="stopping.budget.gpu_seconds",
         )
 
@@ -292,8 +292,8 @@ def _try_chats(checked: ResolvedCampaign) -> None:
         if why := why_refused(template, folder, prompt, each.model.chat_template_args):
             numbers = [number for number, one in enumerate(checked.spec.prompts) if one.name == each.names[1]]
             raise SpecError(
-                f"the chat template of model '{each.model.name}' does not take this prompt: {why}; write the "
-                f"prompt otherwise, or exclude {{model: {each.model.name}, prompt: {each.names[1]}}}",
+                f"the chat template of model '{each.model.name}' does not accept this prompt: {why}; "
+                f"change the prompt, or exclude {{model: {each.model.name}, prompt: {each.names[1]}}}",
                 path=f"prompts[{numbers[0]}]",
             )
 
@@ -383,18 +383,21 @@ def check_people(spec: CampaignSpec) -> None:
     """
     for judge in judges_of(spec):
         if judge.type == HUMAN and judge.place != "judge":
-            raise SpecError("people judge whole campaigns, and no parts; make it the judge", path=judge.place)
+            raise SpecError(
+                "a human judge cannot be part of another judge; make it the campaign's judge",
+                path=judge.place,
+            )
     if spec.judge.type != HUMAN:
         return
     if traits_of(spec.objective).is_stream:
         raise SpecError(
-            f"a stream of prompts does not wait for people; choose another judge for {spec.objective}",
+            f"a stream of prompts cannot wait for people; choose another judge for {spec.objective}",
             path="judge.type",
         )
     if spec.lookahead:
-        raise SpecError("people judge one round at a time; leave lookahead out", path="lookahead")
+        raise SpecError("people judge one round at a time; remove lookahead", path="lookahead")
     if spec.samples is not None:
-        raise SpecError("people judge one text for each example; leave samples out", path="samples")
+        raise SpecError("people judge one output for each example; remove samples", path="samples")
     if spec.output_type != "generate":
         raise SpecError(
             f"people judge texts, and {spec.output_type} makes none; leave it out", path="output_type"

@@ -199,7 +199,7 @@ def _without(checked: ResolvedCampaign, missing: Mapping[str, str]) -> ResolvedC
     try:
         return check_campaign(_spec_without(checked, missing.keys()), checked.dataset)
     except SpecError as error:
-        raise SpecError(f"without {missing_words(missing)}, which cannot be asked: {error}") from error
+        raise SpecError(f"without {missing_words(missing)}, which cannot be reached: {error}") from error
 
 
 def _spec_without(checked: ResolvedCampaign, names: Collection[str]) -> CampaignSpec:
@@ -238,9 +238,9 @@ def _refusal(checked: ResolvedCampaign, missing: Mapping[str, str], *, goes_on: 
     elif not is_all and not checked.spec.execution.allow_missing:
         verb = "go on" if goes_on else "begin"
         remedy += f", or {verb} without them: --allow-missing (execution.allow_missing: true)"
-    so_far = "nothing changed" if goes_on else "no text was asked for yet"
+    so_far = "nothing changed" if goes_on else "no output was requested yet"
     of = count_of(len(checked.models_to_ask), "model")
-    return f"{len(missing)} of {of} cannot be asked: {missing_words(missing)}; {so_far}: {remedy}"
+    return f"{len(missing)} of {of} cannot be reached: {missing_words(missing)}; {so_far}; {remedy}"
 
 
 def missing_words(missing: Mapping[str, str]) -> str:

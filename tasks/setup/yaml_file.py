@@ -177,7 +177,7 @@ def read_spec_file(
         text = content.decode("utf-8")
     except FileNotFoundError:
         is_name = path.parts == (path.stem,)
-        stored = f"; winnow resume {path} goes on with a campaign of this name" if is_name else ""
+        stored = f"; to resume a campaign of this name: winnow resume {path}" if is_name else ""
         raise SpecError(f"there is no file {path} (looked in {Path.cwd()}){stored}") from None
     except IsADirectoryError:
         raise SpecError(f"{path} is a folder; name a file") from None

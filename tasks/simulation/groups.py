@@ -44,6 +44,6 @@ def require_groups(source: str, selectors: Sequence[str]) -> None:
     for name in selectors:
         if "groups" not in {each.name for each in describe(name).parameters}:
             raise SpecError(
-                f"--selector {name}: {source} compares candidates by means of groups, of which {name} knows "
-                "nothing; leave it out"
+                f"--selector {name}: {source} compares candidates by means of groups, which {name} does "
+                "not support; remove it"
             )

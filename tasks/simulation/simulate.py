@@ -184,7 +184,7 @@ def simulate(
                 runs = processes.map(run, jobs)
             yield from runs
         except BrokenProcessPool as error:
-            cause = "a simulating process died, most likely for want of memory; use fewer --workers"
+            cause = "a simulating process died, probably out of memory; use fewer --workers"
             raise SelectorFailed(cause) from error
 
 
@@ -295,7 +295,7 @@ def _failures_named(where: str, when: str) -> Iterator[None]:
     except KeyboardInterrupt:
         raise
     except BaseException as error:
-        raise SelectorFailed(f"{where} failed {when}: {in_words(error)}; mend it or leave it out") from error
+        raise SelectorFailed(f"{where} failed {when}: {in_words(error)}; fix it or remove it") from error
 
 
 @contextmanager

@@ -55,8 +55,8 @@ MOST_AHEAD = 1000
 """Rounds in flight behind the first, at the most."""
 
 ONE_TEXT_A_DUEL = (
-    "a duel holds one text against another, and each time two candidates meet on an example they write anew "
-    "(fresh_generations), so that several texts of each are several duels; leave samples out"
+    "a duel compares one output of each candidate; for several outputs use several duels "
+    "(fresh_generations); remove samples"
 )
 
 
@@ -279,7 +279,7 @@ class CampaignSpec(SpecModel):
         objective = info.data.get("objective")
         if rounds and objective and "lookahead" in traits_of(objective).unused_keys:
             raise ValueError(
-                f"is for best-mean: {objective} plans each round on all that was told before it; leave it out"
+                f"is for best-mean: {objective} plans each round from all results before it; remove it"
             )
         return rounds
 

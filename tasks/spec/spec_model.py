@@ -83,8 +83,8 @@ def _variable(value: object) -> object:
         return value
     raise PydanticCustomError(
         SECRET,
-        "must be the name of an environment variable, written with a dollar sign such as "
-        "$OPENAI_API_KEY; put the key itself there and not into a file",
+        "must be the name of an environment variable, written with a dollar sign such as $OPENAI_API_KEY; "
+        "put the key itself into that variable, not into a file",
     )
 
 
@@ -104,19 +104,19 @@ def _base_url(value: Any) -> object:  # noqa: ANN401 -- whatever stands in the f
     if parts.path.rstrip("/").endswith("/completions"):
         raise PydanticCustomError(
             SECRET,
-            "must end with the version, as in http://127.0.0.1:8000/v1; leave out what stands behind it",
+            "must end with the version, as in http://127.0.0.1:8000/v1; remove what follows it",
         )
     if "api-version=" in parts.query:
         raise PydanticCustomError(
             SECRET,
-            "may hold no query; Azure is asked by provider: litellm and model: azure/DEPLOYMENT, which take "
-            "the version as model_args.api_version",
+            "must have no query; for Azure use provider: litellm and model: azure/DEPLOYMENT with the "
+            "version as model_args.api_version",
         )
     if "@" in parts.netloc or parts.query or parts.fragment:
         raise PydanticCustomError(
             SECRET,
-            "may hold no user, password or query, since it is stored and shown; "
-            "name the environment variable of a key as api_key",
+            "must have no user, password or query, because it is stored and shown; name the environment "
+            "variable of a key as api_key",
         )
     return value.rstrip("/")
 

@@ -31,7 +31,7 @@ AT_THE_END = {
     "matrix": "1 to 40",
     "compare": "By tag",
     "factors": "Prompt × sampling",
-    "judges": "Another judge on the same texts",
+    "judges": "Another judge on the same outputs",
     "label": "left to judge",
 }
 """Page -> what is drawn last on it. The other pages are left to axe by test_dashboard_browser."""

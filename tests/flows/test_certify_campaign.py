@@ -173,7 +173,7 @@ def test_a_spent_label_budget_is_not_raised_and_what_is_said_instead_works(tmp_p
     (tmp_path / "campaign.yaml").write_text(text.replace("{{ input }}=", "{{ input }} ="))
     ran(tmp_path, "--fork", "mended", "--set", f"stopping.budget={certify.BUDGET}")
     mended = done(tmp_path, "status", "mended")
-    assert "nothing about this campaign was chosen in sight of what an earlier one showed" in mended
+    assert "nothing in this campaign was chosen after seeing an earlier campaign's results" in mended
     assert "campaign again, with other candidates or another test, has outcomes on" in mended
 
 
@@ -216,7 +216,10 @@ def test_candidates_may_have_been_chosen_by_what_the_autoevaluator_alone_answers
     labels, said = found["certificate"]["labels_used"], done(tmp_path, "status", "survivor")
     assert found["earlier"] == {"campaign": "tuned", "examples": 2 * labels, "of": 3 * labels}
     assert f"campaign tuned, with other candidates or another test, has outcomes on {2 * labels} of" in said
-    assert "nothing about this campaign was chosen in sight of what an earlier one showed of them" in said
+    assert (
+        "nothing in this campaign was chosen after seeing an earlier campaign's results on these labels"
+        in said
+    )
 
 
 def test_validate_counts_labels_that_the_database_has(tmp_path):
@@ -296,8 +299,8 @@ def test_who_labels_is_kept_however_labels_are_given(tmp_path):
     )
     assert stored == {first: "Ann", second: "Bea", third: "terminal"}
     for options, said in (
-        (("--as", " "), "say who judges by a name of 1 to"),
-        (("--correct",), "--correct says what becomes of the labels of a file; give FILE with it"),
+        (("--as", " "), "give the annotator's name, 1 to"),
+        (("--correct",), "--correct applies to a file of labels; give FILE with it"),
     ):
         refused = winnow(tmp_path, "label", "survivor", *options)
         assert refused.returncode in (1, 2)
@@ -355,14 +358,14 @@ def test_an_example_that_no_human_can_answer_holds_nothing_up_and_counts_as_a_lo
     write_certify(tmp_path)
     ran(tmp_path)
     first, second, *others = wanted(tmp_path)
-    assert "1 new label, 1 of them of examples that no human can answer" in done(
+    assert "1 new label, 1 of them for examples that no human can answer" in done(
         tmp_path, "label", "survivor", "--skip", first
     )
     file = tmp_path / "labels.csv"
     truths = "".join(f"{key},{certify.truth(int(key[1:]))},\n" for key in others)
     file.write_text(f"id,target,skip\n{second},,yes\n{truths},,\n,,\n")  # as spreadsheets leave it
     told = done(tmp_path, "label", "survivor", str(file))
-    assert "9 new labels, 1 of them of examples that no human can answer" in told
+    assert "9 new labels, 1 of them for examples that no human can answer" in told
     assert winnow(tmp_path, "resume", "survivor").returncode == 3
     found = {row["example"]: row for row in asked(tmp_path, "comparisons")}
     for key in (first, second):
@@ -388,7 +391,7 @@ def test_a_file_and_what_nobody_can_answer_are_stored_together_or_not_at_all(tmp
     assert f"--skip: the label of example '{first}' is " in refused.stderr
     assert first in wanted(tmp_path)
     told = done(tmp_path, "label", "survivor", str(file), "--skip", second)
-    assert f"{file} and --skip: 2 new labels, 1 of them of examples that no human can answer" in told
+    assert f"{file} and --skip: 2 new labels, 1 of them for examples that no human can answer" in told
 
 
 def test_rows_of_labels_that_were_exported_are_taken_for_what_they_are(tmp_path):
@@ -419,7 +422,7 @@ def test_what_nobody_can_answer_is_exported_as_such(tmp_path, form):
     elsewhere.mkdir()
     write_certify(elsewhere)
     ran(elsewhere)
-    assert "1 new label, 1 of them of examples that no human can answer" in done(
+    assert "1 new label, 1 of them for examples that no human can answer" in done(
         elsewhere, "label", "survivor", str(sheet)
     )
 

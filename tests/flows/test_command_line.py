@@ -57,7 +57,7 @@ def test_a_folder_that_has_been_removed_is_named(tmp_path, monkeypatch):
     (tmp_path / "gone").mkdir()
     monkeypatch.chdir(tmp_path / "gone")
     (tmp_path / "gone").rmdir()
-    with pytest.raises(SystemExit, match="the folder that you are in has been removed; change to one"):
+    with pytest.raises(SystemExit, match="the current folder was removed; change to an existing one"):
         main()
 
 
@@ -136,7 +136,7 @@ def test_init_writes_a_file_that_lacks_only_models_and_data_and_never_overwrites
     before = (tmp_path / "campaign.yaml").read_text()
     again = winnow(tmp_path, "init")
     assert again.returncode == 2
-    assert "is there already" in one_message(again)
+    assert "exists already" in one_message(again)
     assert (tmp_path / "campaign.yaml").read_text() == before
 
 
@@ -230,7 +230,7 @@ def test_a_reader_that_has_seen_enough_and_a_full_disk_end_in_no_traceback(finis
         (f"{ask} csv | head -1", ""),
         (
             f"{ask} json > /dev/full",
-            "winnow: No space left on device: what was to be written does not fit; make ",
+            "winnow: No space left on device: the disk is full; free some ",
         ),
     ):
         ran = subprocess.run(["sh", "-c", command], cwd=finished, capture_output=True, text=True)
@@ -413,8 +413,8 @@ def test_json_is_on_every_read(finished):
 
 def test_the_status_of_all_says_what_the_status_of_one_tells_beside(finished):
     *_, last = winnow(finished, "status").stdout.splitlines()
-    assert last.startswith("winnow status NAME says as well ")
-    assert last.endswith("what to check, and what texts and canary prompts cost")
+    assert last.startswith("for details, warnings and costs: ")
+    assert last.endswith("winnow status NAME")
 
 
 def test_the_database_is_sound_and_counted(finished):

@@ -176,7 +176,7 @@ def test_the_campaign_named_in_the_address_is_shown(tmp_path):
     )
     app.query_params["campaign"] = "letters"
     assert "letters" in texts(app.run())
-    assert not any("none of the campaigns" in text for text in texts(app))
+    assert not any("not a campaign of this page" in text for text in texts(app))
 
 
 def test_a_campaign_that_is_asked_for_and_not_there_is_said_to_be_missing(tmp_path):
@@ -187,7 +187,7 @@ def test_a_campaign_that_is_asked_for_and_not_there_is_said_to_be_missing(tmp_pa
         default_timeout=PATIENCE_S,
     )
     app.query_params["campaign"] = "deleted"
-    said = "'deleted' is none of the campaigns that this page shows. This is 'later'."
+    said = "'deleted' is not a campaign of this page; 'later' is shown instead."
     assert said in texts(app.run())
     assert said in texts(app.run())  # until another one is chosen
     assert said not in texts(app.selectbox[0].select("letters").run())
@@ -207,7 +207,7 @@ def test_comparisons_are_filtered_and_found(tmp_path):
     assert list(table(ending.select("none: verdict_missing").run())["example"]) == ["e3"]
     ending.select("has an outcome").run()
     assert list(table(page.main.slider[0].set_value((0.0, 0.5)).run())["example"]) == ["e2", "e1"]
-    assert "No comparison is like this." in texts(search.set_value("nowhere").run())
+    assert "No comparison matches." in texts(search.set_value("nowhere").run())
 
 
 def test_a_duel_is_shown_with_both_texts_and_every_judgment(tmp_path):
@@ -371,7 +371,7 @@ def test_a_database_without_campaigns_is_a_sentence(page, tmp_path):
 def test_a_campaign_without_a_round_says_so(tmp_path):
     store_campaign(new_database(tmp_path / "winnow.db"))
     assert any("winnow resume letters goes on with it" in each for each in texts(shown("campaign_page")))
-    assert "No comparison is like this." in texts(shown("comparisons_page"))
+    assert "No comparison matches." in texts(shown("comparisons_page"))
 
 
 def asked(statement):
@@ -471,7 +471,7 @@ def test_a_port_that_is_taken_is_a_sentence(tmp_path):
     with socket.create_server(("127.0.0.1", 0)) as taken:
         result = winnow(tmp_path, "view", "--port", str(taken.getsockname()[1]), "--no-browser")
     assert result.returncode == 1
-    assert "name another one with --port" in result.stderr
+    assert "choose another port with --port" in result.stderr
 
 
 CTRL_C = {"kill": os.killpg, "number": signal.SIGINT}
@@ -518,7 +518,7 @@ def test_the_matrix_shows_each_score_and_finds_examples_by_how_candidates_did(tm
         found[pattern] = list(table(page)["example"]) if page.dataframe else texts(page)[-1]
     assert found == {
         "disagreements": ["e0", "e1"],
-        "all wrong": "No example is like this.",
+        "all wrong": "No example matches.",
         "all right": ["e1", "e2"],
         "unscored": ["e0"],
     }
@@ -545,7 +545,7 @@ def test_two_candidates_of_the_matrix_are_compared_on_the_examples_of_both(tmp_p
     page = shown("matrix_page")
     page.main.multiselect[0].set_value(["a", "b"]).run()
     assert [each for each in texts(page) if each.startswith("On 2 examples that both were scored on")] == [
-        "On 2 examples that both were scored on: a is higher on 1, b on 1, and they are level on 0;"
+        "On 2 examples with scores of both: a is higher on 1, b on 1, and they are equal on 0;"
         " mean difference -0.250."
     ]
     page.main.multiselect[0].set_value(["a", "c"]).run()
@@ -572,7 +572,7 @@ def test_certified_and_routed_candidates_have_a_matrix_too(stored, tmp_path):
 
 def test_duels_have_no_matrix(tmp_path):
     duelled_campaign(tmp_path)
-    assert texts(shown("matrix_page"))[-1].startswith("Duels give a candidate no score")
+    assert texts(shown("matrix_page"))[-1].startswith("Duels give single candidates no scores")
 
 
 def test_what_was_said_for_a_metric_is_shown_under_its_name():

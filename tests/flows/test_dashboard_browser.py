@@ -190,7 +190,7 @@ def test_a_duel_is_read_with_both_texts_and_its_judgments(page):
     expect(texts.filter(has_text="Hence [[")).to_have_count(2)
     search.fill("nowhere to be found")
     search.press("Enter")
-    expect(said(page, "No comparison is like this.")).to_be_visible()
+    expect(said(page, "No comparison matches.")).to_be_visible()
 
 
 def test_a_table_offers_no_download_in_which_a_spreadsheet_finds_formulas(page):

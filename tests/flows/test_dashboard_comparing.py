@@ -140,18 +140,18 @@ def test_in_duels_a_difference_is_how_much_more_often_one_is_preferred(tmp_path)
     # a won the first as the first, the second as the second; the third is a tie, the fourth has no outcome.
     assert [(each.key, each.difference) for each in found] == [("e0", 1.0), ("e1", 1.0), ("e2", 0.0)]
     page = shown("compare_page", first="a", second="c")
-    assert texts(page)[-1] == "These two never met in a duel that has an outcome: choose two that did."
+    assert texts(page)[-1] == "These two have no duel with an outcome: choose two that did."
 
 
 def test_the_best_two_are_compared_first_and_an_address_names_others(at_night):
     page = shown("compare_page")
     (said,) = [each for each in texts(page) if each.startswith("On 40 examples")]
-    assert said.startswith(f"On 40 examples, {A} less {B}: ")
+    assert said.startswith(f"On 40 examples, {A} minus {B}: ")
     assert [each.value for each in page.header] == ["Difference", "By tag", "Examples"]
     assert any("nothing here is certified" in each.value for each in page.caption)
     assert len(page.dataframe[0].value) == 40
     other = shown("compare_page", campaign="nightly-1", first="small/plain/greedy", second=A)
-    assert [each for each in texts(other) if f"small/plain/greedy less {A}" in each]
+    assert [each for each in texts(other) if f"small/plain/greedy minus {A}" in each]
 
 
 def test_a_row_shows_both_outputs_under_the_input_and_target_that_they_share(at_night):
@@ -184,7 +184,7 @@ def test_two_campaigns_stand_beside_each_other_with_what_drifted(at_night):
     assert list(page.dataframe[0].value["stands"]) == ["winner, proven"] * 2
     drift = page.dataframe[1].value.set_index("candidate")["drift"]
     assert drift[A] == pytest.approx(0.74 - 0.8)
-    assert [each for each in texts(page) if f"{A} of nightly-2 less {A} of nightly-1" in each]
+    assert [each for each in texts(page) if f"{A} of nightly-2 minus {A} of nightly-1" in each]
 
 
 def test_scores_that_are_not_read_are_told(nights, monkeypatch):
@@ -251,9 +251,9 @@ def test_effects_that_nobody_can_tell_apart_are_left_open_and_few_examples_give_
         found = factor_tables(Look(session, campaign.record))
     assert all(each.estimate is None for each in found.effects)
     page = shown("factors_page")
-    assert "The scores do not tell apart from other choices what these add: a, b, c." in texts(page)
+    assert "The scores cannot separate the effects of these from other choices: a, b, c." in texts(page)
     assert any("From 20 examples on" in each.value for each in page.caption)
-    assert "Too few of these combinations were scored to tell how two choices act together." in texts(page)
+    assert "Too few of these combinations were scored to estimate interactions." in texts(page)
 
 
 def test_ways_of_sampling_that_read_alike_stay_apart_and_guardrails_count():
@@ -296,10 +296,10 @@ def test_the_page_of_factors_draws_each_and_says_that_nothing_is_certified(at_ni
 
 def test_duels_have_no_factors_no_matrix_and_nothing_over_time(tmp_path):
     duelled_campaign(tmp_path)
-    assert texts(shown("factors_page"))[-1].startswith("Duels give a candidate no score of its own")
-    assert "Duels give a candidate no score of its own on an example" in " ".join(texts(shown("matrix_page")))
+    assert texts(shown("factors_page"))[-1].startswith("Duels give single candidates no scores")
+    assert "Duels give single candidates no scores: see" in " ".join(texts(shown("matrix_page")))
     assert shown("compare_page").main.selectbox[0].label == "First candidate"
-    assert any("No question was asked twice here yet" in each for each in texts(shown("over_time_page")))
+    assert any("No campaign was repeated yet" in each for each in texts(shown("over_time_page")))
 
 
 def test_without_factors_the_page_says_what_would_help(tmp_path):
@@ -316,7 +316,8 @@ def test_routed_campaigns_have_differences_and_factors_too(tmp_path):
     routed_campaign(tmp_path)
     shown("factors_page")
     assert (
-        texts(shown("compare_page"))[-1] == "No prompt has a score of both: each is given to one candidate."
+        texts(shown("compare_page"))[-1]
+        == "No prompt has a score of both: each prompt is routed to one candidate."
     )
 
 
@@ -331,7 +332,7 @@ def test_names_of_others_are_text_on_these_pages_too(tmp_path):
         marked = [*page.markdown, *page.caption, *page.title, *page.header, *page.get("html")]
         assert not [each.value for each in marked if "evil.example" in each.value]
     page = shown("compare_page")
-    assert [each for each in texts(page) if f"{NAMED} less " in each], texts(page)
+    assert [each for each in texts(page) if f"{NAMED} minus " in each], texts(page)
 
 
 def test_campaigns_over_time_say_who_led_and_what_it_cost(nights, monkeypatch):

@@ -178,7 +178,7 @@ def nothing(model, settings):
         (winnow.engine("vllm"), nothing, "'vllm' is Winnow's own provider"),
         (winnow.embedder("vllm"), nothing, "'vllm' is Winnow's own embedder"),
         (winnow.selector, nothing, "the attribute `objective` of a selector is one of best-mean"),
-        (winnow.judge, eval("lambda output, targets: 1.0"), "the text of '<lambda>' cannot be found"),
+        (winnow.judge, eval("lambda output, targets: 1.0"), "the source of '<lambda>' cannot be found"),
     ],
 )
 def test_what_cannot_be_named_is_refused(decorate, plugin, said):
@@ -214,7 +214,7 @@ def test_a_class_of_a_notebook_is_known_by_its_methods(monkeypatch):
     winnow.selector("shout")(Shout)
     assert 'return "!"' in vars(plugins("winnow.selectors")["shout"])["source"]
     del Shout.ask
-    with pytest.raises(SpecError, match="write it into a file, or give it a method, whose text Python finds"):
+    with pytest.raises(SpecError, match="write it into a file, or give it a method, whose source Python can"):
         winnow.selector("shout")(Shout)
 
 
@@ -254,9 +254,7 @@ def test_a_campaign_runs_on_an_engine_and_a_judge_of_the_program(tmp_path, monke
     with pytest.raises(PluginFailed) as failed:
         winnow.run({**spec, "name": "broken", "prompts": broken})
     assert "the engine 'echo' (test_decorators:Echo) raised KeyError" in str(failed.value)
-    assert "call winnow.run (or winnow.select) again, or mend its code and call it under another" in str(
-        failed.value
-    )
+    assert "call winnow.run (or winnow.select) again; or fix its code and use another" in str(failed.value)
     assert "winnow resume" not in str(failed.value)
     with monkeypatch.context() as elsewhere:
         elsewhere.setattr(plugin_registry, "_registered", {})
@@ -484,8 +482,8 @@ def test_an_embedders_code_and_parameters_are_part_of_what_the_judge_is():
     [
         ({"embedder": "lettres"}, "judge.embedder: .*did you mean 'letters'"),
         ({"embedder": "vllm"}, "judge.embedder: names an embedder of a package or a program"),
-        ({"embedder": "letters", "model": "x"}, "judge.embedder: makes vectors in the place of a checkpoint"),
-        ({"embedder": "letters", "pooling": "cls"}, "judge.embedder: makes vectors in the place of"),
+        ({"embedder": "letters", "model": "x"}, "judge.embedder: computes vectors without a checkpoint"),
+        ({"embedder": "letters", "pooling": "cls"}, "judge.embedder: computes vectors without"),
         ({"embedder_params": {"first": "x"}}, "judge.embedder_params: is for an embedder"),
     ],
 )

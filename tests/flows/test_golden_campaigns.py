@@ -1,6 +1,6 @@
 """Golden campaigns come to the same rows, statuses and exit codes as when their dumps were made.
 
-`tests/golden_campaigns` says what a dump holds, what it leaves out, and how it is made anew.
+`tests/golden_campaigns` says what a dump holds, what it leaves out, and how it is new.
 """
 
 import difflib

@@ -174,7 +174,7 @@ def test_when_each_candidate_was_shown_to_be_out_is_shown_wherever_a_user_looks(
     assert len(shown) == 4
     assert max(map(len, shown)) <= 80
     report = winnow(tmp_path, "report", "survivor").stdout
-    assert "Who is out" in report
+    assert "Eliminations: evidence" in report
     assert winnow(tmp_path, "report", "survivor", "--html", "page.html").returncode == 0
     page = (tmp_path / "page.html").read_text()
     for shown_to_people in (report, page):  # as the lines of the run count, and not as the view does

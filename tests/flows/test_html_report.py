@@ -99,16 +99,16 @@ def test_each_page_has_its_sections_in_order_and_a_plot_for_each_figure(objectiv
 @pytest.mark.parametrize("objective", ["best-mean", "best-duel"])
 def test_a_campaign_without_a_round_has_a_page_that_says_so(objective, tmp_path):
     store_campaign(new_database(tmp_path / "winnow.db"), objective=objective)
-    assert "there is nothing more to show" in page_of(tmp_path)
+    assert "No round is finished yet" in page_of(tmp_path)
     result = winnow(tmp_path, "report", "letters", "--png", "slides")
-    assert (result.returncode, result.stdout) == (0, "letters has no figures yet: no picture was written\n")
+    assert (result.returncode, result.stdout) == (0, "letters has no figures yet; no PNG was written\n")
 
 
 def test_a_campaign_that_waits_for_its_first_labels_has_a_page(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     provide_models(monkeypatch)
     processes.store(certify.write_certify(tmp_path))
-    assert "there is nothing more to show" in page_of(tmp_path, "survivor")
+    assert "No round is finished yet" in page_of(tmp_path, "survivor")
 
 
 @pytest.mark.parametrize(

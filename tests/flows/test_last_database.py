@@ -53,7 +53,8 @@ def test_readers_say_that_they_read_the_last_one_used(tmp_path, monkeypatch):
     ):
         read = winnow(tmp_path, *command)
         assert read.returncode == 0, read.stderr
-        assert read.stderr == f"reading {ELSEWHERE}, which was last used here; --storage URL names another\n"
+        last = f"reading {ELSEWHERE}, the database last used here"
+        assert read.stderr == f"{last}; choose another with --storage URL\n"
     assert "letters" in winnow(tmp_path, "list").stdout
 
 
@@ -63,7 +64,7 @@ def test_a_simulation_reads_it_where_it_replays_a_campaign(tmp_path, monkeypatch
     refused = winnow(tmp_path, "simulate", "campaign:letters", "--selector", "row-mean", "--out", "simulated")
     assert refused.returncode == 2
     assert refused.stderr == (
-        f"reading {ELSEWHERE}, which was last used here; --storage URL names another\n"
+        f"reading {ELSEWHERE}, the database last used here; choose another with --storage URL\n"
         "winnow: campaign 'letters' has no finished round yet; go on with it first: winnow resume letters "
         f"--storage {ELSEWHERE}\n"
     )
@@ -80,7 +81,7 @@ def test_one_whose_file_is_gone_hides_none_that_was_used_before_it(tmp_path, mon
     read = winnow(tmp_path, "list")
     assert (read.returncode, read.stderr) == (
         0,
-        f"reading {ELSEWHERE}, which was last used here; --storage URL names another\n",
+        f"reading {ELSEWHERE}, the database last used here; choose another with --storage URL\n",
     )
     remember("postgresql://host/results")  # nobody knows whether it is there before it is asked
     assert last_used(DEFAULT_STORAGE) == "postgresql://host/results"

@@ -232,7 +232,7 @@ stopping: {{budget: 8}}
         done = [winnow(strange, "run", "c.yaml", "--set", f"name=c{number}") for number in range(2)]
     assert {each.returncode for each in done} <= {0, 3}, done[0].stderr
     (home,) = (tmp_path / "home" / "state" / "winnow").glob("repo-*")
-    said = f".winnow/prefect is not read any more: what Prefect keeps for this folder lies in {home}/prefect"
+    said = f".winnow/prefect is no longer used: Prefect's data for this folder is in {home}/prefect"
     assert [said in each.stderr for each in done] == [True, False]
     assert (home / "prefect" / "prefect.db").exists()
     assert (home / "prefect").stat().st_mode & 0o077 == 0

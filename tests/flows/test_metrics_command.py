@@ -112,7 +112,7 @@ def test_the_command_names_a_database_that_is_not_there_and_a_port_that_is_taken
         port = str(taken.getsockname()[1])
         result = winnow(tmp_path, "metrics", "--storage", storage, "--serve", port)
     assert result.returncode == 1
-    assert "name another --serve PORT" in one_message(result)
+    assert "choose another --serve PORT" in one_message(result)
 
 
 def test_scrapes_see_what_came_meanwhile_also_several_at_once(storage, tmp_path):

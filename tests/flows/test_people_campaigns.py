@@ -167,7 +167,7 @@ def test_of_two_people_each_gets_another_task_and_a_late_answer_is_refused(duels
     assert annotating.next_question(database, campaign, "Cem").key == other.key
     monkeypatch.setattr(annotating, "HOLD", -annotating.HOLD)
     assert annotating.next_question(database, campaign, "Dot").key == other.key
-    with pytest.raises(WinnowError, match="say who judges by a name"):
+    with pytest.raises(WinnowError, match="give the annotator's name"):
         annotating.next_question(database, campaign, " ")
 
 
@@ -191,13 +191,13 @@ def test_who_finds_every_task_with_others_is_told_so(ratings, monkeypatch):
 def test_what_was_answered_and_gone_back_to_is_not_said_to_be_skipped(ratings, monkeypatch):
     n = len([row for row in tasks(ratings) if row["state"] == "wanted"])
     said = typed(ratings, monkeypatch, *["3"] * (n - 1), *(["b", "s"] if n > 1 else []), "3")
-    assert "what you skipped comes again" not in said
-    assert "shown to others" not in said
+    assert "skipped items follow again" not in said
+    assert "open in other" not in said
     assert "survivor waits for no judgments" in said
 
 
 def test_who_says_nothing_as_their_name_and_a_file_that_is_not_there_are_refused(ratings):
-    assert "say who judges by a name" in one_message(winnow(ratings, "label", "survivor", "--as", ""))
+    assert "give the annotator's name" in one_message(winnow(ratings, "label", "survivor", "--as", ""))
     missing = one_message(winnow(ratings, "label", "survivor", "none.csv"))
     assert "there is no file none.csv" in missing
     assert "dataset.path" not in missing
@@ -226,9 +226,9 @@ def test_a_file_is_taken_whole_or_not_at_all(ratings):
     key = lines[1].split(",")[0]
     said = refused(lines[0], f"{key},great,")
     assert f"{broken}, line 2: 'great'" in said
-    assert "'great' is nothing that may be said; write one of wrong, half right, right, unclear" in said
+    assert "'great' is not a verdict; write one of wrong, half right, right, unclear" in said
     said = refused(lines[0], f"{key},right,{'n' * 101}")
-    assert f"{broken}, line 2: say who judges by a name" in said
+    assert f"{broken}, line 2: give the annotator's name" in said
     path.write_text("\n".join([*lines, ",,", ",,"]))  # as spreadsheets leave them
     result = winnow(ratings, "label", "survivor", str(path))
     assert "no verdict yet" not in result.stdout
@@ -251,7 +251,7 @@ def test_a_judgment_changes_only_with_correct_and_only_until_it_counts(ratings):
     assert winnow(ratings, "resume", "survivor").returncode == 3
     other.write_text(f"id,verdict\n{key},right\n")
     late = one_message(winnow(ratings, "label", "survivor", str(other), "--correct", "--as", "Ann"))
-    assert "was used in a stored comparison and cannot change any more" in late
+    assert "was used in a stored comparison and cannot change" in late
 
 
 def test_unclear_outputs_have_no_score_and_a_loss_of_1(waiting, tmp_path):

@@ -106,7 +106,7 @@ def test_what_the_file_says_by_names_of_candidates_is_played_as_the_campaign_doe
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (("--assume", "best=0.9,rest=0.1", "--like", "x"), "are three ways to say the same; give one"),
+        (("--assume", "best=0.9,rest=0.1", "--like", "x"), "exclude each other; give one"),
         (
             (
                 *("--set", "selector={name: gate, params: {baseline: one/plain}}"),
@@ -114,7 +114,7 @@ def test_what_the_file_says_by_names_of_candidates_is_played_as_the_campaign_doe
             ),
             "like stand for the scores of a campaign that looks for the best mean; leave them out",
         ),
-        (("--rate", "0"), "rate 0: requests a second are above 0 and finite; give such a number"),
+        (("--rate", "0"), "rate 0: give a number of requests per second above 0"),
         (("--rate", "inf"), "rate inf: requests a second are above 0 and finite"),
         (("--assume", "best=2,rest=1"), "with a number in [0, 1]"),
         (("--table", "none.csv"), "none.csv"),

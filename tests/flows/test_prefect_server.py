@@ -231,7 +231,7 @@ def test_a_database_of_another_release_of_prefect_is_set_aside_where_it_is_winno
         assert environment == {}
     assert not own.exists()
     (aside,) = own.parent.iterdir()
-    assert f"{own} is not of this release of Prefect, or damaged: it is set aside as {aside.name}" in (
+    assert f"{own} is from another release of Prefect, or damaged: it is renamed to {aside.name}" in (
         capsys.readouterr().err
     )
     with (tmp_path / "lock").open("wb") as lock, own_database(lock, theirs) as environment:

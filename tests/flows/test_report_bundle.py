@@ -53,9 +53,9 @@ def test_a_bundle_is_a_page_for_each_campaign_and_an_index_that_leads_to_them(tm
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ([], "name a campaign to report, or say --all DIR"),
-        (["letters", "--all", "site"], "name a campaign to report, or say --all DIR"),
-        (["--all", "site", "--html", "x.html"], "--all writes pages alone"),
+        ([], "name a campaign to report, or give --all DIR"),
+        (["letters", "--all", "site"], "name a campaign to report, or give --all DIR"),
+        (["--all", "site", "--html", "x.html"], "--all writes pages only"),
     ],
 )
 def test_what_makes_no_sense_together_is_a_sentence(tmp_path, arguments, said):
@@ -74,7 +74,7 @@ def test_a_bundle_of_nothing_is_a_sentence(tmp_path):
 def test_a_bundle_that_cannot_be_written_is_a_sentence(tmp_path):
     scored_campaign(tmp_path)
     (tmp_path / "file").write_text("")
-    assert "name a folder that can be written to" in one_message(winnow(tmp_path, "report", "--all", "file"))
+    assert "name a writable folder" in one_message(winnow(tmp_path, "report", "--all", "file"))
 
 
 def test_loads_are_a_bar_for_each_model_with_how_often_it_was_loaded(tmp_path):
@@ -128,7 +128,7 @@ def test_running_costs_are_those_of_the_texts_that_a_candidate_was_scored_on(tmp
     assert a.seconds == 500.0
     assert running_words([b, a], is_of_program=False) == (
         "1,000 examples: b 250 s of engine time, 5,000 tokens, price 0.276; a 500 s of engine time, 5,000 "
-        "tokens, price 0.526; as these texts were made, loading apart"
+        "tokens, price 0.526; at the measured speed, without loading"
     )
     said = "1,000 examples: b 250 s; a 500 s; by the calls of its function so far"
     assert running_words([b, a], is_of_program=True) == said

@@ -192,10 +192,10 @@ def test_where_a_drop_is_allowed_the_risks_are_said_to_be_drops(certified):
         allowed = {**campaign.spec["certify"], "alpha": None, "drop": 0.15, "baseline": "large/plain"}
         campaign = replace(campaign, spec={**campaign.spec, "certify": allowed})
         found = {section.name: section for section in sections_of(Look(session, campaign))}["risks"]
-    assert found.note.startswith("The mean drop below large/plain against human labels, least first")
+    assert found.note.startswith("The mean drop below large/plain against human labels, lowest first")
     assert found.figure.layout.xaxis.title.text == "mean drop"
     titles = [title for title, _ in in_a_terminal(campaign)]
-    assert "Risks: mean drop below large/plain against human labels, least first, and intervals" in titles
+    assert "Risks: mean drop below large/plain against human labels, lowest first, with intervals" in titles
 
 
 def test_weights_of_one_factor_alone_are_no_table(monkeypatch):
@@ -275,7 +275,7 @@ def test_a_line_says_how_many_candidates_are_left():
     end = rows[-1]["comparisons"]
     figure = curve(rows, title="t", unit="u", candidates=4, out_at=[end, 1])
     left = figure.data[-1]
-    assert (left.name, left.yaxis) == ("candidates not out", "y2")
+    assert (left.name, left.yaxis) == ("candidates not eliminated", "y2")
     assert (list(left.x), list(left.y)) == ([0, 1, end, end], [4, 3, 2, 2])
     assert figure.layout.yaxis2.range[0] == 0
     plain = curve(rows, title="t", unit="u", candidates=4)

@@ -200,7 +200,7 @@ def test_what_the_first_judge_cost_is_no_hindrance_and_what_the_new_one_costs_ca
     assert set(json.loads(execution)["execution"]["prices"]) == {"knows", "guesses"}
     other = comparing(model=comparing()["model"] | {"name": "other"})
     assert one_message(rescore(tmp_path, other, "--name", "by-other")).startswith(
-        "'first' (--set changes it): stopping.budget.cost: nobody said what tokens of other cost; add"
+        "'first' (--set changes it): stopping.budget.cost: no token price for model other; set"
     )
     priced = ["--name", "by-other", "--set", "execution.prices.other={input: 1, output: 2}"]
     assert rescore(tmp_path, other, *priced).returncode in (0, 3)

@@ -34,10 +34,10 @@ def test_a_schedule_fires_twice_by_itself_and_the_second_campaign_reuses_the_fir
         assert serving.wait(PATIENCE_S) == 0
     told = out.read_text()
     assert made_anew(told)[:2] == [(processes.BUDGET, 0), (0, processes.BUDGET)]
-    print(*(line for line in told.splitlines() if "made anew" in line), sep="\n")
+    print(*(line for line in told.splitlines() if "new" in line), sep="\n")
     assert re.search(r"serving 'survivor': every 4 s; next run \d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC", told)
     assert "stop with Ctrl-C" in told
-    assert told.rstrip().endswith("the schedule fires again when it is served again")
+    assert told.rstrip().endswith("no campaign starts until the command runs again")
     assert is_paused("survivor")
     rows = json.loads(winnow(tmp_path, "query", "--series", "survivor", "--json").stdout)
     assert [(row["outcome"], row["changed"]) for row in rows[:2]] == [("undecided", None)] * 2
@@ -53,7 +53,7 @@ def test_ctrl_c_while_a_run_is_still_imported_ends_it_in_a_sentence(prefect_api,
     told = out.read_text()
     assert "Traceback" not in told
     assert "stopping when the running campaign has finished its round" in told
-    assert told.rstrip().endswith("stopped; the schedule fires again when it is served again")
+    assert told.rstrip().endswith("stopped; no campaign starts until the command runs again")
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
@@ -65,7 +65,7 @@ def test_a_schedule_that_is_told_to_end_says_so_in_a_sentence(prefect_api, tmp_p
         assert serving.wait(PATIENCE_S) == 0
     told = out.read_text()
     assert "Traceback" not in told
-    assert told.rstrip().endswith("stopped; the schedule fires again when it is served again")
+    assert told.rstrip().endswith("stopped; no campaign starts until the command runs again")
     assert len(told.splitlines()) < 8
     assert is_paused("survivor")  # so that a work pool may have its place
 
@@ -81,7 +81,7 @@ def test_a_schedule_whose_deployment_was_deleted_ends_in_a_sentence_too(prefect_
         assert serving.wait(PATIENCE_S) == 0
     told = out.read_text()
     assert "Traceback" not in told
-    assert told.rstrip().endswith("stopped; the schedule fires again when it is served again")
+    assert told.rstrip().endswith("stopped; no campaign starts until the command runs again")
 
 
 def deployments_of(client, name):
@@ -130,6 +130,6 @@ def catches(pid, number):
 
 
 def made_anew(told):
-    """(made anew, taken from others) of every campaign that was told of."""
-    found = re.findall(r"(\d+) generations made anew, (\d+) taken from other campaigns", told)
+    """(new, reused) of every campaign that was told of."""
+    found = re.findall(r"(\d+) new generations?, (\d+) reused from other campaigns", told)
     return [(int(anew), int(taken)) for anew, taken in found]

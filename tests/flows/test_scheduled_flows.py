@@ -74,7 +74,7 @@ def series(folder):
 def test_each_run_is_a_campaign_of_its_own_that_reuses_what_the_last_one_generated(folder):
     how, lines = fired(folder)
     assert how == "done"
-    assert "32 generations made anew, 0 taken from other campaigns" in lines[-1]
+    assert "32 new generations, 0 reused from other campaigns" in lines[-1]
     # More data than yesterday: texts on the old examples are there already.
     with (folder / "data.jsonl").open("a") as file:
         file.write(json.dumps({"id": "new", "input": "new", "target": "a"}) + "\n")
@@ -101,7 +101,7 @@ def test_a_firing_goes_on_without_models_that_cannot_be_asked_where_it_may(folde
     edit(folder, f"{{name: two, provider: transformers, model: {folder}/model-2, model_args: "
          "{max_model_len: 64}}", nobody)  # fmt: skip
     once = "execution.max_retries=0"
-    with pytest.raises(SpecError, match="1 of 2 models cannot be asked: 'two'"):
+    with pytest.raises(SpecError, match="1 of 2 models cannot be reached: 'two'"):
         fired(folder, settings=[once])
     how, lines = fired(folder, settings=[once, "execution.allow_missing=true"])
     assert how == "done"
@@ -260,7 +260,7 @@ def test_resume_wants_a_name_or_all_of_them(folder):
     for arguments in ([], ["survivor", "--all"]):
         result = winnow(folder, "resume", *arguments)
         assert result.returncode == 2
-        assert one_message(result) == "name a campaign to go on with, or say --all"
+        assert one_message(result) == "name a campaign to resume, or give --all"
 
 
 def test_an_unknown_series_is_refused_with_those_there_are(folder):
@@ -284,7 +284,7 @@ REFUSED = {
     ),
     "no pool": (["--cron", "0 2 * * *", "--work-pool", "nowhere"], "there is no work pool 'nowhere'"),
     "folder alone": (["--cron", "0 2 * * *", "--folder", "/work"], "--folder is for workers"),
-    "part of a folder": (["--cron", "0 2 * * *", "--work-pool", "p", "--folder", "a"], "no absolute path"),
+    "relative": (["--cron", "0 2 * * *", "--work-pool", "p", "--folder", "a"], "not an absolute path"),
     "long name": (["--cron", "0 2 * * *", "--set", f"name={'n' * 90}"], "has at most 83 characters"),
 }
 
@@ -343,7 +343,7 @@ def test_a_served_schedule_and_one_of_a_work_pool_do_not_take_each_other_s_place
 def test_a_password_stays_with_the_worker(monkeypatch):
     url = "postgresql+psycopg://ann:secret@host/results"
     monkeypatch.delenv("WINNOW_STORAGE", raising=False)
-    with pytest.raises(SpecError, match="set WINNOW_STORAGE to the whole URL"):
+    with pytest.raises(SpecError, match="set WINNOW_STORAGE to the full URL"):
         url_of_a_worker("postgresql+psycopg://ann:***@host/results")
     assert url_of_a_worker("sqlite:///there.db") == "sqlite:///there.db"
     monkeypatch.setenv("WINNOW_STORAGE", url)

@@ -123,8 +123,8 @@ def test_a_campaign_begins_once_its_models_can_be_asked_or_without_those_that_ca
         given = ("--set", "execution.max_retries=0")
         ran = run(campaign, *given)
         assert ran.returncode == 2
-        assert "winnow: 1 of 2 models cannot be asked: 'one' (" in ran.stderr
-        assert "no text was asked for yet: correct them or start their servers, or begin" in ran.stderr
+        assert "winnow: 1 of 2 models cannot be reached: 'one' (" in ran.stderr
+        assert "no output was requested yet: correct them or start their servers, or begin" in ran.stderr
         assert len(ran.stderr.splitlines()) == 1
         assert {call.prompt for call in server.calls} <= {CONTROL.prompt}
         begun = run(campaign, *given, "--allow-missing", "--fork", "smaller")
@@ -175,7 +175,7 @@ def test_a_key_whose_credit_ends_within_a_campaign_decides_nothing(folder, monke
                 assert ran.returncode == 1
                 assert "add credit to the account of $TEST_KEY, or raise its limit" in ran.stderr
                 assert (
-                    "no server that the round asks for texts answers any more, and this round is not recorded"
+                    "no server of this round for texts is reachable, and this round is not recorded"
                     in ran.stderr
                 )
                 assert processes.rows(campaign, "SELECT DISTINCT reason FROM comparisons") == [(None,)]

@@ -194,7 +194,7 @@ def test_with_a_delta_a_picture_shows_when_all_stop_and_how_often_they_err(tmp_p
     assert set(runs.ended) <= {"confident", "exhausted"}
     twice = simulate("steps.npz", "--selector", "ucb-e:delta=0.1", *options)
     assert twice.returncode == 2
-    assert "delta is said by --delta for all; leave one out" in twice.stderr
+    assert "delta is set by --delta for all; remove one" in twice.stderr
 
 
 @pytest.mark.parametrize("scores", ["full", "open"])

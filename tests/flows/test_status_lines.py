@@ -63,7 +63,7 @@ def test_a_winner_is_told_in_a_few_lines_of_a_narrow_terminal(decided):
         "  beyond    nothing follows for new examples: only 0 examples scored for both b",
         "            and a are a random sample",
         "  takes     1,000 examples: b 250 s of engine time, 5,000 tokens; a 250 s of",
-        "            engine time, 5,000 tokens; as these texts were made, loading apart",
+        "            engine time, 5,000 tokens; at the measured speed, without loading",
     ]
 
 

@@ -129,9 +129,7 @@ def test_mlflow_writes_through_no_link(folder):
     (folder / "mlruns").symlink_to("elsewhere")
     result = winnow(folder, "export", "letters", "--mlflow", "sqlite:///runs.db")
     assert result.returncode == 1
-    assert (
-        one_message(result) == "mlruns is a link, through which MLflow would write files elsewhere: remove it"
-    )
+    assert one_message(result) == "mlruns is a link, and MLflow would write files to its target: remove it"
     assert list((folder / "elsewhere").iterdir()) == []
 
 
@@ -180,7 +178,7 @@ def test_an_export_to_nowhere_and_to_a_server_that_is_not_there_are_sentences(fo
     assert one_message(result) == "name a folder to write to, --mlflow URI or --wandb PROJECT"
     result = winnow(folder, "export", "later", "--mlflow", "nonsense:x")
     assert result.returncode == 1
-    assert "see whether the server is there" in one_message(result)
+    assert "check that the server runs" in one_message(result)
 
 
 @pytest.mark.parametrize(
@@ -188,7 +186,7 @@ def test_an_export_to_nowhere_and_to_a_server_that_is_not_there_are_sentences(fo
     [
         ("sqlite:///winnow.db", "sqlite:///winnow.db holds results of Winnow, among which MLflow would make"),
         ("sqlite:///notes.txt", "file is not a database"),
-        ("oracle://me:secret@127.0.0.1/x", "see whether the server is there"),
+        ("oracle://me:secret@127.0.0.1/x", "check that the server runs"),
     ],
 )
 def test_a_database_that_is_none_for_mlflow_is_a_sentence_and_stays_as_it_is(folder, uri, said):

@@ -1,4 +1,4 @@
-"""Who was chosen for which prompts, counted by hand."""
+"""Chosen candidates for which prompts, counted by hand."""
 
 import pytest
 from sqlalchemy import update

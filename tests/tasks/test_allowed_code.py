@@ -252,7 +252,7 @@ def test_code_that_was_changed_since_it_was_looked_at_is_not_begun(file):
     file.write_text("import helper\n" + JUDGE)
     judge = create_judge("python", path="j.py:f")
     (file.parent / "helper.py").write_text("open('pwned', 'w')\n")
-    with pytest.raises(JudgeError, match=r"helper\.py was changed since the campaign was begun or resumed"):
+    with pytest.raises(JudgeError, match=r"helper\.py was changed after the campaign started or resumed"):
         judge.try_out()
     assert not (file.parent / "pwned").exists()
 

@@ -42,8 +42,8 @@ UNSCORED = (
 )
 AGAIN = "; correct the cause, then winnow run SPEC --fork NEW_NAME asks for these again and reuses all stored texts"
 POLICY = (
-    "heuristic: prompts are given to whoever is thought good at them, so that means say nothing of other "
-    "prompts"
+    "heuristic: prompts are routed to the candidate expected to do best, so these means do not generalise "
+    "to other prompts"
 )
 CERTIFIED = (
     "the chance that any certified candidate has a higher risk is at most 0.1, whatever the autoevaluator is "
@@ -142,7 +142,25 @@ SITUATIONS = [
     Situation("mean tokens spent, nothing known, no delta", "best-mean", "running", NONE, "undecided", "undecided: the token budget is spent: 16 of 15; go on with winnow resume letters --set stopping.budget.tokens=MORE", best=None, status=OPEN, delta=None, spent=TOKENS),
     Situation("mean all dropped", "best-mean", "all-dropped", NONE, "failed", NOBODY, best=None, status=("dropped",) * 3),
     Situation("mean all dropped, no delta", "best-mean", "all-dropped", NONE, "failed", NOBODY, best=None, status=("dropped",) * 3, delta=None),
-    Situation("mean missing at random", "best-mean", "confident", ("proven", 0.05, ("missing-at-random",)), "winner, proven", f"{MEAN.format('', '')}; {WITHIN} 0.05, if which comparisons have no outcome has nothing to do with what it would have been"),
+    Situation("mean missing at random", "best-mean", "confident", ("proven", 0.05, ("missing-at-random",)), "winner, proven", (f"{MEAN.format('', '')}; "
+                                                                                                                               f"{WITHIN} "
+                                                                                                                               "0.05, "
+                                                                                                                               "if "
+                                                                                                                               "the "
+                                                                                                                               "outcome "
+                                                                                                                               "that "
+                                                                                                                               "a "
+                                                                                                                               "comparison "
+                                                                                                                               "would "
+                                                                                                                               "have "
+                                                                                                                               "had "
+                                                                                                                               "does "
+                                                                                                                               "not "
+                                                                                                                               "affect "
+                                                                                                                               "whether "
+                                                                                                                               "it "
+                                                                                                                               "is "
+                                                                                                                               "missing")),
     Situation("mean exact, all others dropped", "best-mean", "exhausted", EXACT, "winner, heuristic", "heuristic: every other candidate was dropped, so there is none to compare it with", status=("dropped", "best", "dropped")),
     Situation("mean proven of a served model that changed", "best-mean", "confident", PROVEN, "winner, heuristic", "heuristic: a served model changed on the way, so that one candidate stands for two models", mixed=True),
     Situation("mean, a cheaper one chosen", "best-mean", "confident", PROVEN, "no candidate is better by more than 10 points (5% risk of error), proven", f"on these 5 examples no candidate has a mean that is higher than that of b or of a by more than 0.1; {WITHIN} 0.05", status=("chosen", "best", "not-better"), epsilon=0.1, costs=COSTS),
@@ -212,7 +230,38 @@ SITUATIONS = [
     Situation("duel proven by its own duels", "best-duel", "confident", PROVEN, "winner, proven", f"{DUEL.format('', '')}; {WITHIN} 0.05"),
     Situation("duel proven if a winner exists", "best-duel", "confident", ("proven", 0.05, ("winner-exists",)), "winner, proven", f"{DUEL.format('', '')}; {WITHIN} 0.05, if some candidate is preferred over, or even with, every other"),
     Situation("duel proven in the model", "best-duel", "confident", ("proven", 0.05, ("bradley-terry",)), "winner, proven", f"{DUEL.format('', '')}; {WITHIN} 0.05, if the duels follow the Bradley-Terry model on the features of the candidates"),
-    Situation("duel proven with two assumptions", "best-duel", "confident", ("proven", 0.05, ("bradley-terry", "missing-at-random")), "winner, proven", f"{DUEL.format('', '')}; {WITHIN} 0.05, if the duels follow the Bradley-Terry model on the features of the candidates and which comparisons have no outcome has nothing to do with what it would have been"),
+    Situation("duel proven with two assumptions", "best-duel", "confident", ("proven", 0.05, ("bradley-terry", "missing-at-random")), "winner, proven", (f"{DUEL.format('', '')}; "
+                                                                                                                                                         f"{WITHIN} "
+                                                                                                                                                         "0.05, "
+                                                                                                                                                         "if "
+                                                                                                                                                         "the "
+                                                                                                                                                         "duels "
+                                                                                                                                                         "follow "
+                                                                                                                                                         "the "
+                                                                                                                                                         "Bradley-Terry "
+                                                                                                                                                         "model "
+                                                                                                                                                         "on "
+                                                                                                                                                         "the "
+                                                                                                                                                         "features "
+                                                                                                                                                         "of "
+                                                                                                                                                         "the "
+                                                                                                                                                         "candidates "
+                                                                                                                                                         "and "
+                                                                                                                                                         "the "
+                                                                                                                                                         "outcome "
+                                                                                                                                                         "that "
+                                                                                                                                                         "a "
+                                                                                                                                                         "comparison "
+                                                                                                                                                         "would "
+                                                                                                                                                         "have "
+                                                                                                                                                         "had "
+                                                                                                                                                         "does "
+                                                                                                                                                         "not "
+                                                                                                                                                         "affect "
+                                                                                                                                                         "whether "
+                                                                                                                                                         "it "
+                                                                                                                                                         "is "
+                                                                                                                                                         "missing")),
     Situation("duel proven, one dropped", "best-duel", "confident", ("proven", 0.1, ()), "winner, proven", f"{DUEL.format(ONE_GONE, '')}; {WITHIN} 0.1 (0.05 was asked for; candidates that were dropped on the way raise it)", status=("dropped", "best", "eliminated"), raised_by=("dropped",)),
     Situation("duel proven within epsilon", "best-duel", "confident", PROVEN, "no candidate is preferred in more than 60% of duels (5% risk of error), proven", f"{DUEL.format('', ' by more than 0.1')}; {WITHIN} 0.05", epsilon=0.1),
     Situation("duel proven within epsilon if a winner exists", "best-duel", "confident", ("proven", 0.05, ("winner-exists",)), "the candidate that none is preferred over is not preferred in more than 60% of duels (5% risk of error), proven", f"on these 5 examples the candidate that none is preferred over is not preferred over b by more than 0.1; {WITHIN} 0.05, if some candidate is preferred over, or even with, every other", epsilon=0.1),
@@ -228,11 +277,12 @@ SITUATIONS = [
     # certify
     Situation("certify running", "certify", "running", NONE, "interrupted", "nothing is claimed", best=None, status=OPEN, delta=0.1, ended=False),
     Situation("certify certified", "certify", "certified", ("proven", 0.1, ("random-labels",)), "winner, proven", CERTIFIED, status=("certified", "certified", "active"), delta=0.1),
-    Situation("certify certified by labels that were seen", "certify", "certified", ("proven", 0.1, ("random-labels",)), "winner, proven", f"{CERTIFIED} and nothing about this campaign was chosen in sight of what an earlier one showed of them", status=("certified", "certified", "active"), delta=0.1, earlier=SEEN),
+    Situation("certify certified by labels that were seen", "certify", "certified", ("proven", 0.1, ("random-labels",)), "winner, proven", (f"{CERTIFIED} and nothing in this campaign was chosen after seeing an earlier campaign's results "
+"on these labels"), status=("certified", "certified", "active"), delta=0.1, earlier=SEEN),
     Situation("certify none", "certify", "none-certified", NONE, "none", "nothing is claimed", best=None, status=("refuted", "untested", "untested"), delta=0.1),
     Situation("certify none, one dropped", "certify", "none-certified", NONE, "none", "nothing is claimed", best=None, status=("dropped", "untested", "untested"), delta=0.1),
     Situation("certify none, labels spent", "certify", "none-certified", NONE, "none", "nothing is claimed", best=None, status=("untested", "untested", "untested"), delta=0.1, spent=LABELS),
-    Situation("certify by a plain mean", "certify", "passed", HEURISTIC, "winner, heuristic", "heuristic: eval trusts a plain mean and guarantees nothing", status=("passed", "passed", "active"), delta=0.1, selector="eval"),
+    Situation("certify by a plain mean", "certify", "passed", HEURISTIC, "winner, heuristic", "heuristic: eval uses a plain mean and guarantees nothing", status=("passed", "passed", "active"), delta=0.1, selector="eval"),
     Situation("certify waits", "certify", "running", NONE, "waiting", "nothing is claimed", best=None, status=OPEN, delta=0.1, waits=("e1", "e2")),
     Situation("certify tokens spent", "certify", "running", NONE, "undecided", "nothing is claimed", best=None, status=OPEN, delta=0.1, spent=TOKENS),
     Situation("certify all dropped", "certify", "all-dropped", NONE, "failed", NOBODY, best=None, status=("dropped",) * 3, delta=0.1),
@@ -406,7 +456,7 @@ def test_of_one_example_nothing_is_said_of_these(answer, situation):
 def test_what_a_plug_in_claims_is_told_as_its_word(answer, situation):
     assert "selector" not in dict(answer_lines(answer))
     said = dict(answer_lines(replace(answer, plugin="mine"))).get("selector")
-    claimed = f"mine is a plug-in: what is {answer.claim.kind} here is so by its word, not by Winnow's"
+    claimed = f"mine is a third-party selector: Winnow has not verified that this is {answer.claim.kind}"
     assert said == (claimed if answer.is_guaranteed else None)
 
 
@@ -533,11 +583,11 @@ def test_labels_that_another_test_showed_are_counted_and_every_bound_takes_them_
     said = lines_of(database, monkeypatch, "certify certified by labels that were seen")
     assert said["seen"].startswith(
         "campaign first, with other candidates or another test, has outcomes on 60 of the 100 examples that "
-        "count here, labelled or not; where candidates were changed, or chosen among many, in sight of these, "
+        "count here, labelled or not; if candidates were changed, or chosen among many, after seeing these results, "
         "nothing is"
     )
     assert said["risk"].endswith(", given what the line sure assumes)")
-    assert said["sure"].endswith(" in sight of what an earlier one showed of them")
+    assert said["sure"].endswith(" seeing an earlier campaign's results on these labels")
     refuted = {"status": ("refuted", "certified", "active")}
     told = lines_of(database, monkeypatch, "certify certified", refuted)
     assert told["refuted"] == (
@@ -723,7 +773,7 @@ def test_without_an_autoevaluator_nothing_is_said_of_it_and_of_unlabelled_exampl
 
 def test_without_an_autoevaluator_only_labels_may_have_been_seen(database, monkeypatch):
     said = certified(database, monkeypatch, {"name": "seen", "earlier": SEEN}, selector="r-eval")
-    assert "has outcomes by 60 of the 100 labels that count here; where" in said["seen"]
+    assert "has outcomes by 60 of the 100 labels that count here; if" in said["seen"]
 
 
 def test_candidates_of_the_same_cost_are_not_called_dearer_than_the_one_that_is_named(database, monkeypatch):
@@ -1035,7 +1085,8 @@ LEADS = [
     Lead("mean proven", (-0.2, -0.1, 0.061), f"b is ahead by an amount that has no good estimate on the 5 examples, {AT_MOST}; that it is not behind is proven, {LESS_WELL}"),
     Lead("mean proven", (-0.2, -0.1, -0.05), f"b is ahead by an amount that has no good estimate on the 5 examples, {BOTH.replace('-0.009', '-0.200').replace('0.061', '-0.050')}; that it is not behind is proven, {ONE_IS_WRONG}"),
     Lead("mean proven", (-0.009, 0.026, 0.061), "b is ahead by 0.026 on the 5 examples, between -0.009 and 0.061; it guarantees nothing: " + MIXED, {"mixed": True}),
-    Lead("mean proven missing", (-0.009, 0.026, 0.061), f"b is ahead by 0.026 on the 5 examples, {AT_MOST}; that it is not behind is proven, if which comparisons have no outcome has nothing to do with what it would have been, {LESS_WELL}"),
+    Lead("mean proven missing", (-0.009, 0.026, 0.061), (f"b is ahead by 0.026 on the 5 examples, {AT_MOST}; that it is not behind is proven, if "
+f"the outcome that a comparison would have had does not affect whether it is missing, {LESS_WELL}")),
     Lead("worst group, proven within epsilon", (-0.03, 0.026, 0.061), f"b is ahead by 0.026 in the worst-group mean on the 5 examples, {AT_MOST}; that it is behind by at most 0.02 is proven, {LESS_WELL}"),
     Lead("gate proven better", (-0.009, 0.026, 0.061), f"+0.026 against b where both were scored; on the 5 examples {AT_MOST.replace('0.061', '+0.061')}; that it is above 0 is proven, {LESS_WELL}"),
     Lead("gate proven no worse", (-0.019, 0.026, 0.061), f"+0.026 against b where both were scored; on the 5 examples {BOTH.replace('-0.009', '-0.019').replace('0.061', '+0.061')}"),

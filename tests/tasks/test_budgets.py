@@ -46,9 +46,9 @@ def spent(campaign, budget, **execution):
 @pytest.mark.parametrize(
     ("prices", "hourly", "said"),
     [
-        ({}, None, "nobody said what tokens of here cost; add execution.prices.here, "),
-        ({"here": 1}, None, "nobody said what tokens of api cost"),
-        ({}, 2.0, "nobody said what tokens of api cost; add execution.prices.api, "),
+        ({}, None, "no token price for model here; set execution.prices.here: "),
+        ({"here": 1}, None, "no token price for model api"),
+        ({}, 2.0, "no token price for model api; set execution.prices.api: "),
         ({"api": 1}, 2.0, None),
         ({"api": 1, "here": 1}, None, None),
     ],
@@ -67,7 +67,7 @@ def test_what_runs_elsewhere_is_not_paid_for_by_the_hour_of_a_device(prices, hou
     with pytest.raises(SpecError) as refused:
         check._check_prices(checked)
     assert refused.value.message.startswith(said)
-    assert (", or execution.price_per_hour" in refused.value.message) == ("of here" in said)
+    assert (", or execution.price_per_hour" in refused.value.message) == ("model here" in said)
 
 
 @pytest.mark.parametrize(
@@ -82,7 +82,7 @@ def test_a_limit_on_devices_that_no_model_takes_is_refused(providers, is_refused
         check._check_gpu_seconds(checked)
         return
     with pytest.raises(
-        SpecError, match="limits nothing, as all models run elsewhere; give tokens"
+        SpecError, match="has no effect because all models run elsewhere; use tokens"
     ) as refused:
         check._check_gpu_seconds(checked)
     assert refused.value.path == "stopping.budget.gpu_seconds"
@@ -136,7 +136,7 @@ def test_a_campaign_stored_before_there_were_prices_loads_unchanged(campaign_fil
         ("much", "campaign.yaml:20: stopping.budget: must be a whole number"),
         ("{human_labels: 9}", "campaign.yaml:20: stopping: budget.human_labels means nothing to best-mean"),
         ("{comparisons: 7}", "campaign.yaml:20: stopping: the budget (7) is smaller than one round"),
-        ("{cost: 1}", "campaign.yaml:20: stopping.budget.cost: nobody said what tokens of small cost; add"),
+        ("{cost: 1}", "campaign.yaml:20: stopping.budget.cost: no token price for model small; set"),
     ],
 )
 def test_a_mistake_in_a_budget_is_named_with_its_remedy(campaign_file, budget, said):

@@ -109,11 +109,11 @@ APART = {
     "holdout": "what is held out is not drawn",
     "held_out_fingerprint": "what is held out is not drawn",
     "served_at": "of a served model the id counts, and not where it is",
-    "fresh_generations": "whether texts are made anew changes none of what they are made of",
+    "fresh_generations": "whether texts are new changes none of what they are made of",
     "text_rules": "they come with a release, and nobody chooses them in sight of scores",
     "target_forms": "it comes with a release, and nobody chooses it in sight of scores",
     "cut_at_stop": "it follows from the stop sequences, and from when the campaign was begun",
-    "deterministic": "it follows from the judge, the candidates and whether texts are made anew",
+    "deterministic": "it follows from the judge, the candidates and whether texts are new",
 }
 """Keys by which no other examples are drawn, and why not."""
 

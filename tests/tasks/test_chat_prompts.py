@@ -68,13 +68,13 @@ def test_an_example_brings_its_own_turns_along():
 @pytest.mark.parametrize(
     ("history", "said"),
     [
-        ("hi", "example 'e1': the field 'history' is no list of messages; each must be a role"),
-        ([{"role": "tool", "content": "x"}], "is no list of messages; each must be a role"),
-        ([{"role": "user", "content": 1}], "is no list of messages; each must be a role"),
+        ("hi", "example 'e1': the field 'history' is not a list of messages; each must be a role"),
+        ([{"role": "tool", "content": "x"}], "is not a list of messages; each must be a role"),
+        ([{"role": "user", "content": 1}], "is not a list of messages; each must be a role"),
         ([], "example 'e1': none of the messages is the user's; give it one"),
         (
             [{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}],
-            "prompts[0].messages[0].turns: example 'e1': its turns end with the assistant's",
+            "prompts[0].messages[0].turns: example 'e1': its turns end with the assistant",
         ),
     ],
 )
@@ -275,8 +275,8 @@ def test_a_chat_template_that_never_ends_is_refused(tmp_path, monkeypatch, templ
 
 def test_a_chat_template_without_system_messages_refuses_one_before_anything_runs(check_small):
     assert refusal(check_small, '{name: p, system: s, template: "{{ input }}"}') == (
-        "prompts[0]: the chat template of model 'small' does not take this prompt: TemplateError: System "
-        "role not supported; write the prompt otherwise, or exclude {model: small, prompt: p}"
+        "prompts[0]: the chat template of model 'small' does not accept this prompt: TemplateError: System "
+        "role not supported; change the prompt, or exclude {model: small, prompt: p}"
     )
 
 
@@ -284,7 +284,7 @@ def test_a_chat_template_that_changes_what_the_assistant_says_lets_no_model_go_o
     written = '{name: p, messages: [{role: user, content: "x"}, {role: assistant, content: "It is"}]}'
     assert check_small(written).candidates[0].template.is_continued
     hidden = "{% for m in messages %}<{{ m.role }}>{% endfor %}{{ messages[0].content }}"
-    assert "it does not show the assistant's last message as it is" in refusal(
+    assert "it does not keep the assistant's last message unchanged" in refusal(
         check_small, written, template=hidden
     )
 
@@ -314,7 +314,7 @@ def test_a_file_takes_the_place_of_the_checkpoints_chat_template(check_small, fo
         ),
         (
             {"reasoning": {"parser": "server", "strip": False}},
-            "a server tells reasoning apart by itself; leave strip and begins_inside out",
+            "a server separates the reasoning itself; remove strip and begins_inside",
         ),
     ],
 )
@@ -339,7 +339,7 @@ def test_what_only_chats_at_openai_is_not_asked_for_completions(campaign_file, m
         return check_campaign(load_spec(path))
 
     assert refusal(check, "gpt-x") == (
-        "models[2].chat: OpenAI's own server has gpt-x for chats alone; set chat: true"
+        "models[2].chat: OpenAI's own server offers gpt-x only for chats; set chat: true"
     )
     assert check("gpt-3.5-turbo-instruct").models[2].model == "gpt-3.5-turbo-instruct"
     assert check("gpt-x, chat: true").models[2].chat
@@ -495,8 +495,8 @@ def test_questions_that_are_alike_are_drawn_once(few_shot):
         ),
         (
             {"objective": "certify"},
-            "prompts[0].few_shot: certify speaks of more than the examples of its dataset, so that none of "
-            "them can be shown solved; name a file of others as from",
+            "prompts[0].few_shot: certify makes claims beyond the examples of its dataset, so none of "
+            "them can be shown solved; name a file with others as from",
         ),
         ({"from": "nothing.jsonl"}, "prompts[0].few_shot.from: there is no file nothing.jsonl"),
         (

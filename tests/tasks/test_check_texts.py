@@ -186,7 +186,7 @@ def test_replies_of_a_judge_that_were_exchanged_are_found(copy):
     [
         (
             "DELETE FROM judgments WHERE id = (SELECT max(id) FROM judgments)",
-            "wants a call that is not stored",
+            "makes a call that is not stored",
         ),
         ("UPDATE comparisons SET generation_b_id = generation_a_id", "does not ask for"),
         ("UPDATE judgments SET generation_id = NULL", "the reply of judge judge is not there"),
@@ -217,7 +217,7 @@ def test_whatever_was_changed_by_hand_is_found(copy, statement, sentence):
 @pytest.mark.parametrize(
     ("statement", "sentence"),
     [
-        ("DELETE FROM examples WHERE key = 'e3'", "its example is not there any more"),
+        ("DELETE FROM examples WHERE key = 'e3'", "its example no longer exists"),
         (
             "UPDATE examples SET fields = replace(fields, 'input', 'asked')",
             "the candidate cannot be read: .*'input'|its example lacks 'input'",
@@ -229,7 +229,7 @@ def test_whatever_was_changed_by_hand_is_found(copy, statement, sentence):
         ),
         (
             "UPDATE campaigns SET spec = json_set(spec, '$.judge_identity.template', 'another one')",
-            "its judge is not the one any more that the campaign began with",
+            "its judge differs from the one that the campaign began with",
         ),
     ],
 )

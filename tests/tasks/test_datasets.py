@@ -426,8 +426,8 @@ def test_rows_of_nulls_are_left_out_of_any_format(tmp_path):
     ("fields", "sentence"),
     [
         ({"targt": "a"}, "dataset.fields.targt: unknown role 'targt'; did you mean 'target'?"),
-        ({"input": "q", "target": "q"}, "so the target would be shown to the models"),
-        ({"id": "q", "target": "q"}, "so the target would be shown to the models"),
+        ({"input": "q", "target": "q"}, "so the models would see the target"),
+        ({"id": "q", "target": "q"}, "so the models would see the target"),
     ],
 )
 def test_a_mapping_that_cannot_be_right_is_refused(jsonl, fields, sentence):

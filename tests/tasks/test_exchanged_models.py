@@ -32,7 +32,7 @@ def said(campaign, **changes):
         return campaign_status(Look(session, replace(campaign.record, **changes))).answer
 
 
-ASSUMED = "if what is served was not changed in sight of the examples that an earlier campaign drew"
+ASSUMED = "if the served models were not changed after seeing the examples that an earlier campaign drew"
 
 
 def test_by_the_same_draws_a_claim_takes_for_granted_that_nobody_changed_it_in_sight_of_them(database):

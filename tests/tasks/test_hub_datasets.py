@@ -253,7 +253,7 @@ def test_a_folder_names_no_files_that_are_not_its_own(tmp_path, monkeypatch, pat
     named = path.format(outside=tmp_path)
     card = "---\nconfigs:\n- config_name: main\n  data_files:\n  - {{split: train, path: {}}}\n---\n"
     (tmp_path / "sums" / "README.md").write_text(card.format(named))
-    with pytest.raises(DatasetError, match=r"names the file .*secret\.jsonl, which is not one of its own"):
+    with pytest.raises(DatasetError, match=r"names the file .*secret\.jsonl, which is outside the dataset"):
         dataset(hub=str(tmp_path / "sums"))
     (tmp_path / "sums" / "README.md").write_text(card.format("own.jsonl"))
     (tmp_path / "link").symlink_to("sums")
@@ -267,5 +267,5 @@ def test_what_was_saved_names_no_files_that_are_not_its_own(tmp_path):
     held = json.loads(state.read_text())
     held["_data_files"] = [{"filename": f"../other/{each['filename']}"} for each in held["_data_files"]]
     state.write_text(json.dumps(held))
-    with pytest.raises(DatasetError, match="which is not one of its own"):
+    with pytest.raises(DatasetError, match="which is outside the dataset"):
         dataset(hub=str(tmp_path / "one"))

@@ -227,10 +227,10 @@ def test_what_can_only_be_told_once_is_told_as_that(campaign, other):
     assert (seems_gone(recent, now=now()), seems_gone(old, now=now())) == (False, True)
     assert not is_gone(old)
     assert how_left(old).startswith("process 1 on another-machine seems to be gone: its last heartbeat was")
-    assert how_left(old).endswith("winnow resume watches for 60 s whether there is another")
+    assert how_left(old).endswith("winnow resume first waits for 60 s for another heartbeat")
     near = held_by(campaign, holder, age=LIFETIME)
     assert seems_gone(near, now=now())
-    assert f"process {process.pid} on {holder.host} is there, but seems to be frozen: " in how_left(near)
+    assert f"process {process.pid} on {holder.host} exists, but seems to be frozen: " in how_left(near)
     process.kill()
     process.wait()
     assert f"process {process.pid} on {holder.host} is gone; its last heartbeat was at " in how_left(near)
@@ -249,5 +249,5 @@ def test_postgresql_is_believed_about_age_and_no_client_s_clock_is(tmp_path, req
         with database.writing() as session:
             session.get(Lease, campaign.record.id).heartbeat_at -= LIFETIME
         assert is_gone(stored(campaign))
-        assert "is not heard of any more" in how_left(stored(campaign))
+        assert "sends no heartbeats" in how_left(stored(campaign))
         assert take(campaign) == 2

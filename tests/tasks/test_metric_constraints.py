@@ -55,7 +55,7 @@ def bound(**changes):
         ({"constraints": bound() * 2}, "constraints: right has 2 bounds on the same side; keep the stricter"),
         (
             {"constraints": [*bound(), *bound(at_least=None, at_most=0.5)]},
-            "constraints: no mean of right is at least 0.8 and at most 0.5; mend one of them",
+            "constraints: no mean of right is at least 0.8 and at most 0.5; correct one of them",
         ),
         ({"selector": {"name": "ucb-e"}}, "constraints: ucb-e compares all candidates by their scores and"),
         ({"selector": {"name": "race"}}, "choose selector champion, or leave constraints out"),
@@ -177,5 +177,5 @@ def test_a_plan_says_the_most_that_the_budget_allows(tmp_path):
 
 
 def test_select_knows_scores_alone():
-    with pytest.raises(SpecError, match="select is told scores alone, and constraints are on other values"):
+    with pytest.raises(SpecError, match="select receives only scores, and constraints need other values"):
         select(lambda candidate, example: 1.0, "ab", "cd", constraints=np.array([0.5]))

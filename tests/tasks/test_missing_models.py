@@ -73,8 +73,8 @@ def test_a_campaign_is_refused_in_one_sentence_with_all_models_that_cannot_be_as
     with knowing("served") as server, pytest.raises(ModelsMissing) as refused:
         stored(in_three(server, dead))
     said = str(refused.value)
-    assert said.startswith("2 of 3 models cannot be asked: 'two' (")
-    assert f"{server.url} does not know it (404: The model does not exist.)" in said
+    assert said.startswith("2 of 3 models cannot be reached: 'two' (")
+    assert f"{server.url} does not have it (404: The model does not exist.)" in said
     assert "it lists served" in said
     assert f"and 'three' ({dead} gave no answer" in said
     assert "--allow-missing (execution.allow_missing: true)" in said
@@ -104,7 +104,7 @@ def test_models_that_may_be_missing_are_left_out_of_the_campaign_for_good(dead):
         "winner without two, three, exact",
         "tied without two, three, exact",
     )
-    assert dict(answer_lines(status.answer))["left out"].startswith(f"two ({server.url} does not know it")
+    assert dict(answer_lines(status.answer))["left out"].startswith(f"two ({server.url} does not have it")
 
 
 def spec_of_one(server, **keys):
@@ -142,7 +142,7 @@ def test_what_joins_is_asked_before_it_does_and_what_may_not_join_is_refused_as_
         begun, more = served_model(server.url), served_model(server.url, "two", model="servd")
         growing = {"selector": {"name": "champion"}}
         stored(served_spec(begun, **growing))
-        with pytest.raises(ModelsMissing, match="1 of 2 models cannot be asked: 'two'"):
+        with pytest.raises(ModelsMissing, match="1 of 2 models cannot be reached: 'two'"):
             stored(served_spec(begun, more, **growing))
         _, names, _ = stored(served_spec(begun, more, **growing, execution=MAY_MISS))
         assert names == ["one/p0", "one/p1"]
@@ -264,10 +264,10 @@ def test_the_hub_is_asked_about_a_model_that_is_not_in_its_cache(hub, monkeypatc
     assert why_unknown_to_hub(on_hub("owner/known")) is None
     assert why_unknown_to_hub(on_hub("owner/known", revision="main")) is None
     assert why_unknown_to_hub(on_hub("owner/knwon")) == (
-        "the hub knows no model owner/knwon, or does not show it to you"
+        "the hub has no model owner/knwon, or your account cannot read it"
     )
     assert why_unknown_to_hub(on_hub("owner/known", revision="v9")) == (
-        "the hub knows no revision v9 of owner/known"
+        "the hub has no revision v9 of owner/known"
     )
     folder = tmp_path / "hf" / "hub" / "models--owner--cached"
     (folder / "refs").mkdir(parents=True)

@@ -188,7 +188,7 @@ def recorded(tmp_path_factory):
             "the reply of judge liking is one that the judge does not ask for",
             True,
         ),
-        ("attempt = 1 WHERE metric = 'same'", "judge judging wants a call that is not stored", False),
+        ("attempt = 1 WHERE metric = 'same'", "judge judging makes a call that is not stored", False),
     ],
 )
 def test_what_was_changed_of_a_metrics_replies_is_found(recorded, tmp_path, change, sentence, is_wrong):
@@ -207,7 +207,7 @@ def test_a_metrics_judge_of_another_code_is_told_as_not_checked(recorded, tmp_pa
         connection.execute("UPDATE campaigns SET spec = json_set(spec, '$.metric_code.same', 'another')")
     with closing(open_database(f"sqlite:///{tmp_path}/copy.db", read_only=True)) as database:
         assert set(wrong(database)) == {
-            "the judge of metric same is not the one any more that the campaign began with"
+            "the judge of metric same differs from the one that the campaign began with"
         }
 
 
@@ -264,7 +264,7 @@ def test_a_model_that_values_its_own_outputs_is_told_of(tmp_path):
     checked = check_campaign_file(str(write_campaign(tmp_path, "own", metrics=[metric("same", own)])))
     warning = own_judge(checked.identity())
     assert warning is not None
-    assert warning.sentence.startswith("self judges outputs of its own, those of one")
+    assert warning.sentence.startswith("self judges its own outputs, those of one")
 
 
 PRICES = {name: {"input": 0, "output": 1} for name in ("one", "two", "judging", "liking")}

@@ -133,7 +133,7 @@ def test_what_fits_together_is_sound(spec, changes):
         ({"choices": {"field": "option"}}, "choices.field: unknown field 'option'; did you mean 'options'?"),
         (
             {"choices": {"field": "input"}},
-            "choices.field: example 'e0': input is no list of texts; give it one",
+            "choices.field: example 'e0': input is not a list of texts; give it a list",
         ),
         ({"choices": {"field": "nested.label"}}, "example 'e0': nested.label is no list of texts"),
         ({"choices": {"texts": ["only"]}}, "example 'e0' has 1 choices; give it two or more"),

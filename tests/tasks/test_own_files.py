@@ -119,7 +119,7 @@ def test_links_in_a_log_folder_that_was_allowed_are_those_that_were_allowed(ther
 def test_the_demo_writes_through_no_link(there, link):
     (there / link).parent.mkdir(parents=True, exist_ok=True)
     (there / link).symlink_to(there.parent / "mine")
-    with pytest.raises(SpecError, match=rf"^{link} is a link, and the demo writes through none"):
+    with pytest.raises(SpecError, match=rf"^{link} is a link, and the demo does not follow links"):
         demo()
 
 

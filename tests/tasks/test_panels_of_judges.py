@@ -65,7 +65,7 @@ def test_a_judge_of_several_that_is_gone_for_good_stops_the_campaign_which_goes_
         run(database, spec)
     said = str(refused.value)
     assert said.startswith(f"model 'other': {other.url} answered 503")
-    assert "the other judges would score alone from here on, and this round is not recorded" in said
+    assert "the other judges would score alone from here on, so this round is not recorded" in said
     assert "winnow run SPEC --fork NEW_NAME" in said
     with database.reading() as session:
         silent = session.scalar(text("SELECT count(*) FROM judgments WHERE verdict IS NULL"))

@@ -9,7 +9,7 @@ from winnow.tasks.setup.check import check_people
 from winnow.tasks.spec.campaign import CampaignSpec
 
 HUMAN = {"type": "human", "question": "Right?", "levels": {"no": 0.0, "yes": 1.0}}
-PART = "people judge whole campaigns, and no parts; make it the judge"
+PART = "a human judge cannot be part of another judge; make it the campaign's judge"
 
 
 def spec(**changes):
@@ -32,10 +32,10 @@ def spec(**changes):
         (
             {"objective": "route", "selector": {"name": "pak-ucb"}},
             "judge.type",
-            "a stream of prompts does not",
+            "a stream of prompts cannot",
         ),
-        ({"lookahead": 2}, "lookahead", "people judge one round at a time; leave lookahead out"),
-        ({"samples": 3}, "samples", "people judge one text for each example; leave samples out"),
+        ({"lookahead": 2}, "lookahead", "people judge one round at a time; remove lookahead"),
+        ({"samples": 3}, "samples", "people judge one output for each example; remove samples"),
         ({"output_type": "perplexity"}, "output_type", "people judge texts, and perplexity makes none"),
         ({"judge": {"type": "all", "judges": [{"type": "exact"}, HUMAN]}}, "judge.judges[1]", PART),
         (

@@ -57,7 +57,7 @@ def test_whatever_is_raised_names_the_plug_in_and_the_line(kind, monkeypatch):
         signal.signal(signal.SIGINT, handler)
     said = rf"the judge 'acme' ({__name__}:Acme) raised {kind.__name__}: no ({Path(__file__).name}, line "
     assert str(failed.value).startswith(said)
-    assert str(failed.value).endswith("; mend it or choose another")
+    assert str(failed.value).endswith("; fix it or choose another")
     assert failed.value.__cause__ is None
     assert failed.value.__suppress_context__
 

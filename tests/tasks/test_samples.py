@@ -168,7 +168,7 @@ def test_the_calls_of_a_judge_are_checked_for_each_text(tmp_path, database):
     assert wrong(database) == []
     with closing(sqlite3.connect(tmp_path / "results.db")) as connection, connection:
         connection.execute("DELETE FROM judgments WHERE id = 3")
-    assert any("wants a call that is not stored" in each for each in wrong(database))
+    assert any("makes a call that is not stored" in each for each in wrong(database))
 
 
 def test_the_text_is_scored_that_another_judge_likes_best_without_knowing_the_target(tmp_path, database):
@@ -205,7 +205,7 @@ def test_the_text_is_scored_that_another_judge_likes_best_without_knowing_the_ta
     [
         ({"generate_configs": [{"name": "greedy"}]}, "samples: candidate 'one/plain/greedy' is greedy"),
         ({"samples": {"n": 4, "reduce": "best-of"}}, "samples: judge best-of and samples: {reduce: best-of}"),
-        ({"judge": BEST_OF}, "judge.type: judge best-of and samples: {reduce: best-of} go together"),
+        ({"judge": BEST_OF}, "judge.type: judge best-of and samples: {reduce: best-of} need each other"),
         ({"judge": BEST_OF | {"judges": PARTS[:1]}}, "judge.judges: must be two, one that scores and one"),
         *(
             (
@@ -238,7 +238,7 @@ def test_the_text_is_scored_that_another_judge_likes_best_without_knowing_the_ta
         ({"samples": {"n": 4, "reduce": "pass@5"}}, "samples: pass@5 needs 5 texts or more, and n is 4"),
         (
             {"objective": "best-duel", "selector": {"name": "llm-po"}},
-            "samples: a duel holds one text against another, and each time two candidates meet",
+            "samples: a duel compares one output of each candidate",
         ),
     ],
 )

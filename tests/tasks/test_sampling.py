@@ -91,7 +91,10 @@ def test_what_cannot_be_is_refused_where_it_stands(campaign_file, added, said):
     [
         ("{regex: '(a'}", "structured_output.regex: '(a' is no regular expression (missing ), unterminated"),
         ("{json_schema: {type: thing}}", "structured_output.json_schema: is no JSON schema: $.type"),
-        ("{json_schema: {$ref: 'http://x/y'}}", "json_schema: the $ref 'http://x/y' leads out of the schema"),
+        (
+            "{json_schema: {$ref: 'http://x/y'}}",
+            "json_schema: the $ref 'http://x/y' points outside the schema",
+        ),
     ],
 )
 def test_a_structure_that_is_none_is_refused_before_anything_runs(campaign_file, structure, said):
@@ -102,8 +105,8 @@ def test_a_structure_that_is_none_is_refused_before_anything_runs(campaign_file,
 def test_transformers_holds_no_text_to_a_structure(campaign_file):
     path = campaign_file(WARM, "{name: warm, structured_output: {choice: [a, b]}}")
     assert refusal(path).endswith(
-        "generate_configs[1].structured_output: provider transformers holds no text to a structure; choose "
-        "provider vllm, or leave it out"
+        "generate_configs[1].structured_output: provider transformers does not support structured output; "
+        "choose provider vllm, or remove it"
     )
     checked = check_campaign_file(path, ON_VLLM)
     assert checked.candidates[1].sampling.structure == Structure("choice", '["a", "b"]')
@@ -116,8 +119,8 @@ def test_transformers_holds_no_text_to_a_structure(campaign_file):
         ("min_p: 0.1", "", "OpenAI's own server has no such setting; leave it out"),
         ("repetition_penalty: 1.1", "", "OpenAI's own server has no such setting; leave it out"),
         ("stop_token_ids: [1]", "", "OpenAI's own server has no such setting; leave it out"),
-        ("structured_output: {regex: a}", "", "OpenAI's own server holds texts to a json_schema alone"),
-        ("structured_output: {json_schema: {type: object}}", "", "holds chats alone to a json_schema"),
+        ("structured_output: {regex: a}", "", "OpenAI's own server supports only json_schema"),
+        ("structured_output: {json_schema: {type: object}}", "", "supports a json_schema only in chats"),
     ],
 )
 def test_openais_own_server_is_not_asked_for_what_it_does_not_know(
@@ -136,18 +139,18 @@ def test_vllm_refuses_what_does_not_go_with_drafted_tokens(campaign_file):
     path = campaign_file(WARM, "{name: warm, min_p: 0.1}")
     drafts = "models[0].model_args={speculative_config: {method: ngram, num_speculative_tokens: 3}}"
     message = refusal(path, [*ON_VLLM, drafts])
-    assert "generate_configs[1].min_p: vLLM has no such setting where speculative_config" in message
+    assert "generate_configs[1].min_p: vLLM has no such setting with speculative_config" in message
 
 
 def test_a_structure_leaves_no_room_to_think_and_a_judge_says_itself_what_may_be_replied(campaign_file):
     path = campaign_file(WARM, "{name: warm, structured_output: {choice: [a, b]}}")
     thinks = "models[0].reasoning={parser: think-tags}"
-    assert "a model cannot think before; leave reasoning out" in refusal(path, [*ON_VLLM, thinks])
+    assert "the model cannot think before; remove reasoning" in refusal(path, [*ON_VLLM, thinks])
     judge = (
         "judge={type: llm, rubric: 'Good?', scale: yes/no, model: {name: j, model: checkpoints/small, "
         "provider: vllm, generate_config: {structured_output: {choice: [a, b]}}}}"
     )
-    assert "a judge says itself what its models may reply" in refusal(campaign_file(), [judge])
+    assert "a judge sets the form of its models' replies itself" in refusal(campaign_file(), [judge])
 
 
 def test_arguments_of_a_model_may_be_nested(campaign_file):

@@ -107,7 +107,7 @@ def test_what_every_request_has_from_winnow_is_refused_when_the_file_is_read(cam
     model = f"provider: openai, model: qwen, model_base_url: '{URL}', model_args: {{{name}: {value}}}"
     with pytest.raises(SpecError) as refused:
         check_campaign_file(campaign_file(LOCAL, model))
-    said = f"models[0].model_args.{name}: is what Winnow itself puts into each request; leave it out"
+    said = f"models[0].model_args.{name}: is set by Winnow in each request; remove it"
     assert said in str(refused.value)
 
 

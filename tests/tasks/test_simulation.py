@@ -245,7 +245,7 @@ def test_a_broken_selector_is_named_in_one_sentence(strangers, name):
         replay(compared_selector(name, name, {"batch_size": 1}), TABLE, budgets=[1, 4], seed=5)
     message = str(caught.value)
     assert message.startswith(f"selector '{name}' with seed 5 failed {BREAKAGES[name]}")
-    assert message.endswith("; mend it or leave it out")
+    assert message.endswith("; fix it or remove it")
     assert "\n" not in message
 
 

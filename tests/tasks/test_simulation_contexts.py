@@ -122,7 +122,7 @@ def test_the_examples_of_a_campaign_are_embedded_by_a_template(stored, database,
     np.testing.assert_allclose(contexts[3], [1 / 10**0.5, 3 / 10**0.5], atol=1e-7)
     with pytest.raises(SpecError, match=r"^--embed: .*unknown variable 'inptu'; did you mean 'input'"):
         embedded_contexts("{{ inptu }}", stored, database.url)
-    with pytest.raises(SpecError, match=r"^--embed x: nothing is known of the examples of scores\.csv"):
+    with pytest.raises(SpecError, match=r"^--embed x: scores\.csv has only scores and no texts"):
         embedded_contexts("x", table, database.url)
 
 
@@ -174,7 +174,7 @@ def test_types_may_be_a_field_of_the_examples_of_a_campaign(stored, database, ta
     assert read_types("input", stored, database.url).names == ("0", "1", "2", "3", "4")
     with pytest.raises(SpecError, match=r"--types: example 'e0': unknown field 'kind'; available: input"):
         read_types("kind", stored, database.url)
-    with pytest.raises(SpecError, match=r"nothing is known of the examples of scores\.csv but scores"):
+    with pytest.raises(SpecError, match=r"scores\.csv has only scores"):
         read_types("kind", table, database.url)
 
 

@@ -377,7 +377,7 @@ def test_a_file_that_holds_no_campaign_is_refused(folder, text, said):
 def test_a_file_that_cannot_be_read_is_refused(folder):
     assert complaint("campain.yaml") == f"there is no file campain.yaml (looked in {folder})"
     assert complaint("demo").endswith(
-        f"(looked in {folder}); winnow resume demo goes on with a campaign of this name"
+        f"(looked in {folder}); to resume a campaign of this name: winnow resume demo"
     )
     assert complaint("checkpoints") == "checkpoints is a folder; name a file"
     (folder / "latin.yaml").write_bytes("name: caf\xe9".encode("latin-1"))

@@ -205,7 +205,7 @@ def test_duels_that_the_same_side_always_won_are_told_where_candidates_met_eithe
     duels = either_way_round(database, outcome)
     (warning,) = warnings(duels)
     assert warning.kind == "one-side"
-    assert warning.sentence.startswith(f"the answer shown {place} was always preferred, also where")
+    assert warning.sentence.startswith(f"the answer shown {place} was always preferred, even when")
     duels.finish_duels(duels.plan(1, [[0, 1]], [0]), [(1.0 - outcome, [])], stop=True)
     assert warnings(duels) == []
     assert kinds(either_way_round(database, outcome, count=18, name="few")) == []

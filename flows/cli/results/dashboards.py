@@ -36,19 +36,21 @@ def view(
     storage: Storage = DEFAULT_STORAGE,
     port: Annotated[
         int | None,
-        typer.Option(min=1, max=65535, help=f"Port to serve at; the first free one from {FIRST_PORT}."),
+        typer.Option(
+            min=1, max=65535, help=f"Port to listen on; by default the first free one from {FIRST_PORT}."
+        ),
     ] = None,
     host: Annotated[
         str,
-        typer.Option(help="Address to serve at; whoever reaches it and has the token can read all results."),
+        typer.Option(
+            help="Address to listen on; everybody who can reach it and has the token can read all results."
+        ),
     ] = "127.0.0.1",
     allow_host: AllowHost = None,
     token: TokenOption = True,
     allow_labels: Annotated[
         bool,
-        typer.Option(
-            "--allow-labels", help="Let readers judge what campaigns wait for, on a page of its own."
-        ),
+        typer.Option("--allow-labels", help="Add a page on which readers give labels and judgments."),
     ] = False,
     browser: Annotated[bool, typer.Option(help="Open the page in a browser.")] = True,
 ) -> None:
@@ -68,7 +70,7 @@ def view(
     Gate.at(host, allowed=allow_host or (), token=secret)
     chosen = _first_free_port(host) if port is None else port
     if not _is_free(host, chosen):
-        raise WinnowError(f"{host}:{chosen} cannot be served at; is it taken? name another one with --port")
+        raise WinnowError(f"{host}:{chosen} is not available; choose another port with --port")
     tell_if_unreadable(storage)
     # Else the server would outlive a command that is told to end, or whose terminal is closed; and a shell
     # has what it runs in the background ignore the first of these.
@@ -138,7 +140,7 @@ def _wait_until_up(server: subprocess.Popen[bytes], host: str, port: int) -> Non
         with suppress(OSError), socket.create_connection((reachable(host), port), timeout=1):
             if is_served_by_others(reachable(host), port):
                 raise WinnowError(
-                    f"another user of this machine has just taken {host}:{port}; name another by --port"
+                    f"another user of this machine has just taken {host}:{port}; choose another with --port"
                 )
             return
         time.sleep(0.1)
@@ -147,7 +149,7 @@ def _wait_until_up(server: subprocess.Popen[bytes], host: str, port: int) -> Non
 
 def _ended(server: subprocess.Popen[bytes]) -> WinnowError:
     return WinnowError(
-        f"Streamlit ended by itself (exit code {server.returncode}); if it said why, that stands above"
+        f"Streamlit ended by itself (exit code {server.returncode}); its message, if any, is above"
     )
 
 

@@ -31,19 +31,17 @@ class FormatChoice(StrEnum):
 
 def export(
     name: CampaignName,
-    folder: Annotated[
-        Path | None, typer.Argument(metavar="[DIR]", help="A folder that is new or empty.")
-    ] = None,
+    folder: Annotated[Path | None, typer.Argument(metavar="[DIR]", help="New or empty folder.")] = None,
     format_: Annotated[FormatChoice, typer.Option("--format", help="Of the tables.")] = FormatChoice.csv,
     only: Annotated[
         list[str] | None,
-        typer.Option(metavar="PART", help="A view, battles or inspect; may be repeated. All without it."),
+        typer.Option(metavar="PART", help="A view, battles or inspect; repeatable. Default: all."),
     ] = None,
     spreadsheet: Annotated[
         bool,
         typer.Option(
             "--spreadsheet",
-            help="Put an apostrophe before texts of csv that Excel and others would take for formulas.",
+            help="Put an apostrophe before csv values that Excel would read as formulas.",
         ),
     ] = False,
     mlflow: Annotated[
@@ -73,7 +71,7 @@ def export(
         raise SpecError("name a folder to write to, --mlflow URI or --wandb PROJECT")
     chosen: FileFormat = format_.value
     if spreadsheet and chosen != "csv":
-        raise SpecError(f"--spreadsheet is for csv, and {chosen} holds no formulas: leave one of them out")
+        raise SpecError(f"--spreadsheet is for csv, and {chosen} has no formulas: give one of the two")
     if folder is not None:
         _write_folder(name, folder, chosen, only or (), storage, spreadsheet=spreadsheet, json=json)
     if mlflow is not None or wandb is not None:

@@ -21,14 +21,12 @@ def metrics(
             metavar="PORT",
             min=1,
             max=65535,
-            help="Serve them at this port until Ctrl-C, instead of printing them once.",
+            help="Serve the metrics on this port until Ctrl-C, instead of printing them once.",
         ),
     ] = None,
     host: Annotated[
         str,
-        typer.Option(
-            help="Address to serve at; scrapes must bring a token (WINNOW_TOKEN, or one made anew)."
-        ),
+        typer.Option(help="Address to listen on; scrapers must send a token (WINNOW_TOKEN, or a new one)."),
     ] = "127.0.0.1",
     allow_host: AllowHost = None,
     token: TokenOption = True,
@@ -65,7 +63,7 @@ def _serve(registry: "CollectorRegistry", host: str, port: int, gate: Gate) -> N
         server = metrics_server(registry, host, port, gate)
     except OSError as error:
         raise WinnowError(
-            f"cannot serve at {host}:{port}: {error.strerror}; name another --serve PORT"
+            f"cannot listen on {host}:{port}: {error.strerror}; choose another --serve PORT"
         ) from None
     asked = f"; the token is {gate.token}" if gate.token else ""
     print(

@@ -48,10 +48,12 @@ def query(
             callback=_known,
         ),
     ] = None,
-    sql: Annotated[str | None, typer.Option(metavar="SELECT", help="Ask in SQL instead; read-only.")] = None,
+    sql: Annotated[
+        str | None, typer.Option(metavar="SELECT", help="Run a SQL query instead; read-only.")
+    ] = None,
     series: Annotated[
         str | None,
-        typer.Option(metavar="NAME", help="The campaigns that a schedule began: did the winner change?"),
+        typer.Option(metavar="NAME", help="List the campaigns of a schedule, with changes of the winner."),
     ] = None,
     format_: Annotated[
         FormatChoice, typer.Option("--format", metavar="FORMAT", help=f"One of {', '.join(FormatChoice)}.")
@@ -59,12 +61,15 @@ def query(
     json: Json = False,
     output: Annotated[Path | None, typer.Option(metavar="FILE", help="Write to a file.")] = None,
     columns: Annotated[
-        str, typer.Option(metavar="NAME,...", help="Only these columns, in this order; none is left out.")
+        str,
+        typer.Option(
+            metavar="NAME,...", help="Show these columns, in this order, however wide the table gets."
+        ),
     ] = "",
     candidate: Annotated[str | None, typer.Option(help="Only this candidate's comparisons.")] = None,
-    limit: Annotated[int | None, typer.Option(min=1, help="Only the first so many comparisons.")] = None,
-    seconds: Annotated[float, typer.Option(min=0.1, help="How long --sql may take.")] = 600.0,
-    mebibytes: Annotated[int, typer.Option(min=1, help="Most MiB that --sql may answer.")] = 1024,
+    limit: Annotated[int | None, typer.Option(min=1, help="Maximum number of comparisons.")] = None,
+    seconds: Annotated[float, typer.Option(min=0.1, help="Time limit of --sql, in seconds.")] = 600.0,
+    mebibytes: Annotated[int, typer.Option(min=1, help="Maximum size of a --sql result, in MiB.")] = 1024,
     storage: ReadStorage = DEFAULT_STORAGE,
 ) -> None:
     """Ask a campaign for its leaderboard, comparisons, rounds, curve, coverage, costs, or ask in SQL.
@@ -85,7 +90,7 @@ def query(
     wanted = [each.strip() for each in columns.split(",") if each.strip()]
     tell = partial(print_rows, format_=chosen, output=output, columns=wanted, shown_by=SHOWN_BY)
     if (sql is not None) + (series is not None) + (name is not None) > 1:
-        raise SpecError("--sql asks the whole database and --series all of a series: give one or a NAME")
+        raise SpecError("--sql queries the whole database and --series a series: give one of them, or NAME")
     if series is not None:
         from winnow.tasks.queries.schedule_history import series_rows
 

@@ -59,10 +59,7 @@ def status(name: OptionalName = None, storage: ReadStorage = DEFAULT_STORAGE, js
     if not statuses:
         print(f"no campaigns in {shown_url(storage)}")
     elif name is None:
-        print(
-            "\nwinnow status NAME says as well what holds for new examples, who asked the same before, "
-            "what to check, and what texts and canary prompts cost"
-        )
+        print("\nfor details, warnings and costs: winnow status NAME")
 
 
 def list_campaigns(storage: ReadStorage = DEFAULT_STORAGE, json: Json = False) -> None:
@@ -155,7 +152,7 @@ def report(
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="Write the page as it is printed, as a PDF; overwrites the file. Needs Chrome or Chromium.",
+            help="Write the page as a PDF; overwrites the file. Needs Chrome or Chromium.",
         ),
     ] = None,
     all_: Annotated[
@@ -163,8 +160,8 @@ def report(
         typer.Option(
             "--all",
             metavar="DIR",
-            help="Write a page for every campaign and an index into a folder that any web server can show; "
-            "overwrites pages of before.",
+            help="Write a page for every campaign and an index into a folder, for any web server; "
+            "overwrites existing pages.",
         ),
     ] = None,
     model_card: Annotated[
@@ -172,8 +169,8 @@ def report(
         typer.Option(
             "--model-card",
             metavar="FILE",
-            help="Write a passage for the winner's model card, in Markdown: the answer, how sure it is, and "
-            "how to check it; overwrites the file.",
+            help="Write a passage for the winner's model card, in Markdown: the answer, its confidence, "
+            "and how to check it; overwrites the file.",
         ),
     ] = None,
 ) -> None:
@@ -183,7 +180,7 @@ def report(
     from winnow.tasks.plugins.extras import require
 
     if (name is None) == (all_ is None):
-        raise SpecError("name a campaign to report, or say --all DIR")
+        raise SpecError("name a campaign to report, or give --all DIR")
     drawn = any(each is not None for each in (html, png, pdf))
     if drawn or all_ is not None:
         require("report", "a report with figures")
@@ -210,7 +207,7 @@ def report(
     for path in written:
         print(f"wrote {path}")
     if not written:
-        print(f"{name} has no figures yet: no picture was written")
+        print(f"{name} has no figures yet; no PNG was written")
 
 
 def _write_bundle(session: "Session", folder: Path | None, *, others: Sequence[Path | None]) -> None:
@@ -220,9 +217,9 @@ def _write_bundle(session: "Session", folder: Path | None, *, others: Sequence[P
 
     if any(each is not None for each in others):
         raise SpecError(
-            "--all writes pages alone: leave --html, --png, --pdf and --model-card out, or name a campaign"
+            "--all writes pages only: remove --html, --png, --pdf and --model-card, or name a campaign"
         )
-    assert folder is not None, "one of NAME and --all was given"
+    assert folder is not None, "give one of NAME and --all"
     *pages, index = write_bundle(session, folder, now())
     print(f"wrote {len(pages)} page{'s' * (len(pages) != 1)} and {index}")
 

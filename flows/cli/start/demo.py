@@ -18,7 +18,7 @@ DEMO_FOLDER = Path(".winnow") / "demo"
 
 
 def demo(
-    folder: Annotated[Path, typer.Option(help="Where the models, data and results go.")] = DEMO_FOLDER,
+    folder: Annotated[Path, typer.Option(help="Folder for models, data and results.")] = DEMO_FOLDER,
     objective: Annotated[
         ObjectiveChoice,
         typer.Option(
@@ -31,12 +31,10 @@ def demo(
         bool,
         typer.Option(
             "--quick",
-            help="Small, and without vLLM: two tiny models, one task, the report as a page.",
+            help="Small demo without vLLM: two tiny models, one task, an HTML report.",
         ),
     ] = False,
-    browser: Annotated[
-        bool, typer.Option(help="Of --quick: open the page, where this is typed in a terminal.")
-    ] = True,
+    browser: Annotated[bool, typer.Option(help="With --quick: open the page if run in a terminal.")] = True,
 ) -> None:
     """Train small models, run a campaign on them, print the winner and what shows more; again: resume."""
     if quick and objective != FIRST_OBJECTIVE:
@@ -49,7 +47,7 @@ def demo(
         require("vllm", "winnow demo")
     if (link := link_below(folder)) is not None:
         raise SpecError(
-            f"{link} is a link, and the demo writes through none: remove it, or name another --folder"
+            f"{link} is a link, and the demo does not follow links: remove it, or name another --folder"
         )
     spec = _prepare(objective, quick)(folder, print)
 
@@ -101,7 +99,7 @@ def _what_shows_more(name: str, storage: str) -> str:
 
     # The answer itself names the page and the dashboard.
     commands = {
-        f"winnow report {name}": "all there is to say, here in the terminal",
+        f"winnow report {name}": "the whole report in the terminal",
         f"winnow query {name} comparisons": "every prompt, answer and score",
     }
     lines = [f"  {command} {storage_option(storage)}  # {what}" for command, what in commands.items()]

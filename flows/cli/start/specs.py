@@ -20,7 +20,7 @@ def init(
     ),
     objective: Annotated[
         ObjectiveChoice,
-        typer.Option(metavar="OBJECTIVE", help=f"The question to ask: {', '.join(ObjectiveChoice)}."),
+        typer.Option(metavar="OBJECTIVE", help=f"Objective of the campaign: {', '.join(ObjectiveChoice)}."),
     ] = FIRST_OBJECTIVE,
     provider: Annotated[
         str | None,
@@ -33,13 +33,13 @@ def init(
 ) -> None:
     """Write a campaign's file to start from; in a terminal it asks for what is not given."""
     if spec.exists():
-        raise SpecError(f"{spec} is there already; name another file, or remove it first")
+        raise SpecError(f"{spec} exists already; name another file, or remove it first")
     text = _starter(objective, provider, data, spec)
     try:
         with spec.open("x", encoding="utf-8") as file:
             file.write(text)
     except FileExistsError:
-        raise SpecError(f"{spec} is there already; name another file, or remove it first") from None
+        raise SpecError(f"{spec} exists already; name another file, or remove it first") from None
     except OSError as error:
         raise SpecError(f"{spec} cannot be written: {error.strerror}") from error
     print(f"wrote {spec}; name your models, prompts and data there, then: winnow validate {spec}")
@@ -74,9 +74,7 @@ def starter(objective: str) -> str:
     return (files("winnow") / "examples" / f"{objective}.yaml").read_text("utf-8")
 
 
-AllSelectors = Annotated[
-    bool, typer.Option("--all", help="Also the baselines that papers compare their selectors with.")
-]
+AllSelectors = Annotated[bool, typer.Option("--all", help="List also baselines from papers.")]
 
 
 def selectors(all_: AllSelectors = False, json: Json = False) -> None:

@@ -245,8 +245,8 @@ def shown_of_pages(opened: int, found: int, *, most: int) -> str:
 
 
 NO_CAMPAIGNS = (
-    "There are no campaigns in this database yet. winnow run campaign.yaml --storage with this database adds "
-    "one; winnow init campaign.yaml writes a file to begin with."
+    "There are no campaigns in this database yet. Run winnow init campaign.yaml, then winnow run "
+    "campaign.yaml --storage with this database."
 )
 ADDRESS = "campaign"
 """In the page's address."""
@@ -287,9 +287,7 @@ def choose_campaign(names: Sequence[str]) -> str | None:
         return None
     missed = st.session_state.get(MISSED)
     if missed is not None and missed[0] not in names and missed[1] == name:
-        show_soft(
-            f"{missed[0]!r} is none of the campaigns that this page shows. This is {name!r}.", key="missed"
-        )
+        show_soft(f"{missed[0]!r} is not a campaign of this page; {name!r} is shown instead.", key="missed")
     remember_campaign(name)
     if st.query_params.get(ADDRESS) != name:
         st.query_params[ADDRESS] = name

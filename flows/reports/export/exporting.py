@@ -151,6 +151,6 @@ def whole_folder(folder: Path) -> Generator[Path, None, None]:
             raise
     except OSError as error:
         raise WinnowError(
-            f"{error.filename or folder}: {error.strerror}; nothing was exported; "
-            "name a place with room that can be written to"
+            f"{error.filename or folder}: {error.strerror}; nothing was exported; name a writable folder "
+            "with enough space"
         ) from error

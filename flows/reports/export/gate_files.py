@@ -18,7 +18,7 @@ PASSED = ("no-worse", "better")
 """Statuses of a candidate with which a gate lets it through."""
 
 
-UNFINISHED = "not finished: nothing is shown of any candidate; the output of winnow gate says how it ended"
+UNFINISHED = "not finished: no result for any candidate; see the output of winnow gate"
 """Stands in the files until there is an answer."""
 
 

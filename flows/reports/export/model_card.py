@@ -104,7 +104,7 @@ def _provenance(campaign: CampaignRecord) -> list[str]:
         "definition": f"SHA-256 {digest} of its JSON with sorted keys, as winnow show {campaign.name} --json "
         "prints it under spec",
         "software": versions,
-        "results": f"winnow db check compares what is stored with itself; winnow report {campaign.name} "
-        "shows all of it",
+        "results": f"winnow db check verifies the stored rows; winnow report {campaign.name} shows the "
+        "full report",
     }
     return [f"- {word}: {escaped(str(fact))}" for word, fact in facts.items() if fact]

@@ -140,7 +140,7 @@ def _draw(figures: dict[Path, Figure]) -> None:
 
 def _missing(option: str, use: str) -> WinnowError:
     return WinnowError(
-        f"{option} needs Chrome or Chromium to {use} with, and there is none here: install it (on Debian: "
+        f"{option} needs Chrome or Chromium to {use}, and none is installed: install it (on Debian: "
         "apt-get install chromium), or set BROWSER_PATH to where it is; --html needs none"
     )
 

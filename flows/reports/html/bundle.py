@@ -63,11 +63,11 @@ def write_bundle(session: Session, folder: Path, made_at: dt.datetime) -> list[P
     """
     records = campaign_records.campaigns(session)
     if not records:
-        raise WinnowError("there is no campaign to report: winnow run SPEC begins one")
+        raise WinnowError("there is no campaign to report; start one: winnow run SPEC")
     try:
         make_folder(folder)
     except OSError as error:
-        raise WinnowError(f"{folder}: {error.strerror}; name a folder that can be written to") from error
+        raise WinnowError(f"{folder}: {error.strerror}; name a writable folder") from error
     rows, written = [], []
     for record in sorted(records, key=lambda each: (each.created_at, each.id), reverse=True):
         file = file_of(record)

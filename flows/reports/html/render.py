@@ -49,7 +49,7 @@ def write_report(
         try:
             make_folder(png)
         except OSError as error:
-            raise WinnowError(f"{png}: {error.strerror}; name a place that can be written to") from error
+            raise WinnowError(f"{png}: {error.strerror}; name a writable path") from error
     write_files(made)
     return list(made)
 

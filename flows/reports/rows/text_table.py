@@ -42,7 +42,7 @@ GAP = "  "
 MOST_RECORDS = 20
 """Rows that are shown one below the other where a table is too wide; of more, only the first columns are."""
 
-A_PIPE = "a wider terminal or a pipe, as | less -S,"
+A_PIPE = "a wider terminal or a pipe, such as | less -S,"
 """The ways to see every column, with any command."""
 
 PAGER_OPTIONS = "FRX"

@@ -13,10 +13,13 @@ def sections_of(campaign: CampaignRecord) -> tuple[TerminalSection, ...]:
     """Sections of the report in a terminal, between the answer and the coverage."""
     return (
         LEADERBOARD,
-        ("Head to head: win rate of the row (scored duels)", _matrix),
-        ("Strengths: log-odds of beating the average candidate, 95% intervals for one look", strength_rows),
+        ("Head to head: win rate of the row against the column (scored duels)", _matrix),
         (
-            "Judges: preference for the answer shown first, and how often the order decided",
+            "Strengths: log-odds of beating the average candidate, 95% intervals, valid at a single look",
+            strength_rows,
+        ),
+        (
+            "Judges: preference for the answer shown first, and how often the order changed the verdict",
             by_id(duel_views.judges),
         ),
         ("Verdicts", by_id(duel_views.verdicts)),

@@ -12,5 +12,5 @@ def sections_of(campaign: CampaignRecord) -> tuple[TerminalSection, ...]:
     if groups is None:
         return (LEADERBOARD, ELIMINATIONS)
     title = f"Leaderboard: what is estimated is the {groups.value}, by {groups.by}"
-    by_group = f"Means by {groups.by}, plain intervals at 95%, not certified"
+    by_group = f"Means by {groups.by}, 95% intervals, each on its own, not certified"
     return ((title, LEADERBOARD[1]), ELIMINATIONS, (by_group, tags))

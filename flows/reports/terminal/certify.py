@@ -12,19 +12,19 @@ def sections_of(campaign: CampaignRecord) -> tuple[TerminalSection, ...]:
     """Sections of the report in a terminal, between the answer and the coverage."""
     baseline = campaign.spec["certify"]["baseline"]
     risk_table: TerminalSection = (
-        f"Risks: {losses_of(campaign.spec['selector']['name'], baseline)}, least first, and intervals",
+        f"Risks: {losses_of(campaign.spec['selector']['name'], baseline)}, lowest first, with intervals",
         by_id(certify_views.leaderboard),
     )
     if campaign.spec["selector"]["name"] in TRUSTS_A_MEAN:
         return (risk_table,)
     delta = campaign.spec["stopping"]["delta"]
     return (
-        ("Certificates in testing order, dearest first", evidence.standings),
+        ("Certificates in testing order, most expensive first", evidence.standings),
         risk_table,
         (
             f"E-values against labels; the line to reach once is 1/delta = {1 / delta:g}, "
             "times the number of candidates with procedure bonferroni",
             evidence.paths,
         ),
-        ("Weights over rho, how far the autoevaluator is relied on", evidence.weight_table),
+        ("Weights over rho, the trust in the autoevaluator", evidence.weight_table),
     )

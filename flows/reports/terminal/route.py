@@ -10,7 +10,7 @@ def sections_of(campaign: CampaignRecord) -> tuple[TerminalSection, ...]:
     """Sections of the report in a terminal, between the answer and the coverage."""
     return (
         (
-            "Leaderboard: means of the prompts that each candidate was given",
+            "Leaderboard: mean scores of the prompts routed to each candidate",
             by_id(campaign_views.leaderboard),
         ),
         ("Shares of the last prompts, by type", status.shares),

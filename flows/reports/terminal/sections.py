@@ -47,7 +47,7 @@ def _eliminations(look: Look) -> list[Row]:
 
 LEADERBOARD: TerminalSection = ("Leaderboard", _leaderboard)
 ELIMINATIONS: TerminalSection = (
-    "Who is out: what bets against each candidate made of 1, and when that reached the level",
+    "Eliminations: evidence against each candidate (starts at 1), and when it reached the level",
     _eliminations,
 )
 COVERAGE: TerminalSection = ("Coverage: comparisons by candidate and reason", coverage)

@@ -145,7 +145,7 @@ def _plugin_lines(answer: Answer) -> list[Line]:
     if answer.plugin is None or not answer.is_guaranteed:
         return []
     said = (
-        f"{answer.plugin} is a plug-in: what is {answer.claim.kind} here is so by its word, not by Winnow's"
+        f"{answer.plugin} is a third-party selector: Winnow has not verified that this is {answer.claim.kind}"
     )
     return [("selector", said)]
 

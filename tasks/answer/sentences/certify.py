@@ -172,8 +172,8 @@ def _seen(earlier: Earlier, certificate: Certificate) -> str:
     if certificate.reads_autoevaluator:
         shown = f"on {earlier.examples:,} of the {earlier.of:,} examples that count here, labelled or not"
     return (
-        f"campaign {earlier.campaign}, with other candidates or another test, has outcomes {shown}; "
-        "where candidates were changed, or chosen among many, in sight of these, nothing is certified"
+        f"campaign {earlier.campaign}, with other candidates or another test, has outcomes {shown}; if "
+        "candidates were changed, or chosen among many, after seeing these results, nothing is certified"
     )
 
 
@@ -261,7 +261,7 @@ def _risk(answer: Answer, certificate: Certificate) -> list[Line]:
 
 def _certainty(answer: Answer, certificate: Certificate) -> str:
     if not certificate.is_reliable:
-        return f"heuristic: {certificate.selector} trusts a plain mean and guarantees nothing"
+        return f"heuristic: {certificate.selector} uses a plain mean and guarantees nothing"
     if answer.is_mixed:
         return f"heuristic: {MIXED}"
     if answer.best is None:

@@ -24,10 +24,14 @@ ABOUT_ALL = " hold at once, at every round, with probability "
 IF: dict[Assumption, str] = {
     "winner-exists": "some candidate is preferred over, or even with, every other",
     "bradley-terry": "the duels follow the Bradley-Terry model on the features of the candidates",
-    "missing-at-random": "which comparisons have no outcome has nothing to do with what it would have been",
+    "missing-at-random": "the outcome that a comparison would have had does not affect whether it is missing",
     "random-labels": "the labelled examples were drawn at random from those that matter",
-    "unseen-labels": "nothing about this campaign was chosen in sight of what an earlier one showed of them",
-    "unseen-draws": "what is served was not changed in sight of the examples that an earlier campaign drew",
+    "unseen-labels": (
+        "nothing in this campaign was chosen after seeing an earlier campaign's results on these labels"
+    ),
+    "unseen-draws": (
+        "the served models were not changed after seeing the examples that an earlier campaign drew"
+    ),
     "planned-additions": "how often candidates were added did not depend on the scores",
     "random-prompts": "the prompts so far were drawn at random from those that matter",
 }

@@ -57,7 +57,10 @@ def lines_of(answer: Answer) -> list[Line]:
         too = f", and so {'has' if len(alike) == 1 else 'have'} {list_of(alike)}" if alike else ""
         lines.append(("single", f"{of_left}{best.name} has the best mean of its own, {given}{too}"))
     lines.append(("pays", _pays(answer, standing)))
-    why = "prompts are given to whoever is thought good at them, so that means say nothing of other prompts"
+    why = (
+        "prompts are routed to the candidate expected to do best, so these means do not generalise to "
+        "other prompts"
+    )
     lines.append(("sure", f"heuristic: {why}"))
     lines += dropped_lines(answer)
     if answer.limit is not None and answer.outcome is not None:
@@ -87,4 +90,4 @@ def _arrived(answer: Answer, standing: Standing) -> list[Line]:
     if not n:
         return []
     said = f"{count_of(n, 'prompt')} that came later {'has' if n == 1 else 'have'} no answer yet"
-    return [("arrived", f"{said}; go on with winnow route {answer.campaign} --unanswered")]
+    return [("arrived", f"{said}; run winnow route {answer.campaign} --unanswered")]

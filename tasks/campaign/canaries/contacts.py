@@ -254,8 +254,8 @@ def _refuse_unknown_move(campaign: CampaignSession, model: ModelRef, server: str
         if not generation_records.has_texts(session, campaign.record.id, model.name):
             return
     raise ServedModelDiffers(
-        f"model {model.name!r} was first asked at {first}, which never answered a canary: nobody can say "
-        f"whether {server} serves the same; {_remedy(campaign)}"
+        f"model {model.name!r} was first asked at {first}, which never answered a canary: so it is unknown "
+        f"whether {server} serves the same model; {_remedy(campaign)}"
     )
 
 
@@ -263,8 +263,8 @@ def _refuse_replacement(
     campaign: CampaignSession, model: ModelRef, reference: CanaryRecord, server: str, changed: int, n: int
 ) -> None:
     said = (
-        f"answers {changed} of {n} canary prompts otherwise than {reference.server} did "
-        f"on {reference.created_at:%Y-%m-%d}"
+        f"answers {changed} of {n} canary prompts differently from {reference.server} on "
+        f"{reference.created_at:%Y-%m-%d}"
     )
     first = campaign.checked.moved_from.get(model.name)
     if first is not None:
@@ -282,7 +282,7 @@ def _refuse_replacement(
 
 
 def _remedy(campaign: CampaignSession) -> str:
-    new = f"begin a new campaign that reuses whatever is the same: {fork_command(campaign.record.spec)}"
+    new = f"start a new campaign that reuses all unchanged outputs: {fork_command(campaign.record.spec)}"
     return f"set model_base_url back, or {new}"
 
 

@@ -71,7 +71,7 @@ class LitellmEngine(OpenaiEngine):
         if request.continuations or request.sampling.choices or request.sampling.logprobs:
             why = "litellm tells no log-probabilities that are the same for all APIs"
         elif is_continued(request.asked):
-            why = "not every API goes on from what the assistant says; end messages with the user"
+            why = "not every API continues an assistant's message; end messages with the user"
         elif lacking := sorted(_wanted(request.sampling) - self._takes):
             why = f"litellm says that this API has no {lacking[0]}; leave it out"
         if why is not None:

@@ -61,8 +61,7 @@ class _Bounded(httpx.AsyncByteStream):
             self._exchange.said += chunk[: max(0, SAID_BYTES - len(self._exchange.said))]
             if length > self._exchange.most_bytes:
                 self._exchange.unreadable = (
-                    f"a body of more than {self._exchange.most_bytes} bytes, which is more than was asked "
-                    "for can need"
+                    f"a body of more than {self._exchange.most_bytes} bytes, more than the request can need"
                 )
                 raise GivenUp(self._exchange.unreadable)
             yield chunk
@@ -119,7 +118,7 @@ def _bounded(response: httpx.Response, exchange: Exchange) -> httpx.Response:
     exchange.said.clear()
     encoding = response.headers.get("content-encoding", "identity").strip().lower()
     if encoding != "identity":
-        exchange.unreadable = f"a body compressed by {encoding!r}, which was not asked for"
+        exchange.unreadable = f"a body compressed by {encoding!r}, which was not requested"
         raise GivenUp(exchange.unreadable)
     assert isinstance(response.stream, httpx.AsyncByteStream)
     response.stream = _Bounded(response.stream, exchange)

@@ -164,7 +164,7 @@ class OpenaiEngine:
         except NotThere as error:
             listed = self._server.shown(", ".join(info.listed)) or "no models"
             may_chat = not self._model.chat and self._model.model in info.listed
-            remedy = ", so that it may only chat: set chat: true" if may_chat else ""
+            remedy = ", so it may be a chat-only model: set chat: true" if may_chat else ""
             if not info.listed and (url := self._right_url()):
                 remedy = f"; {url}"
             raise EngineLoadFailed(self._model.name, f"{error.why}; it lists {listed}{remedy}") from error
@@ -202,7 +202,7 @@ class OpenaiEngine:
 
     def _check_args(self, model: ModelRef) -> None:
         if taken := reserved_args(model.model_args):
-            raise EngineLoadFailed(model.name, f"model_args may not set {taken[0]}: Winnow does")
+            raise EngineLoadFailed(model.name, f"model_args cannot contain {taken[0]}: Winnow sets it")
 
     def _open_connection(self) -> Connection:
         return HttpConnection(self._server, max_connections=self._settings.max_connections)

@@ -238,7 +238,7 @@ def retryable_error(error: Exception, server: Server) -> RetryableError:
     if isinstance(error, NoAnswer):
         return RetryableError(why=f"gave no answer: {server.shown(str(error))}")
     if isinstance(error, Unreadable):
-        return RetryableError(why=f"sent what is no answer: {server.shown(str(error))}")
+        return RetryableError(why=f"sent an invalid answer: {server.shown(str(error))}")
     if isinstance(error, StatusError):
         return _of_status(error, server)
     raise error
@@ -250,14 +250,14 @@ def _of_status(error: StatusError, server: Server) -> RetryableError:
     if status == 407:
         raise EngineLoadFailed(
             server.model,
-            f"{server.where} cannot be asked: the proxy wants a user and password (407: {said}); put them "
-            "into the variable, or name the server in $NO_PROXY",
+            f"{server.where} cannot be asked: the proxy requires a user and password (407: {said}); put "
+            "them into the variable, or name the server in $NO_PROXY",
         )
     if status == 402 or told.is_one_of(USED_UP):
         account = f"the account of ${server.variable}" if server.variable else "its account"
         raise EngineLoadFailed(
             server.model,
-            f"{server.where} wants to be paid ({status}: {said}); add credit to {account}, or raise its "
+            f"{server.where} requires payment ({status}: {said}); add credit to {account}, or raise its "
             "limit",
         )
     if status >= 500 or status in PASSING:
@@ -275,13 +275,13 @@ def _of_status(error: StatusError, server: Server) -> RetryableError:
     about_prompt = reason == "prompt_too_long" or told.has_any(MODERATION_WORDS)
     if status == 401 or (status == 403 and not about_prompt) or told.is_one_of(BAD_KEY):
         refused = f"the key in ${server.variable}" if server.variable else "requests without a key"
-        remedy = "look at the key and at what it may use" if server.variable else "name its key as api_key"
+        remedy = "check the key and its permissions" if server.variable else "name its key as api_key"
         why = f"{server.where} refuses {refused} ({status}: {said}); {remedy}"
         raise Forbidden(server.model, why, detail) if status == 403 else EngineLoadFailed(server.model, why)
     if status in (404, 405) or told.is_one_of(NO_MODEL):
         raise NotThere(
             server.model,
-            f"{server.where} does not know it ({status}: {said}); look at `model` and `model_base_url`",
+            f"{server.where} does not have it ({status}: {said}); check `model` and `model_base_url`",
         )
     failure = GenerationFailure(reason=reason, detail=detail)
     sentence = told.sentence[:READ_FOR_NUMBERS]

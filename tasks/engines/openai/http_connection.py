@@ -114,7 +114,7 @@ async def _body(response: httpx.Response, most_bytes: int) -> bytes:
         said = b"" if encoding != "identity" else await _beginning(response)
         raise StatusError(status, response.headers, said)
     if encoding != "identity":
-        raise Unreadable(f"a body compressed by {encoding!r}, which was not asked for")
+        raise Unreadable(f"a body compressed by {encoding!r}, which was not requested")
     told = response.headers.get("content-length", "")
     body = bytearray()
     if not _is_above(told, most_bytes):
@@ -124,7 +124,7 @@ async def _body(response: httpx.Response, most_bytes: int) -> bytes:
                 break
         else:
             return bytes(body)
-    raise Unreadable(f"a body of more than {most_bytes} bytes, which is more than was asked for can need")
+    raise Unreadable(f"a body of more than {most_bytes} bytes, more than the request can need")
 
 
 async def _beginning(response: httpx.Response) -> bytes:

@@ -132,8 +132,8 @@ def why_unsendable(model: ModelRef, request: Request, *, is_vllm: bool) -> Gener
     if structure is not None and structure.kind != "json_schema" and not is_vllm:
         return GenerationFailure(
             reason="refused",
-            detail=f"only of vLLM's server is it known that it holds texts to a {structure.kind}; leave "
-            "structured_output out and put what this server wants for it into model_args",
+            detail=f"only vLLM's server is known to support {structure.kind}; remove structured_output and "
+            "put this server's own setting into model_args",
         )
     if not model.chat and not isinstance(prompt, str):
         return GenerationFailure(
@@ -148,9 +148,9 @@ def why_unsendable(model: ModelRef, request: Request, *, is_vllm: bool) -> Gener
     if is_continued(prompt) and not (is_vllm or CONTINUED.keys() & model.model_args.keys()):
         return GenerationFailure(
             reason="refused",
-            detail="only of vLLM's server is it known that it goes on from what the assistant says; end "
-            "messages with the user, or put what this server wants for it into model_args, "
-            "such as continue_final_message: true",
+            detail="only vLLM's server is known to continue an assistant's message; end messages with the "
+            "user, or put this server's own setting into model_args, such as "
+            "continue_final_message: true",
         )
     return None
 

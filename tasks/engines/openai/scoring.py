@@ -325,8 +325,8 @@ NEEDED_BY_WHOLE_TEXTS = (
 
 NO_TEXT = GenerationFailure(
     reason="empty_prompt",
-    detail="the prompt has no text, and only vLLM's servers tell what a text by itself is weighed after; "
-    "choose provider vllm or transformers",
+    detail="the prompt is empty, and only vLLM's servers report the token that begins a text; choose "
+    "provider vllm or transformers",
 )
 
 

@@ -372,8 +372,8 @@ class ServerCalls:
             if anyio.current_time() + trouble.wait >= anyio.current_effective_deadline():
                 raise EngineTimeout(
                     self._server.model,
-                    f"{self._server.where} wants to be left alone for {trouble.wait:g} s, longer than "
-                    "execution.batch_timeout leaves",
+                    f"{self._server.where} asks to wait for {trouble.wait:g} s, longer than "
+                    "execution.batch_timeout allows",
                 )
             self._places.pause(trouble.wait)
         delay = min(FIRST_DELAY * 2 ** (retries - 1), LONGEST_DELAY)

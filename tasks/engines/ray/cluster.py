@@ -42,8 +42,8 @@ OBJECT_STORE = 100 * 2**20
 """Bytes. Only prompts and answers pass through it; by default Ray takes a third of the machine's memory."""
 
 REMEDY = (
-    "start one with `ray start --head`, or set execution.ray_address to local or to the ray://host:port of "
-    "another; if it asks for a token, set RAY_AUTH_MODE=token as Ray's documentation says"
+    "start one with `ray start --head`, or set execution.ray_address to local or to another "
+    "ray://host:port; if it requires a token, set RAY_AUTH_MODE=token as described by Ray"
 )
 
 AWAY_S = 30.0
@@ -122,8 +122,8 @@ def require_head(address: str) -> None:
     while not _answers(head):
         if time.monotonic() > deadline:
             raise ClusterUnavailable(
-                f"the head of the Ray cluster, {head}, does not answer any more; nothing that was stored is "
-                f"lost: {REMEDY}; then go on"
+                f"the head of the Ray cluster, {head}, does not answer; stored results are safe: {REMEDY}; "
+                "then resume"
             )
         time.sleep(0.5)
 

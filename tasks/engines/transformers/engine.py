@@ -77,7 +77,7 @@ class TransformersEngine:
     def __init__(self, model: ModelRef, devices: Sequence[int] = ()) -> None:
         if model.lora is not None:
             raise EngineLoadFailed(
-                model.name, "provider 'transformers' puts no adapter on a model; use provider vllm"
+                model.name, "provider 'transformers' does not support adapters; use provider vllm"
             )
         args = dict(model.model_args)
         if unknown := sorted(args.keys() - set(MODEL_ARGS)):
@@ -148,7 +148,7 @@ class TransformersEngine:
         if max(named, default=0) >= self._vocabulary:
             return GenerationFailure(
                 reason="refused",
-                detail=f"logit_bias or stop_token_ids name token {max(named)}, and the weights know only "
+                detail=f"logit_bias or stop_token_ids contain token {max(named)}, and the model has only "
                 f"{self._vocabulary}",
             )
         return None

@@ -131,7 +131,7 @@ class VllmEngine:
                 why = f"{self._readings}vLLM cannot load it: {reply['load_failed']}{self._share_said(reply)}"
                 raise (EngineDied if lacks_memory(why) else EngineLoadFailed)(self._name, why)
             if not reply.keys() >= READY_KEYS:
-                raise self._unreadable("it says neither that it is ready nor why not")
+                raise self._unreadable("it did not report that it is ready")
             for said in (reply["at"], reply["waited"]):
                 if not (isinstance(said, int | float) and math.isfinite(said)):
                     raise self._unreadable(f"it was ready at {said!r}, which is no time")

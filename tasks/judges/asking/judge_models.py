@@ -96,7 +96,7 @@ def judge_model(given: Mapping[str, object], defaults: GenerateConfig, place: st
     own = spec.generate_config.given()
     if own.get("structured_output") is not None:
         raise JudgeError(
-            "a judge says itself what its models may reply; leave it out",
+            "a judge sets the form of its models' replies itself; remove it",
             f"{place}.generate_config.structured_output",
         )
 

@@ -53,7 +53,7 @@ class CodeJudge(Judge[Sample]):
     def __post_init__(self) -> None:
         if not self.allow_code:
             raise JudgeError(
-                "runs programs that models write; say so with allow_code: true", "judge.allow_code"
+                "runs programs that models write; allow it with allow_code: true", "judge.allow_code"
             )
         if (what := missing()) is not None:
             raise JudgeError(_refusal(f"this machine lacks {what}"), "judge.type")

@@ -283,7 +283,7 @@ def _ended(process: _Process, report: JsonObject, limits: Limits) -> Outcome:
     if process.status == -signal.SIGKILL and not process.was_killed:
         if process.cpu_seconds > limits.seconds - 0.5:
             return Outcome(failure=f"{what} took more than {limits.seconds} s of a processor")
-        return Outcome(broken="the system killed the sandbox's process, as it does where memory is short")
+        return Outcome(broken="the system killed the sandbox's process, probably because memory is short")
     if process.was_killed or process.status is None:
         return Outcome(failure=f"{what} gave no answer that can be read ({report.get('ended', 'none')})")
     if process.status < 0:

@@ -190,7 +190,7 @@ def check_schema(schema: Mapping[str, object], path: str) -> None:
         raise JudgeError(f"is not JSON ({error}); write plain values", path) from error
     for ref in refs:
         if not ref.startswith("#"):
-            raise JudgeError(f"the $ref {ref!r} leads out of the schema; put what it means in $defs", path)
+            raise JudgeError(f"the $ref {ref!r} points outside the schema; put its target in $defs", path)
     try:
         checker = _checker(schema, most_refs=MOST_REFS)
         for trial in _TRIALS:
@@ -198,7 +198,7 @@ def check_schema(schema: Mapping[str, object], path: str) -> None:
     except RecursionError as error:
         raise JudgeError("a $ref leads back to itself; let it lead to a schema", path) from error
     except Exception as error:  # jsonschema's error for a $ref that leads nowhere is private
-        raise JudgeError(f"cannot be used: {str(error)[:200]}; mend its $ref", path) from error
+        raise JudgeError(f"cannot be used: {str(error)[:200]}; correct its $ref", path) from error
 
 
 def _refs(value: object) -> list[str]:

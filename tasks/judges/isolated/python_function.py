@@ -76,7 +76,7 @@ class PythonJudge(Judge[Sample]):
         try:
             self._isolated.start()
         except IsolationFailed as error:
-            raise JudgeError(f"{error}; mend {self.path}", _PATH) from None
+            raise JudgeError(f"{error}; correct {self.path}", _PATH) from None
 
     @staticmethod
     def code(path: str, **others: object) -> JsonObject:

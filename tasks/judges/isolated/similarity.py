@@ -107,7 +107,7 @@ def _embedder(
             "is for an embedder of a package or a program; leave it out", "judge.embedder_params"
         )
     if name is not None and (model is not None or pooling != "mean"):
-        raise JudgeError("makes vectors in the place of a checkpoint; leave model and pooling out", PLACE)
+        raise JudgeError("computes vectors without a checkpoint; remove model and pooling", PLACE)
     if name in BUILT_IN_EMBEDDERS:
         raise JudgeError("names an embedder of a package or a program; for a checkpoint give model", PLACE)
     if name is not None and name not in (known := plugins(GROUP)):

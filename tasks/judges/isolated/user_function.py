@@ -63,4 +63,4 @@ def _require_unchanged(digests: Mapping[str, str]) -> None:
     for name, digest in digests.items():
         file = getattr(sys.modules.get(name), "__file__", None)
         if file is not None and sha256(Path(file).read_bytes()).hexdigest() != digest:
-            raise ImportError(f"{file} was changed since the campaign was begun or resumed")
+            raise ImportError(f"{file} was changed after the campaign started or resumed")

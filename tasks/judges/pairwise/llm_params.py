@@ -95,13 +95,13 @@ def _verdicts(
             raise JudgeError("give a verdict_format or a score_mapping, not both", "judge.verdict_format")
         return mapped_format(score_mapping, pattern)
     if pattern is not None:
-        raise JudgeError("needs a score_mapping that says what its labels are worth", "judge.verdict_pattern")
+        raise JudgeError("needs a score_mapping with the score of each label", "judge.verdict_pattern")
     if name is None:
         name = BUILT_IN.get(template)
     if name is None:
         raise JudgeError(
-            "say what verdicts the template asks for: verdict_format '[[A]]', '[[A>>B]]' or 'm/M', "
-            "or a score_mapping",
+            "give the form of the template's verdicts: verdict_format '[[A]]', '[[A>>B]]' or 'm/M', or a "
+            "score_mapping",
             "judge.verdict_format",
         )
     return named_format(name)

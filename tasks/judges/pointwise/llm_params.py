@@ -99,7 +99,7 @@ llm_judge = LlmJudge()
 def _check_rubric(rubric: str | Mapping[str, str]) -> None:
     texts = [rubric] if isinstance(rubric, str) else [*rubric, *rubric.values()]
     if not texts or not all(text.strip() for text in texts):
-        raise JudgeError("says nothing; write what a good output is, or criteria by name", "judge.rubric")
+        raise JudgeError("is empty; describe a good output, or give criteria by name", "judge.rubric")
 
 
 def _judges(
@@ -108,7 +108,7 @@ def _judges(
     defaults: GenerateConfig,
 ) -> tuple[JudgeModel, ...]:
     if bool(model) == bool(models):
-        raise JudgeError("name who judges: give model, or models where several judge", "judge.model")
+        raise JudgeError("no judge model: give model, or models for several", "judge.model")
     if model:
         return (judge_model(model, defaults, "judge.model"),)
     return judge_models(models or (), defaults)

@@ -104,6 +104,6 @@ def _check_metrics(constraints: Sequence[Constraint], metrics: Sequence[str]) ->
         most = at_most.get(each.metric)
         if each.at_least is not None and most is not None and each.at_least > most:
             raise SpecError(
-                f"no mean of {each.metric} is {each.bound} and at most {most:g}; mend one of them",
+                f"no mean of {each.metric} is {each.bound} and at most {most:g}; correct one of them",
                 path="constraints",
             )

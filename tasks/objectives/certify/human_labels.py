@@ -115,7 +115,7 @@ def store_labels(
                 continue
             where = f"{place}: the label of example {key!r}"
             if own:
-                raise WinnowError(f"{where} is {own[0]!r} in the dataset, which stays; leave the row out")
+                raise WinnowError(f"{where} is {own[0]!r} in the dataset, which stays; remove the row")
             if before is not None:
                 if not correct:
                     raise WinnowError(
@@ -156,14 +156,14 @@ def _require_changeable(look: Look, where: str, *, is_used: bool) -> None:
     """Refuse to replace a label that counts already, or that somebody may be counting just now."""
     if is_used:
         raise WinnowError(
-            f"{where} was used in a stored comparison and cannot change any more; leave the row out, "
-            "or begin anew with a corrected dataset"
+            f"{where} was used in a stored comparison and cannot change; remove the row, or start a new "
+            "campaign with a corrected dataset"
         )
     for name, lease in labels.leases_on(look.session, look.record.dataset_id):
         if leases.is_live(lease, is_gone=is_gone):
             raise WinnowError(
-                f"{where} cannot change while campaign '{name}' is run by {lease.holder}, which may be using "
-                "it; stop that first"
+                f"{where} cannot change while campaign '{name}' is run by {lease.holder}, which may be "
+                "using it; stop that process first"
             )
 
 

@@ -190,9 +190,7 @@ def require_answerable(
     """
     before = given.task.annotation
     if given.is_used and before is not None:
-        raise WinnowError(
-            f"{what} was used in a stored comparison and cannot change any more; leave it as it is"
-        )
+        raise WinnowError(f"{what} was used in a stored comparison and cannot change")
     if before is None:
         return
     if not may_change:
@@ -202,8 +200,8 @@ def require_answerable(
     lease = leases.find(look.session, look.record.id)
     if lease is not None and leases.is_live(lease, is_gone=is_gone):
         raise WinnowError(
-            f"{what} cannot change while {look.record.name!r} is run by {lease.holder}, "
-            "which may be using it; stop that first"
+            f"{what} cannot change while {look.record.name!r} is run by {lease.holder}, which may be using "
+            "it; stop that process first"
         )
 
 
@@ -244,7 +242,7 @@ def require_name(annotator: str, place: str = "") -> None:
         WinnowError: If the name is blank, too long or not printable.
     """
     if not annotator.strip() or len(annotator) > LONGEST_NAME or not annotator.isprintable():
-        raise WinnowError(f"{place}say who judges by a name of 1 to {LONGEST_NAME} printable characters")
+        raise WinnowError(f"{place}give the annotator's name, 1 to {LONGEST_NAME} printable characters")
 
 
 def _question(look: Look, task: AnnotationTaskRecord) -> Question:

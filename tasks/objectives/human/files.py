@@ -173,4 +173,4 @@ def _chosen(row: GivenRow, choices: Sequence[Choice]) -> Choice:
         if choice.name.strip().lower() == row.verdict.lower():
             return choice
     names = ", ".join(each.name for each in choices)
-    raise WinnowError(f"{row.place}: {row.verdict!r} is nothing that may be said; write one of {names}")
+    raise WinnowError(f"{row.place}: {row.verdict!r} is not a verdict; write one of {names}")

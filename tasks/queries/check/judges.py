@@ -66,7 +66,7 @@ class JudgesAgain:
             for call in wanted:
                 alike = [each for each in left if _place(each) == _place(call)]
                 if not alike:
-                    raise Unchecked(f"judge {call.judge} wants a call that is not stored")
+                    raise Unchecked(f"judge {call.judge} makes a call that is not stored")
                 judgment = min(alike, key=lambda each: not _answers(each, call))
                 left.remove(judgment)
                 if (wrong := self._wrong_reply(judgment, call)) is not None:
@@ -106,7 +106,7 @@ class JudgesAgain:
         except (WinnowError, KeyError, ValueError) as error:
             return Unchecked(f"{whose} cannot be made: {said(error)}")
         if begun_with != {"code": code, **judge.identity}:
-            return Unchecked(f"{whose} is not the one any more that the campaign began with")
+            return Unchecked(f"{whose} differs from the one that the campaign began with")
         return judge
 
 

@@ -310,5 +310,5 @@ def _unlike_its_plan(comparison: RecordedComparison) -> str | None:
 
 def _known(example: RecordedExample | None) -> RecordedExample:
     if example is None:
-        raise Unchecked("its example is not there any more")
+        raise Unchecked("its example no longer exists")
     return example

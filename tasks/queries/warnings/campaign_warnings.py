@@ -192,8 +192,8 @@ def _one_side(look: Look) -> CampaignWarning | None:
     place = "first" if found.is_first else "second"
     return CampaignWarning(
         kind="one-side",
-        sentence=f"the answer shown {place} was always preferred, also where the same two candidates stood "
-        "the other way round: check whether the judge looks at the answers at all",
+        sentence=f"the answer shown {place} was always preferred, even when the same two candidates were "
+        "swapped: check whether the judge reads the answers at all",
     )
 
 

@@ -99,8 +99,9 @@ def own_judge(identity: JsonView) -> CampaignWarning | None:
         if fingerprint in judging:
             return CampaignWarning(
                 kind="own-judge",
-                sentence=f"{judging[fingerprint]} judges outputs of its own, those of {candidate}; models "
-                "tend to favour those: let another one judge, or hold some verdicts against a human's",
+                sentence=f"{judging[fingerprint]} judges its own outputs, those of {candidate}; models "
+                "tend to prefer their own: use another judge model, or compare some verdicts "
+                "with a human's",
             )
     return None
 
@@ -205,9 +206,9 @@ def there_twice(identity: JsonView) -> CampaignWarning | None:
             if first != name:
                 return CampaignWarning(
                     kind="twice",
-                    sentence=f"{kind} {first} and {name} differ in nothing but their names: candidates that "
-                    "differ only in these are asked the same, and comparisons are spent on them twice; "
-                    "leave one out",
+                    sentence=f"{kind} {first} and {name} differ in nothing but their names: candidates "
+                    "that differ only in these get the same requests, and comparisons are spent "
+                    "on them twice; remove one",
                 )
     return None
 

@@ -67,7 +67,7 @@ def read_assumption(text: str) -> Assumption:
     if "best" not in values or ("rest" in values) == ("worst" in values):
         raise SpecError(f"{OPTION} {text}: give best and one of rest and worst; for example {DEFAULT}")
     if max(values.get("rest", 0.0), values.get("worst", 0.0)) > values["best"]:
-        raise SpecError(f"{OPTION} {text}: best is to be the highest; raise it")
+        raise SpecError(f"{OPTION} {text}: best must be the highest; raise it")
     if values.get("alike", 0.0) == 1.0:
         raise SpecError(f"{OPTION} {text}: alike must be below 1, as equal rows have no best; lower it")
     return Assumption(**values)

@@ -56,7 +56,7 @@ def _address(value: Any) -> object:  # noqa: ANN401 -- whatever stands in the fi
     if not is_plain:
         raise PydanticCustomError(
             SECRET,
-            "may hold no user, password or query, since it is stored and shown; put the URL into an "
+            "must have no user, password or query, because it is stored and shown; put the URL into an "
             "environment variable and write $NAME",
         )
     return value
@@ -77,8 +77,8 @@ class WebhookSpec(SpecModel):
         if self.form != "json" and not self.url.startswith("$"):
             raise PydanticCustomError(
                 SECRET,
-                "whoever knows such a URL can write there, and what stands in a campaign's "
-                "file is stored; put it into an environment variable and write $NAME",
+                "such a URL is a secret, and a campaign's file is stored; put it into an environment "
+                "variable and write $NAME",
             )
         return self
 

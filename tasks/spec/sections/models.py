@@ -25,7 +25,7 @@ class ReasoningSpec(SpecModel):
     @model_validator(mode="after")
     def _fits_its_parser(self) -> Self:
         if self.parser == "server" and (self.begins_inside or not self.strip):
-            raise ValueError("a server tells reasoning apart by itself; leave strip and begins_inside out")
+            raise ValueError("a server separates the reasoning itself; remove strip and begins_inside")
         return self
 
 

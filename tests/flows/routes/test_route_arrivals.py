@@ -61,8 +61,8 @@ def test_prompts_that_nobody_is_left_to_answer_are_no_success(tmp_path, monkeypa
     result = winnow(tmp_path, "route", "survivor", "--prompts", "more.jsonl", "--json")
     assert (result.returncode, json.loads(result.stdout)) == (1, [])
     assert (
-        "3 of 3 prompts are stored and have no answer: survivor has no candidate left; winnow status "
-        "survivor says why"
+        "3 of 3 stored prompts have no answer: survivor has no candidate left; winnow status survivor "
+        "says why"
     ) in result.stderr
 
 
@@ -111,7 +111,7 @@ def test_a_file_given_again_is_asked_only_what_is_new(answered):
 
     assert give([("p", 90), (7, 91)]) == (spelled(90, 91), "")
     again = give([("p", 90), (7, 91), ("r", 92)])
-    assert again == (spelled(92), "2 of 3 prompts with these ids are stored already and not added again\n")
+    assert again == (spelled(92), "2 of 3 prompts with these ids are already stored and not added again\n")
     # Ids of other prompts, as where each file counts its rows anew.
     assert give([("p", 93), ("e0", 94)]) == (spelled(93, 94), "")
     assert give([("p", 93), ("e0", 94)])[0] == []
@@ -138,9 +138,8 @@ def test_prompts_of_a_file_that_were_stored_and_never_answered_are_not_told_as_a
     again = winnow(answered, "route", "survivor", "--prompts", "left.jsonl", "--json")
     assert (again.returncode, json.loads(again.stdout)) == (0, [])
     assert again.stderr == (
-        "1 of 1 prompt with these ids is stored already and not added again\n"
-        "1 prompt that arrived before has no answer yet: winnow route survivor --unanswered "
-        "--storage sqlite:///winnow.db\n"
+        "1 of 1 prompt with these ids is already stored and not added again\n1 prompt that arrived before "
+        "has no answer yet: winnow route survivor --unanswered --storage sqlite:///winnow.db\n"
     )
     (told,) = json.loads(done(answered, "route", "survivor", "--unanswered", "--json"))
     assert told["prompt"] == row["input"]
@@ -152,12 +151,12 @@ def test_prompts_of_a_file_that_the_campaign_has_not_come_to_yet_are_not_told_as
     result = winnow(answered, "route", "survivor", "--prompts", "part.jsonl")
     assert (result.returncode, result.stdout) == (0, "")
     assert result.stderr == (
-        "3 of 3 prompts with these ids are stored already and not added again\n"
-        "2 of them are of the campaign's own dataset and not asked yet; their turn comes by: "
-        "winnow resume survivor --set stopping.budget=MORE --storage sqlite:///winnow.db\n"
+        "3 of 3 prompts with these ids are already stored and not added again\n2 of them are from the "
+        "campaign's own dataset and not sent yet; their turn comes by: winnow resume survivor --set "
+        "stopping.budget=MORE --storage sqlite:///winnow.db\n"
     )
     done(answered, "resume", "survivor", "--set", f"stopping.budget={route.N_EXAMPLES}")
-    assert "not asked yet" not in winnow(answered, "route", "survivor", "--prompts", "part.jsonl").stderr
+    assert "not sent yet" not in winnow(answered, "route", "survivor", "--prompts", "part.jsonl").stderr
 
 
 def test_a_prompt_of_no_known_type_is_answered_too(answered):
@@ -339,7 +338,7 @@ def test_prompts_left_by_an_interruption_are_answered_later_as_without_it(answer
     assert rest == told[route.BATCH_SIZE :]
     assert route.history(answered) == route.history(whole)
     assert done(answered, "route", "survivor", "--unanswered") == (
-        "every prompt that arrived at survivor has been asked\n"
+        "every prompt that arrived at survivor has an answer\n"
     )
     assert json.loads(done(answered, "route", "survivor", "--unanswered", "--json")) == []
 

@@ -112,7 +112,7 @@ def test_two_servers_that_are_said_to_be_one_and_are_not_are_refused(database):
     said = {"served_identity": "letters fp16"}
     with two_servers() as (one, other), pytest.raises(ServedModelDiffers) as refusal:
         run(database, served_spec(served_model(one.url, **said), served_model(other.url, "two", **said)))
-    assert "5 of 5 canary prompts otherwise" in str(refusal.value)
+    assert "5 of 5 canary prompts differently" in str(refusal.value)
     assert "served_identity 'letters fp16' says that it and the one at" in str(refusal.value)
 
 
@@ -395,8 +395,8 @@ def test_a_judge_whose_credit_ends_leaves_its_round_unrecorded_and_says_so(datab
     with faulty_server(reply=right) as server, faulty_server(credit, lambda call: "[[yes]]") as judging:
         grader = served_model(judging.url, "grader", chat=True)
         judge = {"type": "llm", "model": grader, "rubric": "Right.", "scale": "yes/no", "read": "text"}
-        gone = "no server that the round asks to judge answers any more"
-        with pytest.raises(NoServer, match=rf"model 'grader': .* wants to be paid .*; {gone}"):
+        gone = "no server of this round to judge is reachable"
+        with pytest.raises(NoServer, match=rf"model 'grader': .* requires payment .*; {gone}"):
             run(database, served_spec(served_model(server.url), judge=judge))
         record, _ = begun(database, served_spec(served_model(server.url), judge=judge))
     assert scored(database, record) == [1.0] * 4  # of the round before
@@ -448,7 +448,7 @@ def test_a_campaign_refuses_a_server_that_serves_something_else(database):
             run(database, moved)
         assert other.answered == 0
         said = str(refusal.value)
-        assert f"first asked at {one.url}, and {other.url} answers 5 of 5 canary prompts otherwise" in said
+        assert f"first asked at {one.url}, and {other.url} answers 5 of 5 canary prompts differently" in said
         assert "set model_base_url back" in said
         assert "winnow run SPEC --fork NEW_NAME" in said
         record = run(database, served_spec(served_model(one.url)))
@@ -474,7 +474,7 @@ def test_a_move_from_a_server_that_answered_no_canary_cannot_be_checked(database
 
     with faulty_server(refuses_canaries, right) as one, faulty_server(reply=right) as other:
         run(database, served_spec(served_model(one.url)), rounds=1)
-        with pytest.raises(ServedModelDiffers, match="never answered a canary: nobody can say whether"):
+        with pytest.raises(ServedModelDiffers, match="never answered a canary: so it is unknown whether"):
             run(database, served_spec(served_model(other.url)))
 
 

@@ -108,7 +108,7 @@ def test_a_file_that_names_a_wrong_adapter_is_refused_at_its_key(tmp_path):
 def test_a_provider_that_knows_no_adapters_refuses_them(tmp_path):
     save_tiny_adapter(tmp_path, tmp_path, seed=0)
     spec = ModelSpec(name="m", provider="transformers", model="owner/name", lora=str(tmp_path))
-    with pytest.raises(SpecError, match="'transformers' puts no adapter on a model; use provider vllm"):
+    with pytest.raises(SpecError, match="'transformers' does not support adapters; use provider vllm"):
         model_ref(spec, "models[0]")
-    with pytest.raises(EngineLoadFailed, match="puts no adapter on a model"):
+    with pytest.raises(EngineLoadFailed, match="does not support adapters"):
         TransformersEngine(model("m", lora=str(tmp_path)))

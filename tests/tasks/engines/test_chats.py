@@ -200,7 +200,7 @@ def test_another_server_is_asked_for_it_only_where_its_user_says_how(serve):
     server, engine = serve()
     bad, good = engine.generate([request(OPEN), request(TURNS)])
     assert bad.reason == "refused"
-    assert bad.detail.startswith("only of vLLM's server is it known that it goes on from what the assistant")
+    assert bad.detail.startswith("only vLLM's server is known to continue an assistant's message")
     assert isinstance(good, Completion)
     assert len(server.calls) == 1
     server, engine = serve(model_args={"continue_final_message": None, "add_generation_prompt": None})

@@ -122,7 +122,7 @@ def test_a_compressed_body_is_not_unpacked(encoding, compress):
         tracemalloc.start()
         try:
             with pytest.raises(
-                EngineDied, match=f"a body compressed by '{encoding}', which was not asked for"
+                EngineDied, match=f"a body compressed by '{encoding}', which was not requested"
             ):
                 engine.generate(ASKED)
             assert tracemalloc.get_traced_memory()[1] < 8 * MIB

@@ -214,14 +214,14 @@ def test_an_answer_without_counted_tokens_is_none(scripted):
     _, engine = scripted(in_order(message(1, 1)))
     assert engine.generate(ask("one"))[0].text == "a"
     _, engine = scripted(always(message(0, 0)))
-    with pytest.raises(EngineDied, match=r"sent what is no answer: it counts no tokens \(`usage`\)"):
+    with pytest.raises(EngineDied, match=r"sent an invalid answer: it counts no tokens \(`usage`\)"):
         engine.generate(ask("one"))
 
 
 @pytest.mark.parametrize("counts", [(-1, 1), (1, -1), (1, 2**26), (1.5, 1), ("1", 1), (1, None), (None, 1)])
 def test_counts_that_are_none_are_not_believed(scripted, counts):
     _, engine = scripted(always(message(*counts)))
-    with pytest.raises(EngineDied, match="sent what is no answer"):
+    with pytest.raises(EngineDied, match="sent an invalid answer"):
         engine.generate(ask("one"))
 
 
@@ -234,7 +234,7 @@ def test_a_wrong_key_is_named_by_its_variable_and_not_repeated(scripted):
 
 def test_an_unknown_model_ends_it_and_a_refused_request_only_that_one(scripted):
     _, engine = scripted(always(UNKNOWN_MODEL))
-    with pytest.raises(EngineLoadFailed, match="does not know it"):
+    with pytest.raises(EngineLoadFailed, match="does not have it"):
         engine.generate(ask("one"))
     too_long = refused(400, "prompt is too long: exceeds the context window")
     _, engine = scripted(lambda call: too_long if call.prompt == "long" else None)
@@ -253,7 +253,7 @@ def test_a_body_longer_than_it_can_need_is_given_up(scripted):
 def test_a_compressed_body_is_not_unpacked(scripted):
     bomb = gzip.compress(b" " * (64 << 20))
     server, engine = scripted(always(Fault(body=bomb, headers={"Content-Encoding": "gzip"})))
-    with pytest.raises(EngineDied, match="a body compressed by 'gzip', which was not asked for"):
+    with pytest.raises(EngineDied, match="a body compressed by 'gzip', which was not requested"):
         engine.generate(ask("one"))
     assert server.calls[0].headers["accept-encoding"] == "identity"
 
@@ -280,7 +280,7 @@ def test_no_key_follows_a_redirect_to_another_server(scripted):
         ),
         (
             Request(prompt="", messages=(Message("assistant", "So"),), sampling=Sampling(), seed=0),
-            "goes on from what the assistant says",
+            "continues an assistant's message",
         ),
     ],
 )

@@ -605,7 +605,7 @@ def test_an_account_without_money_ends_its_model_at_once(serve, monkeypatch, fau
     monkeypatch.setenv("TEST_KEY", "sk-abc")
     server, engine = serve(always(fault), api_key="TEST_KEY")
     with pytest.raises(
-        EngineLoadFailed, match=r"wants to be paid .*; add credit to the account of \$TEST_KEY, or"
+        EngineLoadFailed, match=r"requires payment .*; add credit to the account of \$TEST_KEY, or"
     ):
         engine.generate(ask("1"))
     assert len(server.calls) == 1
@@ -625,11 +625,11 @@ def test_a_prompt_that_a_server_quotes_is_not_taken_for_its_own_words(serve):
             Fault(status=400, body=b'[{"error": {"code": 400, "message": "API key not valid."}}]'),
             "refuses requests",
         ),
-        (error(400, message="Invalid model: foo", type="invalid_model", code="1500"), "does not know it"),
-        (error(400, message="Model Not Exist", type="invalid_request_error"), "does not know it"),
+        (error(400, message="Invalid model: foo", type="invalid_model", code="1500"), "does not have it"),
+        (error(400, message="Model Not Exist", type="invalid_request_error"), "does not have it"),
         (
             error(400, message="/chat/completions: Invalid model name passed in model=foo."),
-            "does not know it",
+            "does not have it",
         ),
     ],
 )
@@ -658,7 +658,7 @@ def test_what_is_sent_in_the_place_of_an_answer_is_told_in_words(serve, body, sa
     _, engine = serve(always(Fault(body=body)), settings={"max_retries": 0})
     with pytest.raises(EngineDied) as caught:
         engine.generate(ask("1"))
-    assert str(caught.value).endswith(f"/v1 sent what is no answer: {said} (after one attempt)")
+    assert str(caught.value).endswith(f"/v1 sent an invalid answer: {said} (after one attempt)")
 
 
 UNCOUNTED = (b"{%s}" % CHOICES, b'{%s, "usage": null}' % CHOICES)
@@ -671,8 +671,8 @@ def test_a_server_that_never_counts_tokens_fails_the_model_at_the_second_answer(
     with pytest.raises(EngineLoadFailed) as caught:
         engine.generate(ask("1"))
     assert str(caught.value).endswith(
-        "/v1 sent what is no answer: it counts no tokens (`usage`), by which costs and limits are reckoned "
-        "(after 2 attempts); have it, or the gateway before it, send `usage`"
+        "/v1 sent an invalid answer: it counts no tokens (`usage`), by which costs and limits are "
+        "reckoned (after 2 attempts); have it, or the gateway before it, send `usage`"
     )
     assert len(server.calls) == 2
 
@@ -756,7 +756,7 @@ def test_a_server_is_sent_no_seed_where_its_model_says_so(serve):
     ("path", "said"),
     [
         ("", "models are listed at {root}/v1: set model_base_url to that"),
-        ("/v2", "look at `model` and `model_base_url`; it lists no models"),
+        ("/v2", "check `model` and `model_base_url`; it lists no models"),
         ("/api", "the base URL of most servers ends with /v1: {root}/api/v1"),
     ],
 )
@@ -776,7 +776,7 @@ def test_a_base_url_without_its_version_is_named_with_the_right_one(serve, answe
     ref = reference(root + path, chat=True)
     with closing(start_engine(ref, EngineSettings(log_folder=None, max_retries=1))) as engine:
         if path == "/v2" and answer.status == 200:
-            said = "sent what is no answer"
+            said = "sent an invalid answer"
         with pytest.raises(EngineError, match=re.escape(said.format(root=root))):
             engine.generate(ask("1"))
     assert {call.path for call in server.calls} <= {f"{path}/chat/completions"}
@@ -800,13 +800,13 @@ def test_prompts_that_cannot_be_sent_are_not(serve):
     ("fault", "fields", "said"),
     [
         (WRONG_KEY, {}, "refuses requests without a key .*; name its key as api_key$"),
-        (WRONG_KEY, {"api_key": "TEST_KEY"}, r"refuses the key in \$TEST_KEY \(401: .*; look at the key"),
+        (WRONG_KEY, {"api_key": "TEST_KEY"}, r"refuses the key in \$TEST_KEY \(401: .*; check the key"),
         (refused(403, "no"), {}, "refuses requests without a key"),
         (
             UNKNOWN_MODEL,
             {},
-            "does not know it .*look at `model` and `model_base_url`; it lists served, so that it may "
-            "only chat: set chat: true$",
+            "does not have it .*check `model` and `model_base_url`; it lists served, so it may be a "
+            "chat-only model: set chat: true$",
         ),
     ],
 )
@@ -933,7 +933,7 @@ def test_a_wait_of_no_time_is_as_long_as_one_that_is_not_told(serve, monkeypatch
 
 def test_a_wait_that_is_longer_than_there_is_time_ends_at_once(serve):
     _, engine = serve(always(rate_limited(3600)), settings={"batch_timeout": 60.0})
-    with pytest.raises(EngineTimeout, match=r"wants to be left alone for 3600 s, longer than"):
+    with pytest.raises(EngineTimeout, match=r"asks to wait for 3600 s, longer than"):
         engine.generate(ask("1"))
 
 
@@ -1021,7 +1021,7 @@ def test_closing_ends_the_thread_even_when_a_request_hangs(serve, monkeypatch, c
 
 
 def test_model_args_may_not_take_the_place_of_what_winnow_sends(tmp_path):
-    with pytest.raises(EngineLoadFailed, match="model_args may not set seed"):
+    with pytest.raises(EngineLoadFailed, match="model_args cannot contain seed"):
         start_engine(
             reference("http://127.0.0.1:9/v1", model_args={"seed": 1}), EngineSettings(log_folder=tmp_path)
         )
@@ -1147,7 +1147,7 @@ def test_another_server_is_told_a_schema_in_openais_words_and_nothing_else(serve
     answer, refused = engine.generate([json_schema, regex])
     assert isinstance(answer, Completion)
     assert refused.reason == "refused"
-    assert refused.detail.startswith("only of vLLM's server is it known that it holds texts to a regex")
+    assert refused.detail.startswith("only vLLM's server is known to support regex")
     assert [call.body["response_format"] for call in server.calls] == [
         {
             "type": "json_schema",

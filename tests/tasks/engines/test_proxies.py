@@ -54,7 +54,7 @@ def test_a_proxy_is_named_where_a_server_is_asked_through_it(monkeypatch):
 def test_what_a_proxy_answers_is_told_as_what_came_through_it(monkeypatch):
     with faulty_server(always(refused(407, "who are you?"))) as proxy:
         monkeypatch.setenv("http_proxy", proxy.url.removesuffix("/v1"))
-        with pytest.raises(EngineLoadFailed, match="the proxy wants a user and password"):
+        with pytest.raises(EngineLoadFailed, match="the proxy requires a user and password"):
             asked("http://models.invalid/v1")
     with faulty_server(always(refused(400, "blocked"))) as proxy:
         url = proxy.url.removesuffix("/v1")

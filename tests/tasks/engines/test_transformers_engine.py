@@ -152,7 +152,7 @@ def test_a_prompt_that_the_weights_have_no_token_for_fails_alone(tmp_path, engin
     good, bad = mismatched.generate([request("1+1="), request("§")])
     assert [good.text] == texts(engine, [request("1+1=")])
     assert bad.reason == "bad_prompt"
-    assert bad.detail == "the tokenizer gives token 100, but the weights know only 100"
+    assert bad.detail == "the tokenizer produced token 100, but the model has only 100"
 
 
 @pytest.mark.parametrize("args", [{"batch_size": 0}, {"max_model_len": "many"}, {"device": "abacus"}])

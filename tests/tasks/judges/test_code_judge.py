@@ -161,8 +161,8 @@ def test_an_output_without_a_program_is_wrong_or_unscored_as_is_asked():
 @pytest.mark.parametrize(
     ("params", "path", "sentence"),
     [
-        ({}, "judge.allow_code", "runs programs that models write; say so with allow_code: true"),
-        ({"allow_code": False}, "judge.allow_code", "say so with allow_code: true"),
+        ({}, "judge.allow_code", "runs programs that models write; allow it with allow_code: true"),
+        ({"allow_code": False}, "judge.allow_code", "allow it with allow_code: true"),
         ({"allow_code": 1}, "judge.allow_code", "must be true or false, got 1"),
         ({"allow_code": True, "timeout": 0}, "judge.timeout", "must be at least 1, got 0"),
         ({"allow_code": True, "memory": 1}, "judge.memory", "must be at least 16, got 1"),

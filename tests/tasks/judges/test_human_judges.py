@@ -40,7 +40,7 @@ def said(verdict):
         ({"levels": {"Unclear": 0.0, "good": 1.0}}, "judge.levels", "cannot be called 'Unclear'"),
         ({"levels": {"1": 1.0, "2": 0.0}}, "judge.levels", "is a key, and not that of level"),
         ({"levels": {"q": 1.0, "bad": 0.0}}, "judge.levels", "'q' is a key"),
-        ({"question": " "}, "judge.question", "says nothing; write what people are to look for"),
+        ({"question": " "}, "judge.question", "is empty; write what people should look for"),
         ({"extract": "x"}, "judge.extract", "people judge whole outputs as they see them"),
         ({"scale": "1..5"}, "judge.scale", "unknown parameter of human 'scale'"),
     ],

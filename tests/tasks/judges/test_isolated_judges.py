@@ -180,7 +180,7 @@ def test_code_that_changed_under_a_running_campaign_is_not_run(file):
     assert said(judge, "die") == "judge_failed"  # its process is gone, and another one is started
     verdict = judge.judge(Sample(output="fine"))
     assert verdict.reason == "judge_failed"
-    assert "was changed since the campaign was begun or resumed" in verdict.detail
+    assert "was changed after the campaign started or resumed" in verdict.detail
 
 
 def test_the_process_ends_with_its_judge(file):

@@ -250,9 +250,9 @@ def test_a_package_that_names_a_function_that_judges_is_told_what_to_name_instea
     with pytest.raises(JudgeError) as refused:
         create_judge("acme-words")
     assert str(refused.value) == (
-        "judge.output: acme-words needs output; add it, or where acme_judges:words is a function "
-        "that judges, have the entry point name a class or a function that makes a judge: functions that "
-        "judge are for @winnow.judge"
+        "judge.output: acme-words needs output; add it, or where acme_judges:words is a function that "
+        "judges, name in the entry point a class or a function that makes a judge: functions that judge "
+        "are for @winnow.judge"
     )
 
 

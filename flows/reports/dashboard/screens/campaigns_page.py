@@ -51,7 +51,7 @@ def _table(open_campaign: Callable[[], None]) -> None:
         if chosen is not None:
             remember_campaign(rows[chosen]["campaign"])
             open_campaign()
-        st.caption("Click the box before a campaign to look at it.")
+        st.caption("Select the box of a campaign to open it.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -137,12 +137,12 @@ def why_nothing(first: Side, second: Side) -> str:
     """The reason why no example has a score of both, and a remedy if there is one."""
     same = first.campaign.id == second.campaign.id
     if any(traits_of(each.campaign.objective).compares_pairs for each in (first, second)):
-        met = "These two never met in a duel that has an outcome"
-        return f"{met}: choose two that did." if same else "Duels of two campaigns cannot be held together."
+        met = "These two have no duel with an outcome"
+        return f"{met}: choose two that did." if same else "Duels of two campaigns cannot be compared."
     if same and traits_of(first.campaign.objective).is_stream:
-        return "No prompt has a score of both: each is given to one candidate."
+        return "No prompt has a score of both: each prompt is routed to one candidate."
     if same:
-        return "No example has a score of both: one of them was scored on none, or on others only."
+        return "No example has a score of both candidates."
     return (
         "No example has a score of both: an example of two campaigns is the same if its key, fields and "
         "targets are. Choose a campaign on the same data."
@@ -155,8 +155,8 @@ def sentence(first: Side, second: Side, found: PairedDifference) -> str:
     names = [_called(side, first.campaign.id != second.campaign.id) for side in (first, second)]
     mean, (lower, upper) = rounded(found.mean, "+"), ends(found.lower, found.upper, "+")
     return (
-        f"On {found.n:,} examples, {names[0]} less {names[1]}: {mean}, between {lower} and {upper}; higher "
-        f"on {found.first_higher:,}, lower on {found.second_higher:,}, level on {even:,}."
+        f"On {found.n:,} examples, {names[0]} minus {names[1]}: {mean}, between {lower} and {upper}; "
+        f"higher on {found.first_higher:,}, lower on {found.second_higher:,}, equal on {even:,}."
     )
 
 
@@ -181,7 +181,7 @@ def _show_fields(examples: Sequence[PairedExample]) -> None:
         for value, each in groups.items()
     ]
     show_figure(
-        intervals(rows, title="difference, first less second", line=0.0, line_as="level"), key="by-field"
+        intervals(rows, title="difference, first minus second", line=0.0, line_as="level"), key="by-field"
     )
 
 
@@ -189,7 +189,7 @@ def _show_examples(first: Side, second: Side, examples: Sequence[PairedExample])
     st.header("Examples")
     ordered = sorted(examples, key=lambda each: -abs(each.difference))[:MOST_EXAMPLES]
     cut = f", {MOST_EXAMPLES} of {len(examples):,}" if len(examples) > MOST_EXAMPLES else ""
-    st.caption(f"Those that differ most come first{cut}. Click one to read both outputs.")
+    st.caption(f"Largest differences first{cut}. Click one to read both outputs.")
     rows = [
         {"example": each.key, "first": each.first, "second": each.second, "difference": each.difference}
         for each in ordered
@@ -220,15 +220,15 @@ def _show_campaigns(ours: CampaignRecord, theirs: CampaignRecord) -> None:
     )
     if differing := other_numbers([ours, theirs]):
         show_soft(
-            f"The two differ in {', '.join(differing)}: their estimates are of different numbers and are not "
-            "set side by side. A difference between scores of the two is one between these, too.",
+            f"The two differ in {', '.join(differing)}: their estimates measure different things and are "
+            "not shown side by side. A difference between their scores can be due to this.",
             key="different",
         )
     elif rows := drift_rows(*boards):
         other_data = "" if ours.dataset_id == theirs.dataset_id else " The examples are not the same."
         show_soft(
-            "Candidates of the same name in both, and how far the estimate of the second campaign is above "
-            f"that of the first one. Of this drift nothing is claimed.{other_data}",
+            "Candidates of the same name in both, and the second campaign's estimate minus the first "
+            f"one's. This drift is not tested.{other_data}",
             key="drift",
         )
         show_rows(rows, key="drift-rows")

@@ -46,7 +46,7 @@ def show_comparison(campaign: CampaignRecord, comparison_id: int, *, whole: bool
     if judgments:
         st.header("Judgments")
         swapped = " Swapped: the second candidate's answer was shown first." if row["candidate_b"] else ""
-        st.caption(f"Each call of a model that judged.{swapped}")
+        st.caption(f"Each call of a judge model.{swapped}")
         _judgments(row, judgments, _columns(len(judgments)))
 
 
@@ -116,7 +116,7 @@ def word_diff(first: str, second: str) -> str:
     return f'<p style="white-space: pre-wrap; overflow-wrap: anywhere">{"".join(found)}</p>'
 
 
-GONE = "This comparison is no longer there."
+GONE = "This comparison was deleted."
 
 
 def _read(campaign: CampaignRecord, comparison_id: int, *, whole: bool) -> tuple[Row, list[Row]] | None:
@@ -159,7 +159,7 @@ def _as_json(value: object) -> str:
 
 def _readings(row: Row, key: str = "") -> None:
     """The part of the output that was judged, and the reason if there is no outcome."""
-    for name, label in (("answer", "read by the judge"), ("detail", "why there is no outcome")):
+    for name, label in (("answer", "read by the judge"), ("detail", "reason for no outcome")):
         if row[name] is not None:
             show_passage(label, row[name], row[f"{name}_length"], key=f"{name}{key}")
 
@@ -239,7 +239,7 @@ def _answers(row: Row) -> None:
 def _answer(row: Row, end: str, *, key: str = "", names: Sequence[str] = tuple(PASSAGES)) -> None:
     """These texts of one side of a comparison, and what made them."""
     if row[f"text{end}"] is None:
-        show_soft(f"{row[f'candidate{end}']}: no answer was made", key=f"none{end}{key}")
+        show_soft(f"{row[f'candidate{end}']}: no output", key=f"none{end}{key}")
         return
     for name in names:
         _passage(row, name, end, key=key)

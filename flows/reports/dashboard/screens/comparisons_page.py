@@ -114,14 +114,14 @@ def _browse(name: str) -> None:
             characters=PREVIEW,
         )
     if not rows:
-        st.text("No comparison is like this.")
+        st.text("No comparison matches.")
         return
     if not starts:
         # Else a row that is clicked would be another one once a running campaign has added to the top.
         starts.append((rows[0]["round"], rows[0]["position"] + 1))
     chosen = _table(rows[:PAGE])
     _turn(starts, rows)
-    whole = st.toggle("Whole texts", help="Otherwise only the first part of very long ones is read.")
+    whole = st.toggle("Whole texts", help="Otherwise only the beginning of very long ones is searched.")
     show_comparison(campaign, rows[chosen or 0]["id"], whole=whole)
 
 

@@ -53,21 +53,20 @@ def why_nothing(campaign: CampaignRecord, found: FactorTables | None) -> str | N
     """The reason why there is nothing to show, and what to do about it; None where there is something."""
     if traits_of(campaign.objective).compares_pairs:
         return (
-            "Duels give a candidate no score of its own, so that no effects can be told: Compare shows two "
-            "of them."
+            "Duels give single candidates no scores, so there are no effects: Compare shows two candidates."
         )
     if found is None:
         return (
-            f"There are more than {MOST_LEVELS} models, prompts and ways of sampling, too many to tell apart "
-            "here: Matrix and Compare show candidates one by one."
+            f"There are more than {MOST_LEVELS} models, prompts and sampling settings, too many for this "
+            "page: see Matrix and Compare."
         )
     if not found.factors:
         return (
-            "All candidates have the same model, prompt and sampling: there is nothing to tell apart. A "
-            "campaign with several prompts, or generate_configs, for each model shows here what each adds."
+            "All candidates have the same model, prompt and sampling settings. With several prompts or "
+            "generate_configs, this page shows the effect of each."
         )
     if not found.scores:
-        return f"Nothing is scored yet: winnow status {campaign.name} says how it goes on."
+        return f"No scores yet; see winnow status {campaign.name}."
     return None
 
 
@@ -77,8 +76,8 @@ def _show(found: FactorTables) -> None:
     st.caption(UNCERTIFIED)
     if found.examples < LEAST_EXAMPLES or lacks_intervals(found):
         st.caption(
-            f"From {LEAST_EXAMPLES} examples on there are intervals: so many on which each level, or each "
-            "combination, was scored beside others, and scores that differ."
+            f"From {LEAST_EXAMPLES} examples on there are intervals: each level, or combination, needs "
+            "that many examples scored together with others, and scores that differ."
         )
     _show_candidates(found)
     for factor in found.factors:
@@ -97,8 +96,8 @@ def lacks_intervals(found: FactorTables) -> bool:
 def _show_candidates(found: FactorTables) -> None:
     st.header("Candidates")
     st.caption(
-        "Each line is a candidate: its choices, then the mean of its scores. Draw along an axis to keep the "
-        "lines that go through there; a click beside that lets go."
+        "Each line is a candidate: its choices, then the mean of its scores. Drag along an axis to keep "
+        "the lines through that range; click elsewhere on the axis to reset."
     )
     show_figure(parallel(found.factors, found.candidates), key="parallel")
     names = [factor.name for factor in found.factors]
@@ -135,7 +134,7 @@ def _show_factor(name: str, found: FactorTables) -> None:
         show_figure(_effects(rows, f"against the average {name}", "average"), key=f"main-{name}")
     if open_ := [effect.level for effect in effects if effect.estimate is None]:
         show_soft(
-            f"The scores do not tell apart from other choices what these add: {', '.join(open_)}.",
+            f"The scores cannot separate the effects of these from other choices: {', '.join(open_)}.",
             key=f"open-{name}",
         )
 
@@ -148,14 +147,15 @@ def _show_pair(names: tuple[str, str], cells: Sequence[CellEffect]) -> None:
     first, second = names
     st.header(f"{first.capitalize()} × {second}")
     st.caption(
-        f"Mean scores, and of how many; empty: never scored together. Rows: {first}, columns: {second}."
+        f"Mean scores and their number; empty: no score of this combination. Rows: {first}, columns: "
+        f"{second}."
     )
     show_rows(mean_table(first, cells), key=f"means-{first}-{second}")
     known = [cell for cell in cells if cell.estimate is not None]
     if not known:
-        st.text("Too few of these combinations were scored to tell how two choices act together.")
+        st.text("Too few of these combinations were scored to estimate interactions.")
         return
-    st.caption("Interactions: how much more or less two choices give together than each adds for itself.")
+    st.caption("Interactions: effect of two choices together beyond the sum of their separate effects.")
     known.sort(key=lambda cell: -abs(cell.estimate or 0.0))
     rows = [
         {

@@ -34,24 +34,24 @@ TABLE_HEIGHT = 320
 SECTIONS = {
     "judges": (
         "Both orders",
-        "First wins: mean preference for the answer shown first, 0.5 without a preference for places. Flip "
-        "rate: share of the questions asked in both orders whose two verdicts differ: they prefer different "
-        "answers, or one of them neither.",
+        "First wins: mean preference for the answer shown first, 0.5 without position bias. Flip rate: "
+        "share of the pairs judged in both orders whose two verdicts differ: different answers are "
+        "preferred, or one verdict is a tie.",
     ),
     "agreement": (
         "Agreement",
-        "Kappa is Cohen's: 1 is full agreement, 0 what chance would give. To certify, it is how often the "
-        "autoevaluator's answer costs what the people's label does.",
+        "Cohen's kappa: 1 is full agreement, 0 is chance. For certify, agreement is how often the "
+        "autoevaluator's answer has the same loss as the human label.",
     ),
     "unread": (
         "Verdicts that could not be read",
-        "By judge and reason, each call for itself. What has no verdict in the end has no outcome, and "
-        "counts at its worst in what is claimed.",
+        "By judge and reason, counted per call. A comparison without a verdict has no outcome; guarantees "
+        "assume its worst possible score.",
     ),
     "annotators": (
         "People",
-        "Each text is given to one person, so that how far two people agree is not known; means that differ "
-        "much are worth a look at what each was given.",
+        "Each output is judged by one person, so agreement between people is unknown; if their means "
+        "differ much, check which outputs each received.",
     ),
 }
 """View -> the heading of its table, and how to read it."""
@@ -59,7 +59,7 @@ SECTIONS = {
 DOUBTS: dict[Doubt, str] = {
     "flipped": "the verdicts of the two orders differ",
     "unread": "a verdict could not be read",
-    "judged": "all that a model judged",
+    "judged": "all judgments of models",
 }
 
 
@@ -88,7 +88,7 @@ def _show(campaign: CampaignRecord, records: Sequence[CampaignRecord]) -> None:
             show_soft(note, key=view)
             show_rows(rows, key=view)
     if judged and not tables["unread"]:
-        show_soft("Every verdict of a model could be read.", key="all-read")
+        show_soft("Every verdict of a model was readable.", key="all-read")
     _show_other(campaign, [each for each in records if each.dataset_id == campaign.dataset_id])
     if judged:
         _show_judged(campaign, [row["judge"] for row in tables.get("judges", [])])
@@ -102,11 +102,11 @@ def _rows(campaign: CampaignRecord, view: str) -> list[Row]:
 def why_nothing(campaign: CampaignRecord) -> str:
     """The reason why there is nothing to show, and what to do about it."""
     if is_human(campaign.spec):
-        return f"Nobody has judged anything yet: winnow label {campaign.name} gives the first task."
+        return f"No judgments yet: run winnow label {campaign.name}."
     return (
-        "No model and no person has judged anything here: rules score these outputs, or no round is finished "
-        "yet. Another judge says what it thinks of the same texts: winnow rescore, or winnow run SPEC --fork "
-        "NEW_NAME with a judge of people."
+        "No judgments by models or people: rules score these outputs, or no round is finished yet. To "
+        "score the same outputs with another judge, use winnow rescore, or winnow run SPEC --fork "
+        "NEW_NAME with a human judge."
     )
 
 
@@ -115,10 +115,10 @@ def _show_other(campaign: CampaignRecord, records: Sequence[CampaignRecord]) -> 
     others = [each.name for each in reversed(records) if each.id != campaign.id]
     if not others:
         return
-    st.header("Another judge on the same texts")
+    st.header("Another judge on the same outputs")
     show_soft(
-        "To hold a model against people, fork its campaign with judge: {type: human}: the fork takes over "
-        "the texts that it needs, and this table tells how often both say the same.",
+        "To compare a judge model with people, fork its campaign with judge: {type: human}: the fork "
+        "reuses the outputs, and this table shows how often the two agree.",
         key="other",
     )
     name = choose_name(
@@ -131,7 +131,7 @@ def _show_other(campaign: CampaignRecord, records: Sequence[CampaignRecord]) -> 
             Look(session, campaign), next(each for each in records if each.name == name)
         )
     if found is None:
-        st.text("No text has an outcome in both: choose a fork of this campaign, or one rescored from it.")
+        st.text("No output has an outcome in both: choose a fork of this campaign, or one rescored from it.")
         return
     show_rows([found], key="same-texts")
 
@@ -157,9 +157,9 @@ def _show_judged(campaign: CampaignRecord, judges: Sequence[str]) -> None:
             characters=PREVIEW,
         )
     if not rows:
-        st.text("There is none: choose others above.")
+        st.text("None; change the filters above.")
         return
-    st.caption(f"Newest first, {SHOWN} at most; Comparisons shows all. Click one to read it.")
+    st.caption(f"Newest first, at most {SHOWN}; Comparisons shows all. Click one to read it.")
     chosen = pick_row(
         listed(rows), key=f"judged-{campaign.id}-{doubt}-{judge}", height=TABLE_HEIGHT, by_cell=True
     )

@@ -42,7 +42,7 @@ def show() -> None:
             judged = [each for each in campaign_records.campaigns(session) if is_human(each.spec)]
         if not judged:
             st.title("Label")
-            st.text("No campaign in this database is judged by people: give one judge: {type: human}.")
+            st.text("No campaign in this database has a human judge; set judge: {type: human} in a campaign.")
             return
         name = choose_campaign([each.name for each in judged])
         campaign = next(each for each in judged if each.name == name)
@@ -58,7 +58,7 @@ def _annotator() -> str:
     known: str = st.session_state.get(NAME, "")
     if not known:
         st.title("Label")
-        st.text("Write your name: it is stored with what you say.")
+        st.text("Write your name: it is stored with your judgments.")
     place = st.sidebar if known else st
     written: str = place.text_input("Your name", value=known, key=f"name after {known}")
     if written != known:
@@ -140,8 +140,8 @@ class _Labelling:
             width="stretch",
         )
         show_soft(
-            "The keys on the buttons do the same. Skip leaves it for later; Unclear says for good that it "
-            "cannot be judged.",
+            "The keys on the buttons do the same. Skip postpones a task; Unclear records that it cannot "
+            "be judged.",
             key="keys",
         )
 
@@ -196,7 +196,7 @@ class _Labelling:
             return
         with labelling() as database:
             storage = storage_option(database.url)
-        st.text("Nothing is left for you here. Once everybody is done, go on with:")
+        st.text("Nothing is left for you. When all annotators are done, run:")
         st.code(f"winnow resume {self._campaign.name} {storage}", language=None, wrap_lines=True)
         if self._list(ANSWERED):
             self._show_back("last")

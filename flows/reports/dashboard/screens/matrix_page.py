@@ -52,7 +52,7 @@ def show() -> None:
                 campaign = campaign_records.get_campaign(session, name)
                 ranked = [row["candidate"] for row in ask(Look(session, campaign), "leaderboard")]
             if traits_of(campaign.objective).compares_pairs:
-                st.text("Duels give a candidate no score of its own on an example: Comparisons shows them.")
+                st.text("Duels give single candidates no scores: see Comparisons.")
             else:
                 _browse(campaign, ranked)
 
@@ -76,7 +76,7 @@ def _browse(campaign: CampaignRecord, ranked: Sequence[str]) -> None:
     if len(chosen) == 2:
         _show_pair(campaign, *chosen)
     if not rows:
-        st.text("No example is like this.")
+        st.text("No example matches.")
         return
     cell = _table(rows[:ROWS], chosen) or _linked(rows, chosen)
     _turn(starts, rows)
@@ -102,19 +102,17 @@ def _show_pair(campaign: CampaignRecord, first: str, second: str) -> None:
     even = found.both - found.first_higher - found.second_higher
     st.text(
         readable(
-            f"On {found.both:,} examples that both were scored on: {first} is higher on"
-            f" {found.first_higher:,}, {second} on {found.second_higher:,}, and they are level on {even:,};"
-            f" mean difference {rounded(found.mean_difference, '+')}."
+            f"On {found.both:,} examples with scores of both: {first} is higher on {found.first_higher:,}, "
+            f"{second} on {found.second_higher:,}, and they are equal on {even:,}; mean difference "
+            f"{rounded(found.mean_difference, '+')}."
         )
     )
-    st.caption(
-        "The search may have chosen these examples: this describes them. The answer says what is proven."
-    )
+    st.caption("This describes the chosen examples only; see the answer for what is proven.")
 
 
 def _table(rows: Sequence[MatrixRow], chosen: Sequence[str]) -> Cell | None:
     """The table; the cell that was clicked, if one was that holds a comparison."""
-    st.caption("Click a cell to read the texts behind it. Empty: not asked.")
+    st.caption("Click a cell to read its outputs. Empty: not evaluated.")
     styled = _styled(rows, chosen)
     names = dict(zip(styled.columns[2:], chosen, strict=True))
     short = shortened_apart(list(names), LONGEST_HEADING)

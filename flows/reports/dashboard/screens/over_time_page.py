@@ -29,15 +29,12 @@ MOST_TRACKS = 5
 ADDRESS = "series"
 """In the page's address."""
 
-DIFFERENT = (
-    "Not all of these campaigns estimate the same number, as they differ in this: {}. Where a line moves, "
-    "that may be why."
-)
+DIFFERENT = "These campaigns differ in: {}. A change of a line can be due to this."
 """Said where a schedule's file was changed on the way."""
 
 NOTHING_YET = (
-    'No question was asked twice here yet. winnow schedule campaign.yaml --cron "0 2 * * *" asks one every '
-    "night, reuses all that was generated before, and this page then shows whether the winner changed."
+    'No campaign was repeated yet. winnow schedule campaign.yaml --cron "0 2 * * *" repeats one every '
+    "night, reusing stored outputs; this page then shows whether the winner changed."
 )
 
 
@@ -76,15 +73,15 @@ def _show(series: Series) -> None:
         last = series.campaigns[-1]
         what = estimated_value(last.objective, grouping_of(last.spec))
         show_soft(
-            "The estimates of those that led, with the interval of each campaign; a diamond marks who led. "
-            "Each campaign's intervals hold for itself: that two of them do not overlap proves no drift.",
+            "Estimates of the leaders with each campaign's interval; a diamond marks the leader. "
+            "Intervals hold per campaign: two that do not overlap prove no drift.",
             key="drift",
         )
         if differing := other_numbers(series.campaigns[-MOST_CAMPAIGNS:]):
             show_soft(DIFFERENT.format(", ".join(differing)), key="different")
         show_figure(estimates_over_time(lines, rows, title=what), key="drift")
     else:
-        st.text("Nobody has led in any of them yet: winnow status says what each waits for.")
+        st.text("None of them has a leader yet; see winnow status.")
     show_rows([_row(row) for row in reversed(rows)], key="over-time")
     st.header("Cost")
     show_figure(costs_over_time(rows), key="cost")
@@ -103,8 +100,8 @@ def summary(rows: Sequence[Row], campaigns: int) -> str:
     )
     seconds = sum(row["engine_seconds"] + row["load_seconds"] for row in rows)
     return (
-        f"{cut}: the winner changed {changes} time{'' if changes == 1 else 's'}; {made} texts made anew and "
-        f"{reused} taken from others, {tokens} tokens, {seconds:,.1f} s of engine time"
+        f"{cut}: the winner changed {changes} time{'' if changes == 1 else 's'}; {made} new outputs and "
+        f"{reused} reused, {tokens} tokens, {seconds:,.1f} s of engine time"
     )
 
 

@@ -33,7 +33,7 @@ def show() -> None:
     st.title("SQL")
     st.caption(
         f"The database is read-only here. The first {MOST_ROWS:,} rows are shown; what takes longer than "
-        f"{db.PATIENCE:g} seconds is broken off."
+        f"{db.PATIENCE:g} seconds is stopped."
     )
     known: list[Row] = []
     with db.problems_shown(), db.asking() as session:
@@ -62,15 +62,15 @@ def by_table(known: Sequence[Row]) -> dict[str, list[str]]:
 def _show_names(known: Sequence[Row]) -> None:
     st.header("Views")
     st.caption(
-        "The same in every database. Every view but v_campaigns names the campaign of its rows in its first "
-        "column; what is not known is NULL."
+        "The same views exist in every database. The first column of each view except v_campaigns is the "
+        "campaign; unknown values are NULL."
     )
     for view, columns in VIEWS.items():
         with st.expander(f"{view}: {columns['']}"):
             show_rows(
                 [{"column": name, "meaning": meaning} for name, meaning in columns.items() if name], key=view
             )
-    with st.expander("Tables and their columns, which a release may change"):
+    with st.expander("Tables and their columns (can change with a release)"):
         show_rows([row for row in known if row["table"] not in VIEWS], key="columns")
 
 

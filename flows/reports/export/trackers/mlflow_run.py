@@ -59,7 +59,7 @@ def export_to_mlflow(run: CampaignRun, uri: str, experiment: str) -> str:
     except Exception as error:  # of a database, what its driver and MLflow's migrations raise comes through
         why = one_line(str(error).replace(uri, shown_url(uri)))
         raise WinnowError(
-            f"--mlflow {shown_url(uri)}: {why}; see whether the server is there, and what its log says"
+            f"--mlflow {shown_url(uri)}: {why}; check that the server runs, and read its log"
         ) from error
 
 
@@ -72,15 +72,15 @@ def _require_other_tables(uri: str) -> None:
         return
     if holds_results:
         raise WinnowError(
-            f"--mlflow {shown_url(uri)} holds results of Winnow, among which MLflow would make tables of its "
-            "own; name another database, such as sqlite:///mlflow.db"
+            f"--mlflow {shown_url(uri)} is a Winnow database, where MLflow would create its own tables; "
+            "name another database, such as sqlite:///mlflow.db"
         )
 
 
 def _require_no_links() -> None:
     """Refuse links in the folder in which MLflow keeps the files of runs."""
     if (link := link_below(Path(ARTIFACTS))) is not None:
-        raise WinnowError(f"{link} is a link, through which MLflow would write files elsewhere: remove it")
+        raise WinnowError(f"{link} is a link, and MLflow would write files to its target: remove it")
 
 
 def _write(client: "MlflowClient", run: CampaignRun, experiment: str) -> str:

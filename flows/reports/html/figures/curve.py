@@ -132,13 +132,13 @@ def _add_left(figure: Figure, out_at: Sequence[int], *, candidates: int, end: in
             yaxis="y2",
             mode="lines",
             line={"color": GREEN, "width": 2, "dash": "dot", "shape": "hv"},
-            name="candidates not out",
-            hovertemplate="%{y} candidates not out after %{x:,}<extra></extra>",
+            name="candidates not eliminated",
+            hovertemplate="%{y} candidates not eliminated after %{x:,}<extra></extra>",
         )
     )
     figure.update_layout(
         yaxis2={
-            "title": "candidates not out",
+            "title": "candidates not eliminated",
             "overlaying": "y",
             "side": "right",
             "range": [0, 1.05 * candidates],

@@ -47,8 +47,8 @@ def costs_over_time(rows: Sequence[JsonView]) -> Figure:
         [
             Bar(x=names, y=[row[key] for row in rows], name=label, marker={"color": colour})
             for key, label, colour in (
-                ("generated", "made anew", BLUE),
-                ("reused", "taken from others", GREY),
+                ("generated", "new", BLUE),
+                ("reused", "reused", GREY),
             )
         ]
     )

@@ -16,7 +16,7 @@ SAMPLES = {"good": "Won", "bad": "Lost", "even": "Tied"}
 def builders_of(campaign: CampaignRecord, read: ReadOnce) -> tuple[Builder, ...]:
     """Sections of the page, between the answer and those that every page has."""
     return (
-        standard.estimates("Estimates", "win rate against the candidate that does best against it"),
+        standard.estimates("Estimates", "win rate against its strongest opponent"),
         head_to_head,
         strengths,
         judges,
@@ -34,7 +34,10 @@ def head_to_head(look: Look) -> Section | None:
     return Section(
         name="head-to-head",
         title="Head to head",
-        note=f"How often the row was preferred to the column; a tie is half a win. Best first.{cut}",
+        note=(
+            "Share of duels in which the row was preferred to the column; a tie is half a win. Best "
+            f"first.{cut}"
+        ),
         figure=head_to_head_figure(met, [row["candidate"] for row in board]),
     )
 
@@ -48,7 +51,10 @@ def strengths(look: Look) -> Section | None:
     return Section(
         name="strengths",
         title="Strengths",
-        note=f"In a Bradley-Terry model, with 95% intervals for one look; they decide nothing.{cut}",
+        note=(
+            "Bradley-Terry strengths with 95% intervals, valid at a single look; not used for "
+            f"decisions.{cut}"
+        ),
         figure=intervals(
             rows,
             title="log-odds of beating the average candidate",
@@ -67,8 +73,8 @@ def judges(look: Look) -> Section | None:
     return Section(
         name="judges",
         title="Judges",
-        note="First wins: mean preference for the answer shown first, 0.5 without a preference for places. "
-        "Flip rate: share of the questions asked in both orders whose two verdicts differ: they prefer "
-        "different answers, or one of them neither.",
+        note="First wins: mean preference for the answer shown first, 0.5 without position bias. Flip "
+        "rate: share of the pairs judged in both orders whose two verdicts differ: different answers "
+        "are preferred, or one verdict is a tie.",
         table=rows,
     )

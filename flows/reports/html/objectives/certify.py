@@ -23,8 +23,8 @@ MEASURED = "the answers to labelled examples"
 """The outputs that metrics are about."""
 
 DIAMONDS = (
-    "Diamonds are certified: their intervals end at the line. An interval that begins at the line is that of "
-    "a candidate whose risk is shown to be above it."
+    "Diamonds are certified: their intervals end at the line. If an interval begins at the line, the "
+    "candidate's risk is shown to be above it."
 )
 
 
@@ -52,8 +52,8 @@ def certificates(look: Look) -> Section | None:
     return Section(
         name="certificates",
         title="Certificates",
-        note="In testing order, dearest first. A candidate is certified once its highest e-value has reached "
-        "what is needed. The plain estimate guarantees nothing.",
+        note="In testing order, most expensive first. A candidate is certified once its highest e-value "
+        "reaches the level needed. The plain estimate guarantees nothing.",
         table=rows,
     )
 
@@ -73,8 +73,8 @@ def e_values(look: Look) -> Section | None:
     return Section(
         name="e-values",
         title="Evidence against labels",
-        note="Each candidate's e-value grows while its losses are lower than what is allowed. Reaching the "
-        f"line once, at a star, certifies it, however the e-value goes on.{cut}",
+        note="Each candidate's e-value grows while its losses are below the allowed risk. Reaching the "
+        f"line once (star) certifies it, whatever the e-value does later.{cut}",
         figure=e_value_figure(shown, certified=_certified(look), line_as=line),
     )
 
@@ -90,7 +90,7 @@ def weights(look: Look) -> Section | None:
     return Section(
         name="weights",
         title="Trust in the autoevaluator",
-        note=f"How each candidate's bets are spread over degrees of trust after its last label.{cut}",
+        note=f"Distribution of each candidate's bets over degrees of trust, after its last label.{cut}",
         figure=weight_figure([row for row in own if row["candidate"] in names]),
     )
 
@@ -107,8 +107,9 @@ def risks(look: Look) -> Section | None:
     return Section(
         name="risks",
         title="Risks",
-        note=f"The {losses_of(look.record.spec['selector']['name'], baseline)}, least first, with intervals, "
-        f"and the highest that is allowed. {DIAMONDS if certified else 'Nothing is certified.'}{cut}",
+        note=f"The {losses_of(look.record.spec['selector']['name'], baseline)}, lowest first, with "
+        "intervals, and the highest allowed risk. "
+        f"{DIAMONDS if certified else 'Nothing is certified.'}{cut}",
         figure=intervals(
             rows,
             title="risk (mean loss)" if baseline is None else "mean drop",

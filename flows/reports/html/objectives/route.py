@@ -13,7 +13,7 @@ from winnow.tasks.queries.views import ask
 SAMPLES = {"good": "Highest scores", "bad": "Lowest scores"}
 """Headings of the sample comparisons, by kind."""
 
-MEASURED = "the answers to the prompts that each candidate was given, which others were not"
+MEASURED = "the outputs for the prompts routed to each candidate, which differ between candidates"
 """The outputs that metrics are about."""
 
 
@@ -24,9 +24,9 @@ def builders_of(campaign: CampaignRecord, read: ReadOnce) -> tuple[Builder, ...]
         late_shares,
         standard.estimates(
             "Means",
-            "mean score of the prompts that the candidate was given",
-            "Best first. Each candidate was given the prompts that it was thought good at, so that its mean "
-            "says nothing of others.",
+            "mean score of the prompts routed to the candidate",
+            "Best first. Prompts are routed to the candidate expected to do best, so these means do not "
+            "generalise to other prompts.",
         ),
         standard.metrics,
         standard.allocation("prompts"),
@@ -40,8 +40,8 @@ def shares(look: Look) -> Section | None:
         return None
     return Section(
         name="shares",
-        title="Who was chosen",
-        note="Share of the prompts that each candidate was given, in each of up to ten windows of rounds.",
+        title="Chosen candidates",
+        note="Share of the prompts routed to each candidate, in up to ten windows of rounds.",
         figure=share_figure(rows),
     )
 
@@ -54,7 +54,7 @@ def late_shares(look: Look) -> Section | None:
     rows, cut = first_of(found, look.record.name, "picks")
     return Section(
         name="types",
-        title="Who was chosen for what",
-        note=f"Shares of the last quarter of the prompts, by the type that each example names.{cut}",
+        title="Candidates chosen by type",
+        note=f"Shares of the last quarter of the prompts, by type of example.{cut}",
         figure=by_type(rows),
     )

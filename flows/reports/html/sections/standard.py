@@ -46,7 +46,7 @@ COUNTED = ("comparisons", "no_answer", "truncated")
 
 
 def estimates(
-    title: str, axis: str, note: str = "What is believed after the last round, with intervals, best first."
+    title: str, axis: str, note: str = "Estimates after the last round, with intervals, best first."
 ) -> Builder:
     """Estimates with intervals, where there are any, best first."""
 
@@ -119,20 +119,18 @@ def eliminations(look: Look) -> Section | None:
         return None
     rows, cut = first_of(found, look.record.name, "eliminations")
     in_answer = any(row["status"] in ("tied", "chosen") for row in found)
-    kept = " Who is tied or chosen is a part of the answer, and not out, all the same." if in_answer else ""
+    kept = " Tied or chosen candidates are part of the answer and not eliminated." if in_answer else ""
     if any(row["status"] == "active" and row["out_at"] is not None for row in found):
         kept += (
-            " Who is out but for epsilon may be the best by less than that, and is active until a best "
-            "candidate is known."
+            " A candidate eliminated only up to epsilon can still be the best by less than epsilon; it "
+            "stays active until a best candidate is known."
         )
-    missed = (
-        ", or where it cannot meet a constraint (infeasible)" if "constraints" in look.record.spec else ""
-    )
+    missed = ", or if it cannot meet a constraint (infeasible)" if "constraints" in look.record.spec else ""
     return Section(
         name="eliminations",
-        title="Who is out since when",
-        note="What bets against each candidate have made of 1. It is out once that reaches the level, or "
-        f"where no score of what is left could make it the best{missed}.{kept}{cut}",
+        title="Eliminations",
+        note="Evidence against each candidate (starts at 1). It is eliminated when this reaches the "
+        f"level, or when no remaining score could make it the best{missed}.{kept}{cut}",
         table=[
             {
                 "candidate": row["candidate"],
@@ -167,13 +165,12 @@ def curve(axis: str, unit: str, points: CurvePoints) -> Builder:
         if not any(row["estimate"] is not None for row in rows):
             return None
         race = campaign_views.eliminations(look.session, look.record.id)
-        out = " The dotted line is how many candidates were not yet shown to be out." if race else ""
+        out = " The dotted line is the number of candidates not yet eliminated." if race else ""
         return Section(
             name="curve",
             title="The answer over time",
-            note="The leader after each round, and its interval. At a dot another candidate took the lead; "
-            f"the table has the last {MOST_LEADS} of them. The axis shows the second half of the race whole: "
-            f"first intervals may reach beyond it.{out}",
+            note="The leader after each round, and its interval. A dot marks a change of the leader; the "
+            f"table lists the last {MOST_LEADS}. Early intervals may extend beyond the axis.{out}",
             figure=curve_figure(
                 rows,
                 title=f"{axis} of the leader",
@@ -209,11 +206,11 @@ def pareto(look: Look) -> Section | None:
     return Section(
         name="pareto",
         title="Quality, cost and time",
-        note="Means of the stored texts with standard deviations: tokens read and written, the engine's "
-        "seconds, which texts of one batch share, the latency (seconds from request to answer, beside what "
-        "else was asked) where engines tell it, and the price of a thousand texts where it is known. "
-        "Nothing of cost and time is certified. Unbeaten is whoever no other candidate equals in all three "
-        f"and betters in one.{cut}",
+        note="Means over the stored outputs with standard deviations: input and output tokens, engine "
+        "seconds, which outputs of one batch share, the latency (seconds from request to answer, "
+        "beside what else was asked) where engines tell it, and the price of a thousand texts where "
+        "it is known. Nothing of cost and time is certified. Unbeaten is whoever no other candidate "
+        f"equals in all three and betters in one.{cut}",
         table=[
             {
                 "candidate": row["candidate"],
@@ -252,8 +249,8 @@ def metrics(look: Look) -> Section | None:
     return Section(
         name="metrics",
         title="Metrics",
-        note=f"Means of what further judges said of {measured}, with Wilson's interval "
-        f"at 95%. Plain intervals of single means, not certified; {_what_metrics_decided(look.record)}.{cut}",
+        note=f"Mean scores of further judges on {measured}, with 95% Wilson intervals. Each interval holds "
+        f"on its own and is not certified; {_what_metrics_decided(look.record)}.{cut}",
         table=[
             {
                 "metric": row["metric"],
@@ -272,7 +269,7 @@ def _what_metrics_decided(campaign: CampaignRecord) -> str:
     """The part that metrics have in the answer, as the end of a sentence."""
     constraints = constraints_of(campaign.spec)
     if not constraints:
-        return "nothing was decided by them"
+        return "they decided nothing"
     names = ", ".join(dict.fromkeys(each.metric for each in constraints))
     return (
         f"by {names} candidates were chosen, too: whether they meet the constraints was decided by bounds of "
@@ -295,9 +292,9 @@ def tags(counts: TagCounts) -> Builder:
         return Section(
             name="tags",
             title="The leader by tag",
-            note="Mean score of the leader on the examples of each tag that it was scored on, with Wilson's "
-            "interval at 95%. Plain intervals of single means, not certified: of many groups some look bad "
-            f"by chance.{cut}",
+            note="Mean score of the leader on its scored examples of each tag, with 95% Wilson intervals. "
+            "Each interval holds on its own and is not certified: among many groups some look bad by "
+            f"chance.{cut}",
             table=[_tag_row(row) for row in shown],
         )
 
@@ -325,8 +322,8 @@ def allocation(unit: str) -> Builder:
         rows, cut = first_of(found, look.record.name, "leaderboard")
         return Section(
             name="allocation",
-            title="Where the budget went",
-            note=f"How often each candidate was tried, best estimate first.{cut}",
+            title="Evaluations by candidate",
+            note=f"Number of evaluations of each candidate, best estimate first.{cut}",
             figure=allocation_figure(rows, unit=unit),
         )
 
@@ -344,8 +341,8 @@ def samples(titles: Mapping[str, str]) -> Builder:
             return None
         return Section(
             name="comparisons",
-            title="Comparisons to read",
-            note=f"Up to {MOST_SAMPLES} of each kind. winnow query {look.record.name} comparisons gives all.",
+            title="Sample outputs",
+            note=f"Up to {MOST_SAMPLES} of each kind. See all: winnow query {look.record.name} comparisons.",
             groups=groups,
         )
 
@@ -360,9 +357,8 @@ def cost_in_tokens(look: Look) -> Section | None:
     return Section(
         name="tokens",
         title="Tokens",
-        note="Of the texts that were made for this campaign; what an earlier one had made cost nothing. "
-        "Models in brackets judged, or answered examples without a label."
-        f"{_caching(look)}{cut}",
+        note="New outputs of this campaign only; reused ones are free. Models in brackets are judges or "
+        f"autoevaluators.{_caching(look)}{cut}",
         figure=tokens(rows),
     )
 
@@ -375,7 +371,7 @@ def cost_in_seconds(look: Look) -> Section | None:
     return Section(
         name="seconds",
         title="Engine time",
-        note=f"Of the same texts. Texts of one batch share its time.{_loading(look)}{cut}",
+        note=f"For the same outputs. Outputs of one batch share its time.{_loading(look)}{cut}",
         figure=seconds(rows),
     )
 
@@ -390,8 +386,8 @@ def loading(look: Look) -> Section | None:
     return Section(
         name="loads",
         title="Loads",
-        note="How often each model was loaded, or woken where it slept, and the seconds that took in all. "
-        f"execution.max_loaded holds more of them at once.{cut}",
+        note="Number of times each model was loaded, or woken from sleep, and the total seconds. A higher "
+        f"execution.max_loaded keeps more models loaded.{cut}",
         figure=loads(rows),
     )
 
@@ -411,8 +407,8 @@ def coverage(look: Look) -> Section | None:
     return Section(
         name="coverage",
         title="Coverage",
-        note="Comparisons by reason, counted once for each candidate in them, and how many of its texts hold "
-        "no answer or were cut off; the detail is one of several.",
+        note="Comparisons by reason, counted once per candidate, and the number of outputs without an "
+        "answer or cut off; the detail is one example.",
         table=sorted(reasons.values(), key=lambda row: (row["reason"] != "scored", -row["comparisons"])),
     )
 
