@@ -99,7 +99,7 @@ class Escapes:
     is_told: bool = False
 
     def __call__(self, error: UnicodeError) -> tuple[str, int]:
-        """The escapes of the characters that could not be written, and where to go on."""
+        """The escapes of the characters that could not be written, and where to continue."""
         if not isinstance(error, UnicodeEncodeError):
             raise error
         if not self.is_told:

@@ -2,9 +2,9 @@
 
 * WinnowError          the message names the place, the value and the remedy
   - ContradictoryState what is believed cannot be true            (`winnow db check`; report it)
-  - JudgeBroken        a plug-in judge fails on everything          (mend it)
+  - JudgeBroken        a plug-in judge fails on everything          (fix it)
   - LabelMissing       a round is judged without all its labels   (label the example)
-  - PluginFailed       a plug-in raised an exception                (mend it)
+  - PluginFailed       a plug-in raised an exception                (fix it)
   - SpecError          the campaign as written cannot be run           (fix the spec)
     - SpecMistakes     of what is written, one a line              (fix them all)
     - DatasetError     the data file, or how its columns are mapped    (fix the file or `dataset`)
@@ -63,7 +63,7 @@ class SpecError(WinnowError):
 
     Attributes:
         message: One sentence: what is wrong and what to do.
-        path: The place in the spec, such as "prompts[0].template", or None where there is no spec.
+        path: The place in the spec, such as "prompts[0].template", or None if there is no spec.
     """
 
     def __init__(self, message: str, path: str | None = None) -> None:
@@ -76,7 +76,7 @@ class SpecError(WinnowError):
 
 
 class SpecMistakes(SpecError):
-    """Several mistakes in a campaign's file, each on a line of its own."""
+    """Several mistakes in a campaign's file, each on a separate line."""
 
     has_lines = True
 

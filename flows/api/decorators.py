@@ -38,11 +38,10 @@ def judge(plugin: str | None = None, /) -> Decorator: ...
 def judge(plugin: Plugin | str | None = None, /) -> Plugin | Decorator:
     """Name a judge, which a spec then chooses by `judge: {type: NAME}`.
 
-        @winnow.judge
-        def short(output: str, targets: Sequence[str], *, most: int = 80) -> float:
+        @winnow.judge def short(output: str, targets: Sequence[str], *, most: int = 80) -> float:
             return float(len(output) <= most)
 
-    A function is given an output and the targets of its example, and returns a score in [0, 1], or None where
+    A function is given an output and the targets of its example, and returns a score in [0, 1], or None if
     there is none; its keyword parameters, which are typed, are keys of the spec. A class is built with its
     parameters and has a method `judge`; see `winnow.tasks.judges.protocol`.
 
@@ -73,12 +72,11 @@ def pair_judge(plugin: str | None = None, /) -> Decorator: ...
 def pair_judge(plugin: Plugin | str | None = None, /) -> Plugin | Decorator:
     """Name a judge of duels, which a spec of best-duel then chooses by `judge: {type: NAME}`.
 
-        @winnow.pair_judge
-        def shorter(a: str, b: str, targets: Sequence[str]) -> float:
+        @winnow.pair_judge def shorter(a: str, b: str, targets: Sequence[str]) -> float:
             return 0.5 if len(a) == len(b) else float(len(a) < len(b))
 
     A function is given two answers and the targets of their example, and returns how far the first one is
-    preferred, in [0, 1] (0.5 is a tie), or None where that cannot be told; its keyword parameters, which are
+    preferred, in [0, 1] (0.5 is a tie), or None if that cannot be told; its keyword parameters, which are
     typed, are keys of the spec. A class is built with its parameters and is a
     `winnow.tasks.judges.pairwise.protocol.PairJudge`.
 

@@ -29,7 +29,7 @@ class ProgressLines:
 
         Args:
             round_: Number of rounds so far.
-            comparisons: Number of scores that were asked for so far.
+            comparisons: Number of scores that were requested so far.
             decision: The decision after the round.
         """
         if not decision.stop and time.monotonic() - self._shown < SECONDS:

@@ -37,13 +37,11 @@ class Printer(Protocol):
 
 
 class Results:
-    """The campaigns of a results database, which is only read, unless one of them is told to go on.
+    """The campaigns of a results database, which is only read, unless one of them is told to continue.
 
-        db = winnow.open("sqlite:///winnow.db")
-        db.campaigns()
-        db["sum-prompts"].leaderboard()
+        db = winnow.open("sqlite:///winnow.db") db.campaigns() db["sum-prompts"].leaderboard()
 
-    Every call reads anew, so that a campaign that is still running may be looked at again and again.
+    Every call reads again, so that a campaign that is still running may be looked at again and again.
 
     Args:
         storage: URL of the database.
@@ -141,7 +139,7 @@ class Campaign:
 
         Raises:
             SpecError: If a change is not sound or not allowed, or the campaign needs what nobody has allowed.
-            WinnowError: If the campaign cannot go on.
+            WinnowError: If the campaign cannot continue.
             StorageError: If the database cannot be used, or another process runs the campaign.
         """
         from winnow.flows.api.resume import resume

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 REMEDY = "undo the change, or give the campaign another name; stored outputs are reused"
-"""The remedy for a program whose campaign was begun with another definition."""
+"""The remedy for a program whose campaign began with another definition."""
 
 
 def interruptible(call: "Callable[[Interrupts], T]") -> T:

@@ -25,10 +25,10 @@ GivenSpec: TypeAlias = "TypedSpec | SpecFile | str | Path | Mapping[str, object]
 def run(
     spec: GivenSpec, *, storage: str | None = None, progress: bool = False, trust: bool = False
 ) -> "Campaign":
-    """Run a campaign to its end; one that was begun before goes on where it stopped.
+    """Run a campaign to its end; one that began before continues where it stopped.
 
     Works in a script, in a thread, and where an event loop is running, as in Jupyter. Ctrl-C finishes the
-    round, stores it and raises `KeyboardInterrupt`: call `run` again to go on.
+    round, stores it and raises `KeyboardInterrupt`: call `run` again to continue.
 
     Args:
         spec: A `winnow.Spec`, the path of a campaign's file, or what such a file holds, as a mapping.
@@ -42,7 +42,7 @@ def run(
 
     Raises:
         SpecError: If the spec is not sound, or needs what nobody has allowed, or a package is missing.
-        WinnowError: If the campaign cannot go on.
+        WinnowError: If the campaign cannot continue.
         StorageError: If the database cannot be used, or another process runs the campaign.
     """
     found = interruptible(

@@ -107,7 +107,7 @@ class ScoreCalls(Generic[Candidate, Example]):
         return begun is not None and not begun.cancel() and begun.exception() is None
 
     def __call__(self, arm: int, example: int) -> float:
-        """The score of a pair, NaN where there is none.
+        """The score of a pair, NaN if there is none.
 
         Raises:
             WinnowError: If the function returned no number in [0, 1].
@@ -134,7 +134,7 @@ class ScoreCalls(Generic[Candidate, Example]):
 
 
 class _Loop:
-    """An event loop in a thread of its own, which is started for the first coroutine."""
+    """An event loop in its own thread, which is started for the first coroutine."""
 
     def __init__(self) -> None:
         self._loop: asyncio.AbstractEventLoop | None = None

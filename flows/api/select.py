@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from winnow.flows.api.results import Campaign
 
 COMPARED: tuple[ArmStatus, ...] = ("better", "no-worse", "worse")
-"""The statuses that may be shown of a candidate that is held against a baseline."""
+"""The statuses that may be shown of a candidate that is compared with a baseline."""
 
 OF_EACH = {"costs": "candidate", "groups": "example", "group_weights": "group"}
 """Parameters with one number for each candidate, example or group."""
@@ -47,11 +47,11 @@ class Selection(Generic[Candidate]):
 
     best: Candidate | None
     """The candidate that the selector names, which is the best so far also where nothing is claimed of it
-    (`claim.kind` is "none"); None where no score is known, and of a gate, which looks for no best one. With
+    (`claim.kind` is "none"); None if no score is known, and of a gate, which looks for no best one. With
     `top_m` nothing more is claimed of it than of the others of `top` and `tied`."""
     chosen: Candidate | None
-    """With `prefer="cost"`, the cheapest candidate that was shown to be within `epsilon` of `best`; None
-    where that is `best` itself."""
+    """With `prefer="cost"`, the cheapest candidate that was shown to be within `epsilon` of `best`; None if
+    that is `best` itself."""
     top: tuple[Candidate, ...]
     """With `top_m`, those shown to be among the m best and not tied for the last place, best first."""
     tied: tuple[Candidate, ...]
@@ -67,7 +67,7 @@ class Selection(Generic[Candidate]):
     """All that the selector believes, by the positions of the candidates."""
     candidates: tuple[Candidate, ...]
     scores: FloatArray
-    """Shape (K, N), every score that was asked for; NaN elsewhere, and where there was none."""
+    """Shape (K, N), every score that was requested; NaN elsewhere, and where there was none."""
     comparisons: int
     """The number of scores asked for; with a database, those of calls before this one among them."""
     results: "Campaign | None" = None
@@ -108,7 +108,7 @@ class Selection(Generic[Candidate]):
 
     @property
     def share(self) -> float:
-        """The part of all candidates x examples that was asked for."""
+        """The part of all candidates x examples that was requested."""
         return self.comparisons / self.scores.size
 
     def leaderboard(self) -> "pd.DataFrame":
@@ -156,14 +156,14 @@ def select(
     """Find the candidate with the best mean score over the examples, asking for as few scores as possible.
 
     With `storage`, what the function gives is stored as a campaign, which the command line shows like any
-    other. The same call goes on with it where it stopped, however it ended, and asks for no stored score
+    other. The same call continues with it where it stopped, however it ended, and asks for no stored score
     again; one that has ended only answers.
 
     Args:
-        score: Called with a candidate and an example, once for two of them unless it raises; a number in
-            [0, 1] (one that rounding puts outside by at most 1e-9 is the bound), or None where there is no
-            score, which counts as the least or the greatest, whichever is worse for what is claimed. What it
-            returns is awaited where it can be, as of a coroutine function, in an event loop of its own.
+        score: Called with a candidate and an example, once for two of them unless it raises; a number in [0,
+            1] (one that rounding puts outside by at most 1e-9 is the bound), or None if there is no score,
+            which counts as the least or the greatest, whichever is worse for what is claimed. What it returns
+            is awaited where it can be, as of a coroutine function, in its own event loop.
         candidates: K of them, at least two.
         examples: N of them.
         selector: A best-mean selector, of ours or of a plug-in; see `selector_names`.
@@ -178,11 +178,11 @@ def select(
         groups: Number of a group for each example, shape (N,), 2 to 100 different ones.
         group_weights: A number for each group, in their order.
         seed: Seed of the choice of examples; the same seed and scores give the same answer. After a candidate
-            was changed in sight of an earlier answer, give another seed: with the same examples the candidate
-            would be judged by those that it was changed for, and what is claimed would not hold. Nor would it
-            where a baseline, `top_m` or groups were chosen in sight of an earlier answer by the same seed.
-            With `storage` Winnow draws anew itself where candidates or the function's text are others; what
-            the function calls or reads is not looked at.
+            was changed after seeing an earlier answer, give another seed: with the same examples the
+            candidate would be judged by those that it was changed for, and what is claimed would not hold.
+            Nor would it where a baseline, `top_m` or groups were chosen after seeing an earlier answer by the
+            same seed. With `storage` Winnow draws again itself where candidates or the function's text are
+            others; what the function calls or reads is not looked at.
         storage: URL of a results database, such as "sqlite:///winnow.db"; None stores nothing. Candidates and
             examples are then known by what they are as text, which has to be the same in every run, and the
             function by its own text, as far as that is found: who changes one of them gives the campaign
@@ -200,9 +200,9 @@ def select(
             are stored but `history`, which is refused.
 
     Raises:
-        SpecError: If there is no such selector, it does not take these parameters, there is nothing to
-            choose from, or a campaign of this name was begun with anything else.
-        WinnowError: If a score is no number in [0, 1].
+        SpecError: If there is no such selector, it does not take these parameters, there is nothing to choose
+            from, or a campaign of this name began with anything else.
+        WinnowError: If a score is not a number in [0, 1].
         StorageError: If the database cannot be used, or another process runs the campaign.
     """
     candidates, examples = _in_order("candidates", candidates), _in_order("examples", examples)
@@ -274,7 +274,7 @@ class Played(NamedTuple):
     arms: Sequence[int]
     """The place of each arm among the given candidates, shape (K,)."""
     scores: FloatArray
-    """Shape (K, N), NaN where there is none."""
+    """Shape (K, N), NaN if there is none."""
     comparisons: int
     decision: Decision
     results: "Campaign | None" = None
@@ -383,6 +383,6 @@ def _arrays(params: Mapping[str, object]) -> dict[str, object]:
 
 
 def _require_seed(seed: object) -> None:
-    """Refuse a seed that is no whole number of at least 0."""
+    """Refuse a seed that is not a whole number of at least 0."""
     if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or seed < 0:
         raise SpecError(f"seed is {seed!r}; give a whole number of at least 0")

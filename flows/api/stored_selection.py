@@ -96,10 +96,10 @@ def stored_selection(
     params: Mapping[str, object],
     progress: ProgressLines | None = None,
 ) -> tuple[list[int], FloatArray, int, Decision, Campaign, list[str]]:
-    """Run a campaign whose scores a function gives, or go on with it.
+    """Run a campaign whose scores a function gives, or continue with it.
 
     Args:
-        calls: The score of a candidate and an example, by their places, NaN where there is none.
+        calls: The score of a candidate and an example, by their places, NaN if there is none.
         candidates: K of them.
         examples: N of them.
         function: The function that scores come from, which is known by its text.
@@ -112,7 +112,7 @@ def stored_selection(
         The fields of `winnow.flows.api.select.Played`.
 
     Raises:
-        SpecError: If it cannot be a campaign, or one of this name was begun with anything else.
+        SpecError: If it cannot be a campaign, or one of this name began with anything else.
         StorageError: If the database cannot be used, or another process runs the campaign.
     """
     for what, given in (("candidates", candidates), ("examples", examples)):
@@ -161,14 +161,14 @@ def _as_given(found: Sequence[Change]) -> list[Change]:
 
 
 def _batch_size(begun: CampaignRecord | None, budget: object) -> int:
-    """The batch size that a campaign was begun with, else the default, or the budget where that is less."""
+    """The batch size that a campaign began with, else the default, or the budget where that is less."""
     if begun is not None:
         return int(begun.spec["batch_size"])
     return min(BATCH_SIZE, budget) if isinstance(budget, int) and budget > 0 else BATCH_SIZE
 
 
 def _settled(database: Database, record: CampaignRecord, checked: ResolvedCampaign) -> Decision | None:
-    """The decision of a campaign that has ended and would ask nothing more; None where it goes on.
+    """The decision of a campaign that has ended and would ask nothing more; None if it continues.
 
     No lease is taken to read it, which another one that only reads may hold at that moment.
     """
@@ -231,7 +231,7 @@ class _Shown:
 
 
 def _scores(look: Look, n_candidates: int, n_examples: int) -> tuple[FloatArray, int]:
-    """The scores, shape (K, N), NaN where there is none, and the number of scores that were asked for."""
+    """The scores, shape (K, N), NaN if there is none, and the number of scores that were requested."""
     scores, comparisons = np.full((n_candidates, n_examples), np.nan), 0
     for told in round_records.told_rounds(look.session, look.record.id):
         for arm, example, score in zip(told.arms, told.examples, told.outcomes, strict=True):
@@ -290,7 +290,7 @@ def _own_params(params: Mapping[str, object], names: Sequence[str]) -> JsonObjec
 
 
 def _group_names(params: Mapping[str, object]) -> list[str]:
-    """The group of each example as text, in the order of their numbers; empty where there are none."""
+    """The group of each example as text, in the order of their numbers; empty if there are none."""
     if (given := params.get(GROUPS)) is None:
         return []
     numbers = [str(number) for number in np.asarray(given).tolist()]
@@ -386,14 +386,14 @@ def _require_apart(what: str, given: Sequence[object]) -> None:
 
 
 def _are_equal(one: object, other: object) -> bool:
-    """Whether two things are the same for certain; False where comparing them gives no True, as of arrays."""
+    """Whether two things are the same for certain; False if comparing them gives no True, as of arrays."""
     with suppress(Exception):
         return one is other or (type(one) is type(other) and (one == other) is True)
     return False
 
 
 def _source(function: Callable[..., object]) -> str | None:
-    """A digest of a function's own text; None where the text cannot be found."""
+    """A digest of a function's own text; None if the text cannot be found."""
     with suppress(OSError, TypeError):
         return hashlib.sha256(_own_text(function).encode()).hexdigest()[:16]
     return None
@@ -411,7 +411,7 @@ def _own_text(function: Callable[..., object]) -> str:
 
 
 def _own_node(function: FunctionType, lambdas: Sequence[ast.Lambda]) -> ast.Lambda | None:
-    """The lambda of a file that a function is; None where that cannot be told."""
+    """The lambda of a file that a function is; None if that cannot be told."""
     on_line = [each for each in lambdas if each.lineno == function.__code__.co_firstlineno]
     if len(on_line) < 2:
         return next(iter(on_line), None)

@@ -121,7 +121,7 @@ class _Asking:
         return self._next()
 
     def _next(self) -> Question | None:
-        """The next question; skipped ones come again once nothing else is left; None where none is left."""
+        """The next question; skipped ones come again once nothing else is left; None if none is left."""
         found = next_question(self.database, self.campaign, self.annotator, self.passed)
         if found is None and self.passed:
             self.passed.clear()
@@ -158,7 +158,7 @@ def keyed(choices: Sequence[Choice]) -> list[tuple[str, Choice]]:
 
 
 def chosen(choices: Sequence[Choice], said: str) -> Choice | None:
-    """The choice that somebody names by its key or its name; None where it is none."""
+    """The choice that somebody names by its key or its name; None if it is none."""
     names: list[tuple[str, Choice]] = [*keyed(choices), *((each.name.lower(), each) for each in choices)]
     return next((choice for name, choice in names if name == said), None)
 

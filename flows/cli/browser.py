@@ -10,7 +10,7 @@ from winnow.tasks.processes.child_process import start_process
 
 
 def open_in_browser(address: str) -> None:
-    """Open a page, or do nothing where there is no screen.
+    """Open a page, or do nothing if there is no screen.
 
     Over ssh and in containers the opener tries one browser after the other, and says of each that it is not
     there, right below the answer.

@@ -59,7 +59,7 @@ def run(
     log_format: LogFormatOption = LogFormat.text,
     log_level: LogLevelOption = None,
 ) -> None:
-    """Run a campaign; one that was begun before goes on where it stopped."""
+    """Run a campaign; one that began before continues where it stopped."""
     from winnow.flows.run.launch import launching, run_stored_campaign
     from winnow.flows.run.trust_prompt import Trust, approving
     from winnow.tasks.setup.load import check_campaign_file
@@ -104,7 +104,7 @@ def resume(
 ) -> None:
     """Go on with a stored campaign, or with all that were left unfinished; their files are not needed.
 
-    A campaign that has spent its budget goes on with a larger one: winnow resume NAME --set
+    A campaign that has spent its budget continues with a larger one: winnow resume NAME --set
     stopping.budget=MORE
     """
     if (name is not None) == all_:

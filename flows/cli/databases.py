@@ -46,7 +46,7 @@ def check(storage: Storage = DEFAULT_STORAGE) -> None:
     """Check that a database is sound: its file, its references, every comparison's texts, every decision.
 
     The prompts of each comparison are rendered again from its candidates and its example, and those of each
-    call of a judge from the answers that the judge was shown; both are compared with the stored texts. The
+    call of a judge from the answers that the judge was shown; both are compared with the stored outputs. The
     last decision of each campaign is made again from its stored outcomes, if this Winnow's selectors decide
     by the same rules. The exit code is 1 if something is wrong, or could not be checked.
     """

@@ -1,4 +1,4 @@
-"""gate: hold candidates against a baseline, for scripts that go on or stop by the exit code."""
+"""gate: hold candidates against a baseline, for scripts that continue or stop by the exit code."""
 
 from pathlib import Path
 from typing import Annotated
@@ -46,7 +46,7 @@ def gate(
 ) -> None:
     """Run a campaign until each candidate is shown to be no worse than a baseline, or to be worse.
 
-    A campaign that was begun before goes on where it stopped. Worse means by more than stopping.epsilon; the
+    A campaign that began before continues where it stopped. Worse means by more than stopping.epsilon; the
     probability that anything shown is wrong is at most stopping.delta.
 
     Exit codes: 0 every other candidate is shown to be no worse, 4 some candidate is shown to be worse, 3

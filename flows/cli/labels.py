@@ -127,7 +127,7 @@ def _print(labelled: "Labelled", source: str) -> None:
 def _print_next(
     database: "Database", campaign: "CampaignRecord", wanted: int, storage: str, what: str
 ) -> None:
-    """Print what the campaign waits for, or the command that goes on with it."""
+    """Print what the campaign waits for, or the command that continues with it."""
     from winnow.storage.engine.database import storage_option
     from winnow.storage.records import campaigns as campaign_records
     from winnow.tasks.queries.status import campaign_status

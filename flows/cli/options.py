@@ -17,7 +17,7 @@ from winnow.tasks.spec.stored_spec import DEFAULT_STORAGE as DEFAULT_STORAGE
 def campaign_names(context: typer.Context, incomplete: str) -> list[str]:
     """The campaigns whose names begin so, of the database that the command would read.
 
-    None where it cannot be read: what is wrong is said once the command is run.
+    None if it cannot be read: what is wrong is said once the command is run.
     """
     from winnow.flows.reports.open_readonly import last_used, reading
     from winnow.storage.errors import StorageError

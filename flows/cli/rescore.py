@@ -1,4 +1,4 @@
-"""rescore: judge the stored texts of a campaign with another judge."""
+"""rescore: judge the stored outputs of a campaign with another judge."""
 
 from typing import Annotated
 

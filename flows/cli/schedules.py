@@ -51,10 +51,10 @@ def schedule(
 ) -> None:
     """Run a new campaign of a file again and again, reusing all that earlier ones have generated.
 
-    Every run reads the file anew, finishes what crashed before, and begins the campaign NAME-TIME;
-    winnow query --series NAME says whether the winner changed. Without --work-pool the schedule lives as long
-    as this command. A run may do what its user has allowed: one whose file needs more is refused. Workers
-    of a pool get permissions where they run: winnow validate FILE --trust.
+    Every run reads the file again, finishes what crashed before, and begins the campaign NAME-TIME; winnow
+    query --series NAME says whether the winner changed. Without --work-pool the schedule lives as long as
+    this command. A run may do what its user has allowed: one whose file needs more is refused. Workers of a
+    pool get permissions where they run: winnow validate FILE --trust.
     """
     from winnow.flows.run.trust_prompt import Trust
     from winnow.flows.schedule.trigger import When

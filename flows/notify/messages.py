@@ -34,7 +34,7 @@ WITHOUT_ANSWER: dict[str | None, Event] = {"failed": "failed", "undecided": "und
 
 
 def events_of(status: CampaignStatus, before: CampaignStatus | None) -> tuple[Event, ...]:
-    """The events, the most general first; none where somebody stopped a campaign that can go on.
+    """The events, the most general first; none if somebody stopped a campaign that can continue.
 
     Args:
         status: The campaign's status at the end of a run.

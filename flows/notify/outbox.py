@@ -1,4 +1,4 @@
-"""Messages on their way to webhooks: a process of its own sends each, so that no server holds us up for long.
+"""Messages on their way to webhooks: a separate process sends each, so that no server holds us up for long.
 
 A campaign's end is stored, and its answer printed, before anybody waits for a message.
 """

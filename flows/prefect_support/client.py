@@ -1,7 +1,7 @@
 """Requests to Prefect's API: the records of flow runs, deployments, work pools and automations.
 
 Prefect learns of a process's end from the process, or from the worker that started it. If both were killed,
-it goes on calling the flow run running. Every flow run of ours is therefore labelled with its process, as a
+it continues calling the flow run running. Every flow run of ours is therefore labelled with its process, as a
 lease names it. Its tags are always the same few, by which runs are found.
 """
 
@@ -171,12 +171,12 @@ def go_on_after_crashes(name: str, *, watched: UUID, started: UUID) -> None:
     """Have a deployment started whenever a flow run of another one crashes.
 
     The runs that it starts are not watched, so that a campaign which kills its process each time is not begun
-    for ever: the next run, or a human, takes it up.
+    forever: the next run, or a human, takes it up.
 
     Args:
         name: The schedule's, which the automation is known by.
         watched: The deployment that fires.
-        started: The deployment that goes on with what was left unfinished.
+        started: The deployment that continues with what was left unfinished.
     """
     trigger = EventTrigger(
         expect={CRASHED},

@@ -11,7 +11,7 @@ from functools import cache
 from zoneinfo import ZoneInfo
 
 WALL = "UTC"
-"""The time zone in which Prefect is asked for times of day, as its clocks never change."""
+"""The time zone in which Prefect is requested times of day, as its clocks never change."""
 
 MOST_ASKED = 1_000
 """Times of day that Prefect returns at once, at most."""

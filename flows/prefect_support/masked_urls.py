@@ -19,10 +19,10 @@ def url_of_a_worker(shown: str | None) -> str | None:
     """The URL of the database for a process that Prefect started.
 
     Args:
-        shown: The URL that Prefect was told, without its password; None where it was told none.
+        shown: The URL that Prefect was told, without its password; None if it was told none.
 
     Returns:
-        The URL; WINNOW_STORAGE where Prefect was told none, and None where that is not set either.
+        The URL; WINNOW_STORAGE where Prefect was told none, and None if that is not set either.
 
     Raises:
         SpecError: If a password was left out and WINNOW_STORAGE is not the URL with it.

@@ -1,7 +1,7 @@
 """The server with Prefect's record of flow runs: the one the user set up, or a temporary one of our own.
 
 Prefect would start a temporary server by itself, but as a child that a terminal's Ctrl-C reaches while a
-campaign still drains its round, and that goes on living when the campaign is killed. This one has a session
+campaign still drains its round, and that continues living when the campaign is killed. This one has a session
 of its own, and ends when the pipe from its parent closes, however the parent ended.
 
 Runs of one process at a time, as in threads, share one. Servers of several processes have a database each:
@@ -134,7 +134,7 @@ def early_server() -> Generator[None, None, None]:
 
 @contextmanager
 def prefect_server(log: Path = LOG, *, schedules: bool = False) -> Generator[None, None, None]:
-    """Have a Prefect server at hand until the block ends; one the user set up is used as it is.
+    """Have a Prefect server available until the block ends; one the user set up is used as it is.
 
     Args:
         log: File for the output of a temporary server, unless that is an early one.
@@ -178,7 +178,7 @@ _started: ContextVar[_Temporary | None] = ContextVar("_started", default=None)
 
 @contextmanager
 def _begun(log: Path, *, schedules: bool) -> Generator[_Temporary | None, None, None]:
-    """The early server, or one that starts now; None where the user is known to have a server.
+    """The early server, or one that starts now; None if the user is known to have a server.
 
     A server of the user that only Prefect's import would find is not known: then one is started for nothing.
     """
@@ -397,7 +397,7 @@ def _has_profiles() -> bool:
 
 
 def _hand_over_events() -> None:
-    """Let Prefect's thread send the events it still has: without a server it would wait for ever at exit.
+    """Let Prefect's thread send the events it still has: without a server it would wait forever at exit.
 
     After that the thread takes no events any more, of any run of this process.
     """

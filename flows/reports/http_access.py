@@ -1,10 +1,10 @@
 """Access to what is served over HTTP: under known names of the server, from its own pages, with its token.
 
-A browser sends whatever any page tells it to. A page of another origin can point a name of its own at this
-machine (DNS rebinding), after which the browser takes both for one origin; the name in the Host header is
-then still the other page's, which is why only known names are answered. A page can also open WebSockets to
-other origins, and cookies do not tell ports apart, which is why an Origin must be the very host and port that
-was asked. Processes and people who send no such header are told apart by the token alone.
+A browser sends whatever any page tells it to. A page of another origin can point its own name at this machine
+(DNS rebinding), after which the browser takes both for one origin; the name in the Host header is then still
+the other page's, which is why only known names are answered. A page can also open WebSockets to other
+origins, and cookies do not tell ports apart, which is why an Origin must be the very host and port that was
+asked. Processes and people who send no such header are told apart by the token alone.
 """
 
 import base64
@@ -55,7 +55,7 @@ class Gate:
     hosts: frozenset[str]
     """Names and addresses that are answered to, in lower case, without ports and brackets."""
     takes_any_address: bool
-    """Whether every address is answered to that is no name: no page can point one of those elsewhere."""
+    """Whether every address is answered to that is not a name: no page can point one of those elsewhere."""
     token: str | None
     """The token that a request must bring; None lets in all requests by a right name."""
 

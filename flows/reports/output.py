@@ -45,7 +45,7 @@ def print_json(value: object) -> None:
 
 
 def tell(sentence: str) -> None:
-    """Print a sentence to standard error; the run goes on where nobody reads it, or its disk is full."""
+    """Print a sentence to standard error; the run continues where nobody reads it, or its disk is full."""
     if sys.stderr is not None:
         with contextlib.suppress(OSError, ValueError):
             print(sentence, file=sys.stderr, flush=True)

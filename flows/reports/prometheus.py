@@ -1,4 +1,4 @@
-"""Metrics of all campaigns of a database, as Prometheus reads them: counted anew at every scrape.
+"""Metrics of all campaigns of a database, as Prometheus reads them: counted again at every scrape.
 
 The database is the only source, so that campaigns count which run elsewhere, or were run by a schedule.
 """

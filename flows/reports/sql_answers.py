@@ -1,4 +1,4 @@
-"""A statement of the user's, answered by a process of its own within bounds of memory, time and bytes.
+"""A statement of the user's, answered by a separate process within bounds of memory, time and bytes.
 
 One step of SQLite's machine may take gigabytes and seconds, in which it looks at no clock: only a process can
 be stopped then. Whatever becomes of it is one sentence.

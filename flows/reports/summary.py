@@ -148,7 +148,7 @@ def further_lines(status: CampaignStatus) -> list[Line]:
 
 
 def resume_command(status: CampaignStatus, storage: str) -> str | None:
-    """The command that goes on with a campaign, None where somebody runs it, it has ended, or none can."""
+    """The command that continues with a campaign, None if somebody runs it, it has ended, or none can."""
     return f"winnow resume {status.name} {storage_option(storage)}" if _can_be_resumed(status) else None
 
 
@@ -221,7 +221,7 @@ def _spent(status: CampaignStatus) -> str:
 
 
 def _price(status: CampaignStatus) -> str:
-    """The price with a comma behind it; empty where it is unknown, or a line on its limit tells it."""
+    """The price with a comma behind it; empty if it is unknown, or a line on its limit tells it."""
     if status.price is None or any(each.kind == "cost" for each in status.budgets):
         return ""
     return f"price {amount(status.price)}, "
@@ -287,7 +287,7 @@ def status_now(campaign: Campaign) -> CampaignStatus:
 
 
 def is_known_settled(campaign: Campaign) -> bool:
-    """Whether a campaign is settled, as far as its database says so when it is opened anew."""
+    """Whether a campaign is settled, as far as its database says so when it is opened again."""
     try:
         return status_of(campaign.storage, campaign.name).is_settled
     except StorageError:  # it is gone, or whoever reads it next says what is wrong
@@ -295,7 +295,7 @@ def is_known_settled(campaign: Campaign) -> bool:
 
 
 def campaign_line(campaign: Campaign) -> str:
-    """A line with a campaign's state, what it made anew, and whether its series has another winner now."""
+    """A line with a campaign's state, what it made again, and whether its series has another winner now."""
     from winnow.tasks.queries.schedule_history import edited_since, is_another, previous_winner
 
     with campaign.look() as look:

@@ -75,7 +75,7 @@ def standing(look: Look) -> str:
 
 
 def page_address(campaign: str) -> str | None:
-    """The address of a campaign's page; None where nobody said at which address `winnow view` is served."""
+    """The address of a campaign's page; None if nobody said at which address `winnow view` is served."""
     base = os.environ.get(VIEW_VARIABLE, "").rstrip("/")
     return f"{base}/campaign?{urlencode({'campaign': campaign})}" if base else None
 

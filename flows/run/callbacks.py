@@ -1,4 +1,4 @@
-"""Watchers of a campaign while it runs: told of every round, and asked whether to go on."""
+"""Watchers of a campaign while it runs: told of every round, and asked whether to continue."""
 
 from collections.abc import Collection, Generator
 from contextlib import contextmanager

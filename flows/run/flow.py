@@ -75,7 +75,7 @@ def run_campaign(storage: str, name: str) -> State[None]:
     Raises:
         CampaignNotFound: If there is none of this name.
         LeaseHeld: If another live process runs it.
-        LeaseLost: If another process took it over; that one goes on.
+        LeaseLost: If another process took it over; that one continues.
         SpecError: If a checkpoint is gone or is not the one the campaign began with.
     """
     if flow_run.id is not None:  # it may be called without Prefect

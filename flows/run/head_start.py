@@ -16,7 +16,7 @@ from winnow.tasks.setup.open_campaign import resolved
 
 @contextmanager
 def head_start(campaign: Campaign) -> Generator[None, None, None]:
-    """Have the models of a stored campaign begin; the run of it in the block takes over what was begun.
+    """Have the models of a stored campaign begin; the run of it in the block takes over what began.
 
     What goes wrong before that is left to the run, which tries again: so Prefect shows it.
     """

@@ -86,7 +86,7 @@ def json_context() -> RunContext | None:
 
 
 def notice(event: str, sentence: str) -> None:
-    """Tell on standard error what is no result; as a line of the log where that is JSON."""
+    """Tell on standard error what is not a result; as a line of the log where that is JSON."""
     if json_context() is None:
         tell(sentence)
     else:

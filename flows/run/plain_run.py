@@ -1,6 +1,6 @@
 """A campaign's run by plain calls: its session, its observers, its rounds, and how it ends.
 
-`flow` has Prefect record them; where nobody is asked for texts and no server of the user keeps records, they
+`flow` has Prefect record them; where nobody is requested texts and no server of the user keeps records, they
 run without it.
 """
 

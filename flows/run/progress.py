@@ -63,7 +63,7 @@ class Tally:
     def begin(self, campaign: CampaignSession) -> None:
         """Take up the counts of a campaign that may have been begun before.
 
-        The time counts from the moment at which the texts of the first round were asked for.
+        The time counts from the moment at which the texts of the first round were requested.
         """
         self.told = self._told_at_start = campaign.allowance.answered
         self._campaign, self._stalled_at_start = campaign, campaign.engines.stalled
@@ -175,7 +175,7 @@ def best_so_far(campaign: CampaignSession, decision: Decision) -> str:
 
 
 def interval(decision: Decision, arm: int) -> str:
-    """An arm's interval; empty where there is none."""
+    """An arm's interval; empty if there is none."""
     if np.isnan(decision.lower[arm]):
         return ""
     return "[{}, {}]".format(*ends(float(decision.lower[arm]), float(decision.upper[arm])))

@@ -52,10 +52,10 @@ class TrialOutput:
     """The example's input."""
     targets: Sequence[str]
     text: str | None
-    """As it was judged; None where there is none."""
+    """As it was judged; None if there is none."""
     score: float | None
     why: str | None
-    """The reason for a missing output or score; None where nothing is missing."""
+    """The reason for a missing output or score; None if nothing is missing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,7 +16,7 @@ def trial_lines(trial: Trial, width: int | None, most: int | None = None) -> lis
 
     Args:
         trial: The trial.
-        width: Columns of the terminal; None where there is none.
+        width: Columns of the terminal; None if there is none.
         most: Number of outputs that are shown, the first ones; None for all.
     """
     width = min(width or PLAIN_WIDTH, PLAIN_WIDTH)

@@ -3,7 +3,7 @@
 What was allowed is kept for each user, in `winnow/trust.json` of their configuration folder: a file in the
 working folder, or in the results database, could come from whoever the campaign came from. Each entry says
 all that it allows, so that it holds for every campaign: a key may go to an origin where it may go already.
-Beside an entry that runs code of files stand their digests, so that other code in their place is asked for.
+Beside an entry that runs code of files stand their digests, so that other code in their place is requested.
 """
 
 import json

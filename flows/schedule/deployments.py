@@ -30,7 +30,7 @@ class Scheduled:
     spec: str
     settings: Sequence[str]
     storage: str | None
-    """URL of the results database without its password; None where WINNOW_STORAGE or the file gives it."""
+    """URL of the results database without its password; None if WINNOW_STORAGE or the file gives it."""
     name: str
     """The name of the deployment."""
     when: When

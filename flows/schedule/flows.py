@@ -42,7 +42,7 @@ logging.getLogger(TALKER).setLevel(logging.CRITICAL)
 
 
 OF_NO_PREFECT = (signal.SIGHUP,)
-"""Signals that stop a flow run at once; not SIGTERM, by which Prefect cancels it, which is no crash."""
+"""Signals that stop a flow run at once; not SIGTERM, by which Prefect cancels it, which is not a crash."""
 
 
 class RunMessages:
@@ -94,7 +94,7 @@ def scheduled_campaign(
     """Finish what crashed of the series, then run a new campaign of it.
 
     Args:
-        spec: The campaign's YAML file, read anew each time.
+        spec: The campaign's YAML file, read again each time.
         storage: URL of the results database without its password; None takes WINNOW_STORAGE, then the file's.
         settings: `key=value` settings that take the place of the file's.
         campaign: The new campaign's name; None names it after the file and the time this run was due.

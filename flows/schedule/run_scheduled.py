@@ -36,7 +36,7 @@ class ScheduledRun:
     """One run of a schedule: which file, for when, and under which name."""
 
     spec: str
-    """The campaign's YAML file, read anew by every run."""
+    """The campaign's YAML file, read again by every run."""
     settings: Sequence[str]
     """`key=value` settings that take the place of the file's."""
     storage: str
@@ -46,7 +46,7 @@ class ScheduledRun:
     name: str
     """The name of the campaign of this run."""
     due: dt.datetime | None
-    """The time at which it was to begin; None where the campaign was asked for by its name."""
+    """The time at which it was to begin; None if the campaign was asked for by its name."""
 
 
 def plan_scheduled_run(
@@ -61,8 +61,8 @@ def plan_scheduled_run(
     Args:
         spec: The campaign's YAML file.
         settings: `key=value` settings that take the place of the file's.
-        storage: URL of the results database as Prefect was told it, without its password; None where the file
-            or WINNOW_STORAGE gives it.
+        storage: URL of the results database as Prefect was told it, without its password; None if the file or
+            WINNOW_STORAGE gives it.
         due: The time at which the run was to begin. The campaign is named after it, so that a run which is
             begun again finds its own campaign.
         name: The campaign's name, in place of one after the time.
@@ -114,7 +114,7 @@ def how_to_allow(spec: str | None, settings: Sequence[str], storage: str | None)
 def run_scheduled(run: ScheduledRun, interrupts: Interrupts, say: Reporter) -> ScheduledRunResult:
     """Run a scheduled run to its end.
 
-    Campaigns of the series that were left unfinished and that nobody holds go on first, oldest first; what
+    Campaigns of the series that were left unfinished and that nobody holds continue first, oldest first; what
     keeps one of them from going on is said and does not stop this run.
 
     Raises:
@@ -172,7 +172,7 @@ def _series(database: Database, run: ScheduledRun) -> list[CampaignRecord]:
 
 
 def _begun_since(series: Sequence[CampaignRecord], due: dt.datetime | None) -> CampaignRecord | None:
-    """A campaign of the series that was begun after the run was due, or None: late runs do not pile up."""
+    """A campaign of the series that began after the run was due, or None: late runs do not pile up."""
     if due is None:
         return None
     return next((record for record in reversed(series) if record.created_at >= due), None)

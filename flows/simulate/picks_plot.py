@@ -25,7 +25,7 @@ def save_picks(
     Args:
         path: The file.
         shares: For each selector, the share of each type's prompts that went to each candidate, part by part
-            of the stream, shape (W, G, K); NaN where a type did not come.
+            of the stream, shape (W, G, K); NaN if a type did not come.
         until: Shape (W,), where the parts end, in prompts.
         types: G names.
         candidates: K names.

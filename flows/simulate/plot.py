@@ -47,7 +47,7 @@ def save_plot(
         places: Shape (T,), where on the horizontal axis.
         axis: Its name.
         metric: Name of the vertical axis.
-        limits: The lowest and the highest value that there can be; None where the values say how far to show.
+        limits: The lowest and the highest value that there can be; None if the values say how far to show.
         title: Above the picture.
     """
     figure = empty_figure((7.0, 4.5))

@@ -58,15 +58,15 @@ class Subject:
     source: str
     candidates: tuple[str, ...]
     n_examples: int | None
-    """Number of examples; None where the table has none, but averages over all of them."""
+    """Number of examples; None if the table has none, but averages over all of them."""
     facts: Mapping[str, float]
     """Other facts about the table."""
     grid: int | None
-    """Comparisons in the whole table; None where they may go on for ever."""
+    """Comparisons in the whole table; None if they may continue forever."""
     unit: str
     """The unit of comparisons, in the plural."""
     types: tuple[str, ...] = ()
-    """Types of examples, G of them; empty where they are not known."""
+    """Types of examples, G of them; empty if they are not known."""
     is_partial: bool = False
     """Whether it lacks scores that its campaign never asked for, so that runs are traces."""
 
@@ -146,7 +146,7 @@ class Stop(NamedTuple):
     has_stopped: bool
     """Whether it stopped by itself, or had nothing left to ask, with an answer that is known or proven."""
     right: bool | None
-    """Whether its claim is true; None where it makes no claim about the best."""
+    """Whether its claim is true; None if it makes no claim about the best."""
 
 
 class SimulationReport:
@@ -156,7 +156,7 @@ class SimulationReport:
         subject: The table.
         metric: The metric that is measured.
         budgets: The budgets at which runs are looked at.
-        delta: The error probability that was asked of all selectors; None where there is none.
+        delta: The error probability that was asked of all selectors; None if there is none.
         may_stop: Labels of those that were asked to stop at one.
     """
 
@@ -187,8 +187,9 @@ class SimulationReport:
         Args:
             run: A run of one of the selectors.
             values: Shape (T,), its metric at every budget.
-            picks: Shape (W, G, K), see `picks_by`; None where there are no types.
-            right: Whether what it claims in the end is true; None where it does not say who is the best.
+            picks: Shape (W, G, K), see `picks_by`; None if there are no types.
+            right: Whether what it claims in the end is true; None if it does not say which candidate is the
+                best.
         """
         self._values[run.label].append(values)
         if picks is not None and run.label != ORACLE:
@@ -373,7 +374,7 @@ class SimulationReport:
         return self._metric not in IN_SCORE_UNITS and not self._subject.is_partial
 
     def _stopping(self, label: str) -> dict[str, object]:
-        """The results of runs that stop by themselves; all None where none is asked to."""
+        """The results of runs that stop by themselves; all None if none is asked to."""
         if label not in self._may_stop:
             return {"stopped": None, "after": None, "wrong": None}
         stops = [stop for stop in self._stops[label] if stop.has_stopped]

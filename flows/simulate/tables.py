@@ -26,7 +26,7 @@ MOST_MISSING = 0.5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Given:
-    """The choices of the user from which an environment is made; None where one was left out."""
+    """The choices of the user from which an environment is made; None if one was left out."""
 
     table: str
     storage: str
@@ -53,7 +53,7 @@ def make_environment(
     """The environment in which selectors are run.
 
     Raises:
-        WinnowError: If something cannot be read, or does not go with what is simulated.
+        WinnowError: If something cannot be read, or is incompatible with what is simulated.
     """
     if simulated == "routes":
         return _routes(given)

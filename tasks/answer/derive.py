@@ -75,7 +75,7 @@ def answer_of(
         decision: Its latest decision, None before the first round is finished.
         has_ended: Whether nobody runs it and its last decision, or a spent limit, ends it.
         waits: Whether it has to wait for people.
-        stopped_by: The limit that ends it where its selector would go on.
+        stopped_by: The limit that ends it where its selector would continue.
         budgets: All its limits.
         n_examples: Number of examples of its benchmark, held-out ones included.
         without_text: Comparisons for which a text could not be made.

@@ -1,9 +1,9 @@
 """Earlier campaigns with outcomes on examples that this one's answer takes for fresh.
 
-Draws of selection are made anew where candidates change (`tasks.campaign.example_seed`). Labels and held-out
-examples are not: there are only so many. A prompt that was mended where an earlier campaign saw it fail seems
+Draws of selection are made again where candidates change (`tasks.campaign.example_seed`). Labels and held-out
+examples are not: there are only so many. A prompt that was fixed where an earlier campaign saw it fail seems
 better on these than it is elsewhere, and so does the one of many candidates that did best there. Whether
-anything was chosen in sight of them nobody but the user knows; that it could have been is in the database.
+anything was chosen after seeing them nobody but the user knows; that it could have been is in the database.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -141,7 +141,7 @@ def n_shown(look: Look) -> int:
 def is_drawn_again(look: Look) -> bool:
     """Whether an earlier campaign drew the same examples for what a server has served before it changed.
 
-    Draws are made anew where candidates are others, but that a served model is another one is only found
+    Draws are made again where candidates are others, but that a served model is another one is only found
     once it is asked.
     """
     changed = _changed_models(look)
@@ -232,7 +232,7 @@ def _fresh(look: Look) -> Collection[int]:
 
 
 def held_out_positions(look: Look) -> set[int]:
-    """Positions of the examples that selection never sees; none where none are held out."""
+    """Positions of the examples that selection never sees; none if none are held out."""
     from winnow.tasks.objectives.best_mean.holdout.split import stored_split
 
     split = stored_split(look)

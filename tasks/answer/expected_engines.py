@@ -1,7 +1,7 @@
 """The engines that a campaign will have, and which of them may write other texts if they are asked again.
 
 Before anything is loaded, the file, the checkpoint and this machine's devices say what to expect of a device
-and a precision. What is said of the engines of stored texts is in `running`.
+and a precision. What is said of the engines of stored outputs is in `running`.
 """
 
 import json

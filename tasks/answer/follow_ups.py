@@ -16,7 +16,7 @@ MOST_RUNNING = 4
 
 
 def beyond_the_benchmark(look: Look, answer: Answer) -> Beyond | None:
-    """The comparison of the best candidate and its closest rival on new examples; None where none is made."""
+    """The comparison of the best candidate and its closest opponent on new examples; None if none is made."""
     if not traits_of(answer.objective).looks_for_best or answer.outcome is None:
         return None
     if answer.held_out is not None and answer.held_out.told:
@@ -59,8 +59,8 @@ def running_of(look: Look, answer: Answer) -> tuple[RunningCost, ...]:
 def next_step_of(look: Look, answer: Answer) -> NextStep | None:
     """The comparisons that would probably settle a search for the best mean whose budget is spent.
 
-    None where it is not undecided or is another question, without a paired difference to the best candidate
-    that has an interval, and where their number cannot be reckoned.
+    None if it is not undecided or is another question, without a paired difference to the best candidate that
+    has an interval, and where their number cannot be reckoned.
     """
     rival, is_open = answer.runner_up, answer.outcome == "undecided" and answer.reason == "budget"
     is_plain = (

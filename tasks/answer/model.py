@@ -31,9 +31,9 @@ Outcome = Literal["winner", "tied", "policy", "decided", "none", "waiting", "und
   than epsilon.
 * none: the tests are over and no candidate is certified; or no candidate beats or ties every other, or meets
   the constraints.
-* waiting: people have to label examples, or to judge outputs, before it can go on.
+* waiting: people have to label examples, or to judge outputs, before it can continue.
 * undecided: nothing more may be spent, or nothing is left to ask, and the question is open.
-* failed: every candidate was dropped, or none can be held against the baseline.
+* failed: every candidate was dropped, or none can be compared with the baseline.
 """
 
 
@@ -44,7 +44,7 @@ class Difference:
     against: str
     estimate: float | None
     lower: float | None
-    """The lower end of an interval that holds for all candidates at once, as does `upper`; None where not
+    """The lower end of an interval that holds for all candidates at once, as does `upper`; None if not
     known."""
     upper: float | None
 
@@ -60,9 +60,9 @@ class CandidateStanding:
     upper: float | None = None
     difference: Difference | None = None
     wealth: float | None = None
-    """Wealth of the bets against the candidate, which began with 1; None where the selector makes none."""
+    """Wealth of the bets against the candidate, which began with 1; None if the selector makes none."""
     out_in_round: int | None = None
-    """The round after which the bets had shown it to be out; None where they have not."""
+    """The round after which the bets had shown it to be out; None if they have not."""
     out_at: int | None = None
     """Number of comparisons up to then."""
 
@@ -83,11 +83,11 @@ class Constrained:
 
     constraint: Constraint
     mean: float | None
-    """Mean of the best candidate's values so far; None where there is no value."""
+    """Mean of the best candidate's values so far; None if there is no value."""
     valued: int
     """Number of its comparisons that have a value."""
     judges: tuple[str, ...] = ()
-    """The models that the values come from, in part at least; empty where rules alone give them."""
+    """The models that the values come from, in part at least; empty if rules alone give them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -144,12 +144,12 @@ class Answer:
     """Number of the benchmark's examples, less those held out; of a routed campaign, of the prompts it began
     with."""
     delta: float | None
-    """Error probability that was asked for; None where only a budget ends the campaign."""
+    """Error probability that was requested; None if only a budget ends the campaign."""
     epsilon: float = 0.0
     baseline: str | None = None
     """The candidate to compare the others with, where that is the question and not which is the best."""
     groups: Grouping | None = None
-    """The groups whose means are compared, and how; None where means over all examples are compared."""
+    """The groups whose means are compared, and how; None if means over all examples are compared."""
     constraints: tuple[Constrained, ...] = ()
     """The constraints that the best candidate has to meet."""
     top_m: int = 1
@@ -157,18 +157,18 @@ class Answer:
     costs: Mapping[str, float] | None = None
     """The cost of each candidate, where the cheapest that is good enough is looked for."""
     judges: tuple[str, ...] = ()
-    """The models that score outputs; empty where none does."""
+    """The models that score outputs; empty if none does."""
     silent: Mapping[str, int] = field(default_factory=dict)
     """Number of scored outputs, by each of several judging models, of which it said nothing that could be
     read."""
     judged_in_part: bool = False
     """Whether rules, too, have a part in the scores that the judging models give."""
     people: People | None = None
-    """The people who judge, and the judgments wanted of them; None where people do not judge outputs."""
+    """The people who judge, and the judgments wanted of them; None if people do not judge outputs."""
     samples: tuple[int, str] | None = None
     """Texts that a candidate writes for each example, and how their scores become one; None for one text."""
     stored_texts: tuple[int, int] | None = None
-    """Number of comparisons that had a stored text, and of all, of a campaign that makes no text; else
+    """Number of comparisons that had a stored output, and of all, of a campaign that makes no text; else
     None."""
     servers: tuple[ServerChange, ...] = ()
     """Served models that were found to have changed, or to be several."""
@@ -178,40 +178,40 @@ class Answer:
     """Assumptions of the method that the outcomes refuted."""
     known: frozenset[str] = frozenset()
     """The names of candidates that were scored on everything, so that nothing about them is an estimate: of
-    the best ones and the runner-up, or of the baseline and all that are held against it."""
+    the best ones and the runner-up, or of the baseline and all that are compared with it."""
     plugin: str | None = None
     """The selector, where it is a plug-in's, whose claims nobody but its author vouches for."""
     is_of_program: bool = False
-    """Whether a program's own function gives the scores, so that nobody else can go on with it."""
+    """Whether a program's own function gives the scores, so that nobody else can continue with it."""
     named_by_program: str | None = None
     """The plug-in that no installed package has, such as "judge 'short' is named by @winnow.judge", so that
-    only a program can go on with the campaign; looked for where there is more to do."""
+    only a program can continue with the campaign; looked for where there is more to do."""
     limit: BudgetUsage | None = None
     """The spent limit without which more would be known."""
     also_spent: tuple[BudgetUsage, ...] = ()
-    """The other limits that are spent, so that nothing goes on before they are raised as well."""
+    """The other limits that are spent, so that nothing continues before they are raised as well."""
     held_out: "HeldOut | None" = None
-    """The winner's results on examples that selection never saw; None where none are held out."""
+    """The winner's results on examples that selection never saw; None if none are held out."""
     only_held_out_left: bool = False
     """Whether selection had learned all that it wants to know when a limit ended the campaign, so that only
     held-out examples are left to score."""
     beyond: Beyond | None = None
-    """The comparison with the closest rival on new examples; None where nobody asked or none is made."""
+    """The comparison with the closest opponent on new examples; None if nobody asked or none is made."""
     shown: int = 0
-    """Examples on which a user was shown outputs before the campaign began; 0 where nobody asked."""
+    """Examples on which a user was shown outputs before the campaign began; 0 if nobody asked."""
     running: tuple[RunningCost, ...] = ()
-    """Running costs of the best candidate and the runner-up, or of the tied; empty where nobody asked."""
+    """Running costs of the best candidate and the runner-up, or of the tied; empty if nobody asked."""
     unsteady: tuple[str, ...] | None = None
-    """Engines whose texts may be others in a run that is made again; None where nobody asked."""
+    """Engines whose texts may be others in a run that is made again; None if nobody asked."""
     rival: str | None = None
     """The candidate of a duel campaign that does best against the best so far, of those not tied with it."""
     rival_share: tuple[float, int] | None = None
     """The share of scored duels of the two that the best candidate won, a tie being half a win, and the
-    number of these duels; None where a model estimates the share."""
+    number of these duels; None if a model estimates the share."""
     asked_before: tuple[str, ...] | None = None
-    """Earlier campaigns that asked the same by other draws or another test; None where nobody asked."""
+    """Earlier campaigns that asked the same by other draws or another test; None if nobody asked."""
     next_step: NextStep | None = None
-    """The comparisons that would probably settle an undecided answer; None where these cannot be reckoned."""
+    """The comparisons that would probably settle an undecided answer; None if these cannot be reckoned."""
     earlier: Earlier | None = None
     """A campaign begun earlier that tested something else on some of the examples that count as fresh here:
     those with labels, or those held out."""
@@ -241,7 +241,7 @@ class Answer:
 
     @property
     def of_best(self) -> CandidateStanding | None:
-        """The standing of the best candidate; None where none is known."""
+        """The standing of the best candidate; None if none is known."""
         return next((each for each in self.candidates if each.name == self.best), None)
 
     @property
@@ -255,7 +255,7 @@ class Answer:
 
     @property
     def listed_estimate(self) -> float | None:
-        """The estimate that all listed candidates share; None where they differ, as one would mislead."""
+        """The estimate that all listed candidates share; None if they differ, as one would mislead."""
         listed = frozenset(self.listed)
         found = {each.estimate for each in self.candidates if each.name in listed}
         return found.pop() if len(found) == 1 else None
@@ -338,7 +338,7 @@ class Answer:
 
     @property
     def winners(self) -> frozenset[str]:
-        """The winners: one candidate, the tied ones, or the m best; empty where the question is open.
+        """The winners: one candidate, the tied ones, or the m best; empty if the question is open.
 
         A cheaper one that was chosen won, also where several share the first place.
         """

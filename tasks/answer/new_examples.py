@@ -6,7 +6,7 @@ are derived from these, each with an error probability of its own:
 
 1. which candidates could be the best on new examples;
 2. that one candidate is better there than every other one;
-3. the difference between the best candidate and a rival, which are chosen by their scores, so that the
+3. the difference between the best candidate and an opponent, which are chosen by their scores, so that the
    interval holds for all pairs of candidates at once.
 
 Which examples were scored for two candidates follows from scores, and so does the end of the campaign; see
@@ -38,7 +38,7 @@ LEAST = LEAST_CLUSTERS
 MOST_EXCLUDERS = 8
 """Candidates that all others are compared with; comparing with fewer excludes fewer, and is as valid."""
 MOST_RIVALS = 4
-"""Candidates for the closest rival whose interval is computed."""
+"""Candidates for the closest opponent whose interval is computed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,7 +73,7 @@ class Beyond:
     earlier: Earlier | None = None
     """A campaign begun earlier that has outcomes of other candidates or by another judge on such examples."""
     difference: float | None
-    """Mean difference on those, in [-1, 1]; for duels, in [0, 1], the share that the winner won. None where
+    """Mean difference on those, in [-1, 1]; for duels, in [0, 1], the share that the winner won. None if
     there are too few examples or they are no sample."""
     lower: float | None
     upper: float | None
@@ -116,9 +116,9 @@ def beyond_of(question: Question, winner: str, rival: str, *, finds_best: bool) 
     Args:
         question: The campaign.
         winner: Name of the best candidate, as `Beyond` has it.
-        rival: Name of its closest rival by the benchmark alone.
+        rival: Name of its closest opponent by the benchmark alone.
         finds_best: Whether the one best mean is looked for. If so, the two statements on all candidates are
-            derived, and the rival is replaced by the one with the highest upper end.
+            derived, and the opponent is replaced by the one with the highest upper end.
     """
     samples = DuelSamples(question) if question.is_duel else ScoreSamples(question)
     could_be_best: tuple[str, ...] | None = None

@@ -1,4 +1,4 @@
-"""The rival that the best candidate of an answer is held against."""
+"""The opponent that the best candidate of an answer is compared with."""
 
 from dataclasses import replace
 
@@ -37,10 +37,10 @@ def with_rival(look: Look, answer: Answer) -> Answer:
 
 
 def closest_pair(answer: Answer) -> tuple[str, str] | None:
-    """The candidate that the answer puts first, and its closest rival: one tied with it, else the runner-up.
+    """The candidate that the answer puts first and its closest opponent: a tied one, else the runner-up.
 
-    Of the m best it is the last of them that has a closest rival: where several share the last places, two of
-    these; where they are not settled, the last and the first of those in question between whom they end by
+    Of the m best it is the last of them that has a closest opponent: where several share the last places, two
+    of these; where they are not settled, the last and the first of those in question between whom they end by
     their estimates. Where differences are not known, the highest estimate is the closest.
     """
     if answer.baseline is not None:

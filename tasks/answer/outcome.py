@@ -14,7 +14,7 @@ from winnow.tasks.spec.stored_spec import baseline_name, has_features
 
 
 def reason_of(decision: DecisionRecord | None, stopped_by: BudgetUsage | None) -> str:
-    """The reason why a campaign ended: the selector's, or "budget" where it would go on and may not.
+    """The reason why a campaign ended: the selector's, or "budget" where it would continue and may not.
 
     "running" where neither has happened.
     """

@@ -36,7 +36,7 @@ def status_lines(answer: Answer, totals: JsonView) -> list[Line]:
 
 
 def _asked_lines(answer: Answer) -> list[Line]:
-    """That each answer to one question may be wrong by a chance of its own; nothing where it was put once."""
+    """That each answer to one question may be wrong by a chance of its own; nothing if it was put once."""
     if not answer.asked_before:
         return []
     examples = ", other examples" if traits_of(answer.objective).measures_risk else ""
@@ -49,7 +49,7 @@ def _asked_lines(answer: Answer) -> list[Line]:
 
 
 def repeat_lines(engines: Sequence[str]) -> list[Line]:
-    """That a run may not be had again; nothing where all engines are steady."""
+    """That a run may not be reproduced; nothing if all engines are steady."""
     if not engines:
         return []
     whose, verb = list_of(engines), "writes" if len(engines) == 1 else "write"

@@ -1,4 +1,4 @@
-"""The cost of asking a candidate, by the texts it was scored on, and whether these texts can be had again.
+"""The cost of asking a candidate, by the texts it was scored on, and whether these texts can be reproduced.
 
 Engine time and price are those of 1 000 examples. Texts may differ where they depend on what is beside them.
 """
@@ -30,7 +30,7 @@ class RunningCost:
     tokens: float
     """Number of tokens, read and written."""
     price: float | None
-    """Price in the currency of the campaign's prices; None where nothing has a price."""
+    """Price in the currency of the campaign's prices; None if nothing has a price."""
 
 
 def running_costs(look: Look, names: Sequence[str]) -> tuple[RunningCost, ...]:

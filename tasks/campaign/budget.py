@@ -102,9 +102,9 @@ class BudgetUsage:
 
 
 def price_weights(campaign: CampaignRecord, model: str) -> tuple[float, float, float] | None:
-    """The price of an input token, an output token and a second of a model's engine; None where nobody said.
+    """The price of an input token, an output token and a second of a model's engine; None if nobody said.
 
-    An hour is paid for each device of the engine, and for none where the model runs elsewhere.
+    An hour is paid for each device of the engine, and for none if the model runs elsewhere.
     """
     execution = campaign.execution.get("execution", {})
     price, hourly = execution.get("prices", {}).get(model), execution.get("price_per_hour")
@@ -127,8 +127,8 @@ def unpriced(
     Args:
         models: Their names.
         prices: Those whose tokens have a price.
-        hourly: Price of an hour of a device; None where nobody said.
-        devices: Number of our devices that a model is spread over, by its name; 0 where it runs elsewhere.
+        hourly: Price of an hour of a device; None if nobody said.
+        devices: Number of our devices that a model is spread over, by its name; 0 if it runs elsewhere.
     """
     is_paid_by_hour = hourly is not None
     return [each for each in models if each not in prices and not (is_paid_by_hour and devices.get(each, 1))]
@@ -201,7 +201,7 @@ class BudgetTracker:
         self._last = finished.last
 
     def _cost(self, model: str, input_tokens: int, output_tokens: int) -> float:
-        """The price of tokens of a model; 0 where they have none."""
+        """The price of tokens of a model; 0 if they have none."""
         price = self._prices.get(model)
         if not price:
             return 0.0
@@ -237,7 +237,7 @@ class BudgetTracker:
 def total_price(session: Session, campaign: CampaignRecord) -> float | None:
     """The price of the texts of a campaign's finished rounds, as `stopping.budget.cost` counts it.
 
-    None where not all of its models have a price.
+    None if not all of its models have a price.
     """
     execution, devices = campaign.execution.get("execution", {}), devices_by_model(campaign.spec)
     prices, hourly = execution.get("prices", {}), execution.get("price_per_hour")
@@ -266,7 +266,7 @@ def ending_limit(
     decision: DecisionRecord | None,
     budgets: tuple[BudgetUsage, ...],
 ) -> BudgetUsage | None:
-    """The limit that is spent and lets no further round begin; None where that is the algorithm's own.
+    """The limit that is spent and lets no further round begin; None if that is the algorithm's own.
 
     Args:
         session: Reads the results.
@@ -282,7 +282,7 @@ def ending_limit(
 def _is_unaware(campaign: CampaignRecord, decision: DecisionRecord) -> bool:
     """Whether a selector may not know yet that its own budget is spent.
 
-    So it is where candidates joined, and where the budget was lowered after it had said to go on: then it
+    So it is where candidates joined, and where the budget was lowered after it had said to continue: then it
     would be asked for a round again and again, and plan none.
     """
     if not traits_of(campaign.objective).looks_for_best:

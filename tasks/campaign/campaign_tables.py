@@ -31,7 +31,7 @@ def load_score_table(source: str, storage: str) -> ScoreTable:
         storage: URL of the results database that `campaign:NAME` is looked up in.
 
     Raises:
-        ScoreTableError: If it cannot be read, is no matrix of scores in [0, 1], repeats a name, or has no
+        ScoreTableError: If it cannot be read, is not a matrix of scores in [0, 1], repeats a name, or has no
             score at all; or if it is of a campaign without a finished round.
         StorageError: If the database cannot be read or has no such campaign.
     """
@@ -91,7 +91,7 @@ def _best_mean(session: Session, name: str) -> CampaignRecord:
 
 
 def _filled_table(session: Session, campaign: CampaignRecord, storage: str) -> ScoreTable | None:
-    """The table of the campaign that has asked all that this one left out; None where there is none."""
+    """The table of the campaign that has asked all that this one left out; None if there is none."""
     full = campaign_records.find_campaign(session, exhaustive_name(campaign.name))
     if full is None or not has_the_same_scores(full.spec, campaign.spec):
         return None

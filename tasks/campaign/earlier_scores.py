@@ -22,7 +22,7 @@ class EarlierScores:
     """Scores of earlier campaigns or tables on the examples of a campaign."""
 
     scores: FloatArray
-    """Shape (M, n), in [0, 1], NaN where there is no score."""
+    """Shape (M, n), in [0, 1], NaN if there is no score."""
     last_rounds: Mapping[str, int]
     """By source that is a campaign: the number of its last round that is known. Rounds are told apart by
     numbers, since those of a machine whose clock is behind look older than they are."""

@@ -42,18 +42,17 @@ def seed_of_draws(campaign: CampaignRecord) -> int:
     """The seed of the draws, from the campaign's seed and from what its scores are made of.
 
     What is claimed is true if the scores were settled before the draws and apart from them. A prompt that was
-    mended where an earlier campaign saw it fail is right on the examples that this one drew; by the same
-    draws it would seem to be right on all examples. The same goes for a judge, for targets and for a history.
-    So where any of these differs, other examples are drawn. Groups and constraints change no score. But
-    weights, or a bound, that were chosen where an earlier campaign saw who gains by them would be tested by
-    the draws that they were chosen by. So would a baseline that did badly there, or a number of the best
-    after which it saw a gap. Without constraints metrics decide nothing, and change no draw. Of a served
-    model the id counts, and not where it is; of every model, how it is asked. To certify, labels are asked
-    for again where they were asked before, as people made them. Prompts that are routed are not drawn; but
-    with `explore` it is drawn which candidate answers them, and the estimated advantage of routing rests on
-    that.
+    fixed where an earlier campaign saw it fail is right on the examples that this one drew; by the same draws
+    it would seem to be right on all examples. The same goes for a judge, for targets and for a history. So
+    where any of these differs, other examples are drawn. Groups and constraints change no score. But weights,
+    or a bound, that were chosen where an earlier campaign saw who gains by them would be tested by the draws
+    that they were chosen by. So would a baseline that did badly there, or a number of the best after which it
+    saw a gap. Without constraints metrics decide nothing, and change no draw. Of a served model the id
+    counts, and not where it is; of every model, how it is asked. To certify, labels are requested again where
+    they were asked before, as people made them. Prompts that are routed are not drawn; but with `explore` it
+    is drawn which candidate answers them, and the estimated advantage of routing rests on that.
 
-    Where only stored texts are taken, no other campaign draws by this seed: a pair without a text counts at
+    Where only stored outputs are taken, no other campaign draws by this seed: a pair without a text counts at
     its worst, and other campaigns made the texts of the pairs that they drew.
     """
     explores = campaign.spec["selector"].get("params", {}).get("explore")
@@ -96,7 +95,7 @@ def made_of(campaign: CampaignRecord) -> dict[str, object]:
 
 
 def _asked_as(what: str, models: Iterable[JsonView]) -> dict[str, object]:
-    """The settings by which models are asked, by their names; nothing where these are the usual ones."""
+    """The settings by which models are asked, by their names; nothing if these are the usual ones."""
     found = {str(each.get("name")): settings for each in models if (settings := _settings(each))}
     return {what: found} if found else {}
 

@@ -1,4 +1,4 @@
-"""The texts that a round needs: the groups in which they are asked for, and the result of each."""
+"""The texts that a round needs: the groups in which they are requested, and the result of each."""
 
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
@@ -24,7 +24,7 @@ class PlannedGeneration:
     request: Request
     replicate: int = 0
     request_key: str | None = None
-    """SHA-256 over all that determines the text; None where that is `key`."""
+    """SHA-256 over all that determines the text; None if that is `key`."""
     unasked: GenerationFailure | None = None
     """The failure to be told where there is nothing that a model could be asked; else None."""
     cut_at_stop: bool = False
@@ -102,15 +102,15 @@ def whole_calls(
 ) -> RequestGroups:
     """The groups that were not answered yet, made of the same requests whatever has been answered since.
 
-    Where texts depend on what is asked beside them, a process that goes on has to ask what the first one
-    would have asked. So a group holds what was not known when the round was begun. What rounds in flight
-    have stored since is no reason to leave a request out: when it came is up to the clock.
+    Where texts depend on what is asked beside them, a process that continues has to ask what the first one
+    would have asked. So a group holds what was not known when the round began. What rounds in flight have
+    stored since is no reason to leave a request out: when it came is up to the clock.
 
     Args:
         planned: Each text that the round needs, in its order.
         size: Number of texts in a group, at most.
         known: Keys of the texts that are there, or that cannot be made.
-        made_in: Numbers of the rounds in which the campaign made texts since this round was begun, by key.
+        made_in: Numbers of the rounds in which the campaign made texts since this round began, by key.
         own: The number of the round.
     """
     calls = missing_groups(planned, size, known - made_in.keys())

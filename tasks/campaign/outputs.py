@@ -24,7 +24,7 @@ Fault = Literal["empty", "thoughts", "in-thoughts", "stop-ignored", "stop-kept",
 * empty: nothing of it is judged, and no reasoning was told apart from it.
 * thoughts: the model's reasoning is part of what is judged.
 * in-thoughts: it ended by itself within its reasoning, before any answer.
-* stop-ignored: it goes on after a stop sequence.
+* stop-ignored: it continues after a stop sequence.
 * stop-kept: it ends with its stop sequence.
 * structure: it cannot be the beginning of its `structured_output`.
 """
@@ -64,7 +64,7 @@ class Output(NamedTuple):
 
 
 def judged_text(text: str, settings: Settings) -> str:
-    """The part of a stored text that judges see: all before its first complete stop sequence.
+    """The part of a stored output that judges see: all before its first complete stop sequence.
 
     Servers end a text there themselves; some ignore stop sequences, or keep them. A stop sequence within
     reasoning that a parser keeps in the text (`strip: false`) does not count.
@@ -147,7 +147,7 @@ def has_think_tags(text: str) -> bool:
 
 
 def can_begin(text: str, structure: Structure) -> bool:
-    """Whether a text can be the beginning of a structure; True where that is not known, as of a grammar."""
+    """Whether a text can be the beginning of a structure; True if that is not known, as of a grammar."""
     if structure.kind == "choice":
         return any(each.startswith(text.strip()) for each in json.loads(structure.value))
     if structure.kind == "json_schema":

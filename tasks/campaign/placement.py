@@ -31,7 +31,7 @@ class DevicePlacement:
     max_loaded: int
     """Engines in memory at once on each device."""
     devices: Sequence[int]
-    """Numbers of the devices; empty where engines find their own and are asked one at a time."""
+    """Numbers of the devices; empty if engines find their own and are asked one at a time."""
     width: Callable[[ModelRef], int]
     """Number of the devices that the engine of a model takes."""
 

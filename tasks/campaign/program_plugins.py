@@ -1,6 +1,6 @@
 """Plug-ins of a stored campaign that no installed package has: a program names them by decorators.
 
-Such a program alone can go on with the campaign, as the command line knows nothing of what is named in it.
+Such a program alone can continue with the campaign, as the command line knows nothing of what is named in it.
 """
 
 from collections.abc import Collection, Iterator

@@ -65,7 +65,7 @@ class ResolvedCampaign(ABC):
     first_rounds: Sequence[int] = ()
     """The round that each candidate first took part in, by arm; empty while all did from the beginning."""
     weighing: Weighing | None = None
-    """The rules for the texts that models weigh; None where they write texts of their own."""
+    """The rules for the texts that models weigh; None if they write texts of their own."""
     metrics: Mapping[str, Judge[Sample]] = field(default_factory=dict)
     """Further judges of outputs by name, whose values decide only where they have to meet constraints."""
     begun_with_lookahead: int | None = None
@@ -200,7 +200,7 @@ class ResolvedCampaign(ABC):
 
     @property
     def judge_models(self) -> Sequence[ModelRef]:
-        """The models that judge, those of metrics too, or answer in the place of a human."""
+        """The models that judge, those of metrics too, or answer instead of a human."""
         return ()
 
     @property
@@ -278,7 +278,7 @@ class ResolvedCampaign(ABC):
 
     @property
     def repeats_examples(self) -> bool:
-        """Whether a candidate may be asked an example again, and answers it anew."""
+        """Whether a candidate may be asked an example again, and answers it again."""
         return False
 
     @property
@@ -293,7 +293,7 @@ class ResolvedCampaign(ABC):
 
     @property
     def most(self) -> int:
-        """Comparisons that may be made, or labels that may be used where it certifies, at the most."""
+        """Comparisons that may be made, or labels that may be used where it certifies, at most."""
         budget = self.spec.own_budget
         return self.askable if budget is None else min(budget, self.askable)
 
@@ -445,18 +445,18 @@ class ResolvedCampaign(ABC):
         return ()
 
     def outcomes(self, scores: Values, losses: Sequence[Losses], metrics: Sequence[Values]) -> FloatArray:
-        """The outcomes of a round's comparisons for a selector, NaN where one was not scored.
+        """The outcomes of a round's comparisons for a selector, NaN if one was not scored.
 
         Args:
             scores: Score of each comparison.
             losses: Losses of each comparison, to certify.
-            metrics: Values of `told_metrics` for each comparison, None where there is none.
+            metrics: Values of `told_metrics` for each comparison, None if there is none.
         """
         known = [math.nan if score is None else score for score in scores]
         return np.array(known, dtype=np.float64)
 
     def labels_used(self, selector: Selector) -> int | None:
-        """Human labels that were spent; None where the campaign uses none."""
+        """Human labels that were spent; None if the campaign uses none."""
         return None
 
 

@@ -1,8 +1,8 @@
-"""The stored texts that a campaign may use in the place of new ones.
+"""The stored outputs that a campaign may use instead of new ones.
 
 `reuse: all` takes any text of the same key, whichever campaign paid for it; `{max_age: 7d}` only those that
-were not older when the round was planned; `campaign` only the campaign's own; `none` makes every request anew
-in every round. A text is never taken from a server that has changed since (see `canaries`), nor from
+were not older when the round was planned; `campaign` only the campaign's own; `none` makes every request
+again in every round. A text is never taken from a server that has changed since (see `canaries`), nor from
 another campaign where nobody can say whether it has. `only` takes whatever is stored, asks no server, and
 makes no text of a candidate: a pair without one has no outcome.
 
@@ -34,7 +34,7 @@ def reusable_texts(
     round_: RoundRecord,
     planned: Sequence[PlannedGeneration],
 ) -> tuple[list[PlannedGeneration], dict[str, StoredText]]:
-    """The planned generations with the keys of their texts, and the stored texts among these by key.
+    """The planned generations with the keys of their texts, and the stored outputs among these by key.
 
     Where a text may not be taken any more, its key is followed by another one, and that by the next: the
     first without such a text is where the new text is stored, for this campaign and for later ones.
@@ -57,7 +57,7 @@ def reusable_texts(
 def stored_texts(
     session: Session, planned: Sequence[PlannedGeneration]
 ) -> tuple[list[PlannedGeneration], dict[str, StoredText]]:
-    """The same under `only`: any stored text is taken, and no server is asked whether it has changed.
+    """The same under `only`: any stored output is taken, and no server is asked whether it has changed.
 
     For a served model that has changed, the latest text is taken.
     """
@@ -77,7 +77,7 @@ def stored_texts(
 
 
 def _latest_epoch(session: Session, planned: PlannedGeneration) -> int:
-    """The number of times that a model was found to have changed; 0 where it is not served."""
+    """The number of times that a model was found to have changed; 0 if it is not served."""
     if planned.model.provider not in REMOTE:
         return 0
     known = canary_records.last_reference(session, served_model(planned.model, planned.fingerprint))
@@ -107,7 +107,7 @@ def _refused(
     round_: RoundRecord,
     stored: Sequence[PlannedGeneration],
 ) -> set[str]:
-    """The keys of stored texts that the campaign may not take."""
+    """The keys of stored outputs that the campaign may not take."""
     reuse = campaign.checked.spec.reuse
     unknown = [each.key for each in stored if campaign.contacts.is_unknown(each.model.name)]
     refused = set(unknown) - _own_or_since(session, campaign, unknown, None)

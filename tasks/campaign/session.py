@@ -86,9 +86,9 @@ class Contact:
     """Number of times that its answers have changed since it was first known: texts of other epochs are
     another model's."""
     canary_id: int | None
-    """Id of the canary that its texts are stored with; None where it gave no answer to compare."""
+    """Id of the canary that its texts are stored with; None if it gave no answer to compare."""
     refusal: str | None = None
-    """The server's words as it refused all canary prompts; None where it was not asked or did not refuse."""
+    """The server's words as it refused all canary prompts; None if it was not asked or did not refuse."""
 
 
 Place = tuple[str, str]
@@ -115,7 +115,7 @@ class Contacts:
     """New references whose prompts are still to be asked a second time."""
 
     def epoch(self, name: str) -> int:
-        """The epoch of a model; 0 where it is not served."""
+        """The epoch of a model; 0 if it is not served."""
         return self.by_name[name].epoch if name in self.by_name else 0
 
     def canary_id(self, name: str) -> int | None:
@@ -123,7 +123,7 @@ class Contacts:
         return self.by_name[name].canary_id if name in self.by_name else None
 
     def refusal(self, name: str) -> str | None:
-        """The words of a model's server as it refused all canary prompts; None where it did not."""
+        """The words of a model's server as it refused all canary prompts; None if it did not."""
         return self.by_name[name].refusal if name in self.by_name else None
 
     def is_unknown(self, name: str) -> bool:
@@ -163,7 +163,7 @@ class CampaignSession:
     known: Known | None = None
     """The stored values of each candidate with the last round that this process recorded; None before one."""
     texts_in_use: dict[int, dict[int, str]] = field(default_factory=dict)
-    """Key of each stored text that an unfinished round uses, by the id of the round and its own."""
+    """Key of each stored output that an unfinished round uses, by the id of the round and its own."""
     request_keys: dict[int, dict[bool, RequestKeys]] = field(default_factory=dict)
     """Keys of the requests, by the arms that were asked so far, as `plan_text` keeps them."""
     is_loading: bool = False
@@ -186,7 +186,7 @@ class CampaignSession:
 
     @property
     def labels_used(self) -> int | None:
-        """Human labels that were spent; None where the campaign uses none."""
+        """Human labels that were spent; None if the campaign uses none."""
         return self.checked.labels_used(self.selector)
 
     @property
@@ -198,12 +198,12 @@ class CampaignSession:
         """Tell the selector a round that was just judged, and let it ask for what cost nothing again.
 
         `selector` may be another object afterwards, which was told all that this one was: it is to be read
-        anew.
+        again.
 
         Args:
             round_: The round, not yet stored as finished.
-            outcomes: Outcomes of its B comparisons for the selector, NaN where one has none: shape (B,); with
-                J constraints (B, 1 + J), the score first; to certify (B, 4), as `Losses` has them.
+            outcomes: Outcomes of its B comparisons for the selector, NaN if one has none: shape (B,); with J
+                constraints (B, 1 + J), the score first; to certify (B, 4), as `Losses` has them.
             answered: Number of its comparisons that had all their texts.
         """
         if self.allowance.add(len(round_.examples), answered):
@@ -229,7 +229,7 @@ class CampaignSession:
         leave_out_by(self.selector, self.record, self.checked.candidates, round_.number)
 
     def use_texts(self, round_: RoundRecord, texts: Mapping[str, StoredText]) -> None:
-        """Remember which stored texts an unfinished round uses, by their keys."""
+        """Remember which stored outputs an unfinished round uses, by their keys."""
         in_use = self.texts_in_use.setdefault(round_.id, {})
         in_use.update({text.id: key for key, text in texts.items()})
 
@@ -246,7 +246,7 @@ class CampaignSession:
 def running(
     database: Database, record: CampaignRecord, checked: ResolvedCampaign
 ) -> Generator[CampaignSession, None, None]:
-    """Take the lease, tell a fresh selector all that is stored, and have engines at hand.
+    """Take the lease, tell a fresh selector all that is stored, and have engines available.
 
     Raises:
         LeaseHeld: If another live process runs the campaign.

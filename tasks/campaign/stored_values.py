@@ -13,7 +13,7 @@ from winnow.tasks.spec.types_alone import read_by_types
 
 
 def stored_spec(campaign: CampaignRecord, storage: str) -> CampaignSpec:
-    """The spec a stored campaign was begun with; `storage` is where it is read from."""
+    """The spec a stored campaign began with; `storage` is where it is read from."""
     return CampaignSpec.from_stored(_of_file(campaign), campaign.execution, storage)
 
 

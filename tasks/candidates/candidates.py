@@ -29,7 +29,7 @@ MOST_CANDIDATES = 1_000_000
 
 
 class Names(NamedTuple):
-    """Names of the choices that make a candidate; None where there is nothing to choose."""
+    """Names of the choices that make a candidate; None if there is nothing to choose."""
 
     model: str | None
     prompt: str | None
@@ -130,7 +130,7 @@ class StoredCandidate:
 
 
 ABSENT_WHERE_NONE = ("lora", "chat_template", "reasoning")
-"""Keys of a stored model that say nothing where they are null: a candidate without an adapter is the same as
+"""Keys of a stored model that say nothing if they are null: a candidate without an adapter is the same as
 before there were any."""
 
 

@@ -33,8 +33,8 @@ class FewShot:
     about."""
     n: int
     question: Template | None
-    """Over the fields of an example that is asked about: one that asks the same is not shown with it. None
-    where such an example lacks a field that the solved ones have."""
+    """Over the fields of an example that is asked about: one that asks the same is not shown with it. None if
+    such an example lacks a field that the solved ones have."""
     as_multiturn: bool
     target_delimiter: str
     delimiter: str
@@ -103,7 +103,7 @@ def last_of_user(messages: Sequence[Message], key: str) -> int:
 def draw_few_shot(
     spec: CampaignSpec, index: int, dataset: Dataset, path: str, *, is_allowed: bool = True
 ) -> FewShot | None:
-    """Draw and render the solved examples of a prompt; None where it has none.
+    """Draw and render the solved examples of a prompt; None if it has none.
 
     Drawn are those whose keys, hashed with the seed, come first: neither the order of a file nor the version
     of a library decides.

@@ -89,7 +89,7 @@ def _files(given: str) -> list[Path]:
 
 
 def read_rows(path: Path) -> Iterator[PlacedRow]:
-    """The rows of a file in order, read according to its suffix as they are asked for.
+    """The rows of a file in order, read according to its suffix as they are requested.
 
     Args:
         path: A .jsonl (or .ndjson), .json, .csv or .parquet file; all but the last may be compressed, as
@@ -231,7 +231,7 @@ def is_plain(row: JsonView) -> bool:
 
 
 def _quickly_read(line: bytes) -> Row | None:
-    """The row in a line; None where it has to be read by `json`, to the last digit or to say what is wrong.
+    """The row in a line; None if it has to be read by `json`, to the last digit or to say what is wrong.
 
     orjson takes a third of the time, and its rows share the names of their columns. It rounds whole numbers
     of more than 64 bits.
@@ -308,7 +308,7 @@ def _csv_header(reader: Iterator[list[str]]) -> list[str]:
 def other_separator(columns: Iterable[str]) -> str:
     """The remedy for columns that were read as one, as something else than commas separates them.
 
-    Empty where it does not look so.
+    Empty if it does not look so.
     """
     names = list(columns)
     found = [said for mark, said in SEPARATORS.items() if len(names) == 1 and mark in names[0]]

@@ -37,7 +37,7 @@ REMEDIES = {"id": "write text or a whole number", "input": "fill it in or remove
 """Remedies for a value that is none, by role."""
 
 NAME = re.compile(r"[^{}\[\]]*")
-"""The characters of a column that is no expression."""
+"""The characters of a column that is not an expression."""
 
 WORD = re.compile(r"\w+")
 
@@ -55,7 +55,7 @@ class Example:
     fields: Mapping[str, object]
     """The values that templates see: every column but the target's, as JSON values, and `input`."""
     targets: tuple[str, ...]
-    """The accepted answers; empty where there is none."""
+    """The accepted answers; empty if there is none."""
 
     @property
     def question(self) -> str:

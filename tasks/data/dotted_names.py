@@ -43,7 +43,7 @@ def without(row: JsonView, name: str) -> JsonObject:
 
 
 def column_of(name: str, columns: Collection[str]) -> str | None:
-    """The column that holds a field; None where there is none."""
+    """The column that holds a field; None if there is none."""
     return next((each for each in (name, *(column for column, _ in _splits(name))) if each in columns), None)
 
 

@@ -14,7 +14,7 @@ class Contents(NamedTuple):
 
     what: str
     suffix: str | None
-    """The suffix of such files; None where none is read."""
+    """The suffix of such files; None if none is read."""
     remedy: str | None = None
     """The remedy where it is not to be renamed."""
 
@@ -44,7 +44,7 @@ _JSON_BEGINS = re.compile(rb"[{\[\"0-9-]|true|false|null|NaN|Infinity")
 
 
 def contents_of(beginning: bytes) -> Contents | None:
-    """What a file is, as far as its first bytes tell beyond doubt; None where they do not."""
+    """What a file is, as far as its first bytes tell beyond doubt; None if they do not."""
     for mark, found in _BEGINNINGS:
         if beginning.startswith(mark):
             return found

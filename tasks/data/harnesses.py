@@ -15,7 +15,7 @@ class Harness(Protocol):
     """The reader of a harness's tasks."""
 
     def read(self, dataset: DatasetSpec, *, is_allowed: bool) -> object:
-        """What only running the task says; None where its files and rows say all.
+        """What only running the task says; None if its files and rows say all.
 
         Args:
             dataset: The key `dataset`, which names the task.
@@ -41,13 +41,13 @@ class Harness(Protocol):
         ...
 
     def filled_in(self, values: JsonView, task: TaskSpec, read: object) -> JsonObject:
-        """The values of a campaign's file with what its task stands for in the place of the task.
+        """The values of a campaign's file with what its task stands for instead of the task.
 
         Args:
             values: As in the file.
             task: Its key `task`.
-            read: What `read` returned; None where nobody has allowed yet to run the task. What follows from
-                its code has then a placeholder: the rest says what would have to be allowed.
+            read: What `read` returned; None if nobody has allowed yet to run the task. What follows from its
+                code has then a placeholder: the rest says what would have to be allowed.
 
         Raises:
             SpecError: If the task does what Winnow does not.
@@ -76,7 +76,7 @@ HARNESSES = {
 
 
 def harness_of(spec: TaskSpec | DatasetSpec) -> Harness | None:
-    """The reader of the task that a spec names; None where it names none."""
+    """The reader of the task that a spec names; None if it names none."""
     addresses = (address for key, address in HARNESSES.items() if getattr(spec, key) is not None)
     found: Harness | None = next((object_at(each)() for each in addresses), None)
     return found

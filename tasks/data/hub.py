@@ -42,11 +42,11 @@ class HubSource:
 
 
 def hub_rows(source: HubSource, split: str | None, *, asks_hub: bool) -> Iterator[PlacedRow]:
-    """The rows of one split, as they are asked for.
+    """The rows of one split, as they are requested.
 
     Args:
         source: The dataset.
-        split: None where there is but one.
+        split: None if there is but one.
         asks_hub: Whether what does not lie in the hub's cache is downloaded.
 
     Raises:
@@ -69,7 +69,7 @@ def hub_rows(source: HubSource, split: str | None, *, asks_hub: bool) -> Iterato
 
 
 def load_splits(source: HubSource, *, asks_hub: bool) -> Splits:
-    """All splits of a dataset; rows are read from disk when they are asked for.
+    """All splits of a dataset; rows are read from disk when they are requested.
 
     Raises:
         DatasetError: If it cannot be loaded; see `hub_rows`.
@@ -103,7 +103,7 @@ def load_splits(source: HubSource, *, asks_hub: bool) -> Splits:
 
 
 def _folder(source: HubSource, asks_hub: bool) -> Path | None:
-    """The folder of its files on this machine; None where the library is to find them."""
+    """The folder of its files on this machine; None if the library is to find them."""
     if Path(source.path).is_dir():
         return Path(source.path)
     if source.data_files is not None and source.path in FORMATS:

@@ -3,7 +3,7 @@
 What a hub serves under a name may be replaced. So a model that was downloaded already is loaded, and known,
 by its commit, where the spec names no revision. One that was not keeps its name alone: nothing is asked of
 the hub. A dataset always has a commit: that of the cache, or else the one that the hub tells. A campaign that
-is stored keeps what it was begun with.
+is stored keeps what it began with.
 """
 
 import os
@@ -50,7 +50,7 @@ def pinned(spec: CampaignSpec, begun: Revisions, *, asks_hub: bool = False) -> C
 
     Args:
         spec: As in the file.
-        begun: Revisions of the campaign of this name that is stored already; empty where there is none.
+        begun: Revisions of the campaign of this name that is stored already; empty if there is none.
         asks_hub: Whether the hub may be asked for the commit of a dataset that is not in its cache.
 
     Raises:
@@ -74,7 +74,7 @@ def pinned(spec: CampaignSpec, begun: Revisions, *, asks_hub: bool = False) -> C
 
 
 def revisions_of(identity: JsonView) -> dict[str, str | None]:
-    """The revisions that a stored campaign was begun with, by the place of the model."""
+    """The revisions that a stored campaign began with, by the place of the model."""
     found = {f"models.{model['name']}": model["revision"] for model in identity["models"]}
     for place, model in judging_models(identity):
         found[place] = model.get("revision")
@@ -88,7 +88,7 @@ def revisions_of(identity: JsonView) -> dict[str, str | None]:
 
 
 def cached_commit(name: str, kind: Kind = "models", revision: str = "main") -> str | None:
-    """The commit that the hub's cache holds of a branch or tag; None where there is none."""
+    """The commit that the hub's cache holds of a branch or tag; None if there is none."""
     try:
         commit = (_folder(name, kind) / "refs" / revision).read_text("utf-8").strip()
     except (OSError, ValueError):

@@ -10,7 +10,7 @@ LONGEST_LABEL = 40
 
 
 def labels_of(targets: Iterable[Sequence[str]]) -> list[str]:
-    """The labels of examples, by the targets of each; none where there are about as many as examples."""
+    """The labels of examples, by the targets of each; none if there are about as many as examples."""
     labels: dict[str, str] = {}
     examples = 0
     for some in targets:

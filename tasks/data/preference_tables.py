@@ -35,7 +35,7 @@ class PreferenceTable:
     candidates: tuple[str, ...]
     """K different names."""
     preferences: FloatArray
-    """Shape (K, K), P(row is preferred to column), 1/2 on the diagonal, NaN where unknown."""
+    """Shape (K, K), P(row is preferred to column), 1/2 on the diagonal, NaN if unknown."""
     features: FloatArray | None
     """Shape (K, d), where the source has some."""
 

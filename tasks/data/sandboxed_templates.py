@@ -65,7 +65,7 @@ def name_dotted_fields(
     Args:
         tree: The template, which is changed.
         free: Its variables.
-        known: Names of all fields; None where they are known only when it is rendered.
+        known: Names of all fields; None if they are known only when it is rendered.
 
     Returns:
         Those that it uses, as far as they are known.
@@ -106,7 +106,7 @@ def _named(filter_: str, name: str, at: nodes.Node) -> nodes.Filter:
 
 
 def _chain(node: nodes.Node) -> str | None:
-    """A name with dots as a template writes it; None where the node is something else."""
+    """A name with dots as a template writes it; None if the node is something else."""
     if isinstance(node, nodes.Name):
         return node.name
     if not isinstance(node, nodes.Getattr):
@@ -149,7 +149,7 @@ def compile_template(
     Args:
         source: jinja2; what of it may be used is in `tasks.data.template_grammar`.
         allowed: The fields that it will be given, as in `Dataset.field_names`, of which some may have been
-            left out; None where they are not known yet. "target" is not allowed.
+            left out; None if they are not known yet. "target" is not allowed.
         path: The template's place in the spec, such as "prompts[0].template".
         shows_target: Allows "target" all the same: for examples that are shown solved.
 
@@ -178,7 +178,7 @@ def compile_condition(source: str, path: str) -> Template:
         path: The expression's place in the spec.
 
     Raises:
-        TemplateError: If it is no expression, or uses anything outside the grammar.
+        TemplateError: If it is not an expression, or uses anything outside the grammar.
     """
     with _in_a_sentence(path):
         parser = Parser(_ENVIRONMENT, source, state="variable")

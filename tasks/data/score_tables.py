@@ -46,9 +46,9 @@ class ScoreTable:
     candidates: tuple[str, ...]
     """K different names."""
     examples: tuple[str, ...] | None
-    """n names, or None where the source has none."""
+    """n names, or None if the source has none."""
     scores: FloatArray
-    """Shape (K, n), in [0, 1], NaN where missing. Read-only."""
+    """Shape (K, n), in [0, 1], NaN if missing. Read-only."""
     is_partial: bool = False
     """Whether its campaign never asked about some pairs. Which ones depends on the scores of the others, so
     that means of what is there are biased."""
@@ -81,7 +81,7 @@ def read_table(source: str, array: str) -> ScoreTable:
     """Read a table from a file; of a .npz file, the array `array` where the source names none.
 
     Raises:
-        ScoreTableError: If it cannot be read, is no matrix of scores in [0, 1], or repeats a name.
+        ScoreTableError: If it cannot be read, is not a matrix of scores in [0, 1], or repeats a name.
     """
     path, _, key = source.rpartition(":") if ".npz:" in source.lower() else (source, "", array)
     reader = _READERS.get(Path(path).suffix.lower())
@@ -249,7 +249,7 @@ def _names_first(path: Path, columns: "Table") -> "Table":
 
 
 def _require_names(path: Path, column: str, names: Sequence[str]) -> None:
-    """Refuse fractions in the place of names: a table that was written without them begins with scores.
+    """Refuse fractions instead of names: a table that was written without them begins with scores.
 
     Whole numbers may be the names of candidates, as the numbers of rows are.
     """

@@ -31,7 +31,7 @@ class Tally:
 
 Tallies = dict[TagValue, Tally]
 Outcome = tuple[int, float | None]
-"""The id of an example, and a score of it, None where there is none."""
+"""The id of an example, and a score of it, None if there is none."""
 
 
 class TagCounts:

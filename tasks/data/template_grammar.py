@@ -58,7 +58,7 @@ class KnownFields(tuple[str, ...]):
     left_out: Mapping[str, str]
     """Contents that cannot be stored, such as "bytes (d.parquet, row 1)", by the name of their field."""
     target: str | None
-    """The name of the column that is the target, which no field holds; None where it is `target`."""
+    """The name of the column that is the target, which no field holds; None if it is `target`."""
 
     @classmethod
     def of(cls, names: Iterable[str], left_out: Mapping[str, str], target: str | None) -> Self:

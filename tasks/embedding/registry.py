@@ -46,7 +46,7 @@ class PluginEmbedder:
         """See `Embedder`.
 
         Raises:
-            PluginFailed: If it raises, or what it returns is no row of `dim` numbers for each text.
+            PluginFailed: If it raises, or what it returns is not a row of `dim` numbers for each text.
         """
         with calling(self._plugin, WinnowError):
             vectors = np.asarray(self._inner.embed(texts), dtype=np.float64)

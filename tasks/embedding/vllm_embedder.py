@@ -1,4 +1,4 @@
-"""Vectors from vLLM's pooling task, in a process of its own that is started when the first text comes."""
+"""Vectors from vLLM's pooling task, in a separate process that is started when the first text comes."""
 
 from collections.abc import Sequence
 from pathlib import Path

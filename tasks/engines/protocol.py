@@ -249,7 +249,7 @@ class Completion:
     """The model's reasoning, if a server returns it beside the text. Untrusted."""
     token_logprobs: Sequence[float] | None = None
     """The natural log-probability of each generated token, the end of the text included, as the model has it
-    before biases, penalties and the temperature; None where not asked, or where the engine does not tell."""
+    before biases, penalties and the temperature; None if not asked, or where the engine does not tell."""
     is_greedy: bool | None = None
     """Whether no other token was more probable at any token of the continuation; None if not requested."""
     cached_tokens: int | None = None

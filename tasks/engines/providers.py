@@ -25,7 +25,7 @@ class EngineSettings:
     load_timeout: float = 600.0
     """Seconds a model may take to load."""
     batch_timeout: float | None = 600.0
-    """Seconds a batch may take; of several in hand, in which none may be answered. None waits for ever."""
+    """Seconds a batch may take; of several in hand, in which none may be answered. None waits forever."""
     max_connections: int = 64
     """Maximum number of concurrent requests to a server."""
     request_timeout: float = 120.0
@@ -71,7 +71,7 @@ def is_provider(name: str) -> bool:
 
 
 def start_engine(model: ModelRef, settings: EngineSettings) -> Engine:
-    """Start the engine of the model's provider, which may go on loading after this returns.
+    """Start the engine of the model's provider, which may continue loading after this returns.
 
     Raises:
         EngineLoadFailed: If there is no such provider, or it refuses the model.

@@ -56,7 +56,7 @@ class Tokenizer(Protocol):
 
     @property
     def unk_token_id(self) -> int | None:
-        """Id of the token for text that the model has no token for; None where there is none."""
+        """Id of the token for text that the model has no token for; None if there is none."""
         ...
 
     def __call__(self, text: str, *, add_special_tokens: bool) -> Mapping[str, Sequence[int]]:
@@ -66,7 +66,7 @@ class Tokenizer(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fork:
-    """A place at which choices part ways, or go on before they do."""
+    """A place at which choices part ways, or continue before they do."""
 
     prefix: Tokens
     """The tokens between the prompt and this place."""
@@ -118,7 +118,7 @@ class ChoiceEncoder:
         self._known: dict[tuple[str, ...], ChoiceTree | GenerationFailure] = {}
 
     def __call__(self, choices: tuple[str, ...]) -> ChoiceTree | GenerationFailure:
-        """The tree of these choices; encoded once, however often it is asked for."""
+        """The tree of these choices; encoded once, however often it is requested."""
         if choices not in self._known:
             self._known[choices] = self._encode(choices)
         return self._known[choices]
@@ -171,7 +171,7 @@ class OptionLogprobs(NamedTuple):
     logprobs: Mapping[int, float]
     """Natural log-probability of each option before temperature, top-k and top-p."""
     cached_tokens: int | None = None
-    """Number of the question's tokens in the engine's prefix cache; None where it does not tell."""
+    """Number of the question's tokens in the engine's prefix cache; None if it does not tell."""
 
 
 TokenLogprobs = OptionLogprobs | GenerationFailure
@@ -263,7 +263,7 @@ def _chosen(
 def _cached(told: Sequence[OptionLogprobs], input_tokens: int) -> int | None:
     """The number of prompt tokens cached before any of its questions: the first leaves all of them there.
 
-    None where an answer does not tell.
+    None if an answer does not tell.
     """
     known = [each.cached_tokens for each in told if each.cached_tokens is not None]
     return min(*known, input_tokens) if len(known) == len(told) else None
@@ -363,7 +363,7 @@ class KnownTokens(NamedTuple):
     is_greedy: bool
     """Whether none of them has a token in its place that is more probable."""
     cached_tokens: int | None = None
-    """Number of the prompt's tokens in the engine's prefix cache; None where it does not tell."""
+    """Number of the prompt's tokens in the engine's prefix cache; None if it does not tell."""
 
 
 ContinuationLogprobs = KnownTokens | GenerationFailure
@@ -467,7 +467,7 @@ def no_logprobs(detail: str) -> GenerationFailure:
 
 
 def likelihood(logprobs: Sequence[float]) -> float | None:
-    """The sum of the log-probabilities of tokens; None where one of them is none, such as NaN."""
+    """The sum of the log-probabilities of tokens; None if one of them is none, such as NaN."""
     if all(PLACEHOLDER < each <= ROUNDING for each in logprobs):  # NaN is in no interval
         return math.fsum(logprobs)
     return None

@@ -122,7 +122,7 @@ def is_openais_own(base_url: str | None) -> bool:
 
 
 def key_variable(base_url: str | None, api_key: str | None) -> str | None:
-    """Name of the variable whose key is sent, without the dollar sign; None where none is.
+    """Name of the variable whose key is sent, without the dollar sign; None if none is.
 
     OpenAI's own key goes to OpenAI alone, unless a spec says otherwise.
     """
@@ -131,5 +131,5 @@ def key_variable(base_url: str | None, api_key: str | None) -> str | None:
 
 
 def key_in(variable: str) -> str:
-    """The key that an environment variable holds; empty where it is not set."""
+    """The key that an environment variable holds; empty if it is not set."""
     return os.environ.get(variable, "").strip()

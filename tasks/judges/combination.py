@@ -114,7 +114,7 @@ class _Combination(Judge[Sample]):
 
     @abstractmethod
     def combined(self, scores: Sequence[float | None]) -> float | None:
-        """One score made of the parts' scores, in their order; None where unscored ones leave it open."""
+        """One score made of the parts' scores, in their order; None if unscored ones leave it open."""
 
     def _unscored(self, verdicts: Sequence[Verdict]) -> Verdict:
         part, verdict = next(
@@ -187,7 +187,7 @@ class BestOfJudge(_Combination):
         return replace(verdict, preference=chosen.score, replies=replies)
 
     def combined(self, scores: Sequence[float | None]) -> float | None:
-        """The first; None where one of the two is missing."""
+        """The first; None if one of the two is missing."""
         return None if None in scores else scores[0]
 
 

@@ -39,7 +39,7 @@ class People(Judge[SubjectT]):
     annotations: Mapping[str, Annotation]
 
     def with_annotations(self, annotations: Mapping[str, Annotation]) -> Self:
-        """The same judge with what people said at hand, by `subject_key`."""
+        """The same judge with what people said available, by `subject_key`."""
         knowing = copy(self)
         object.__setattr__(knowing, "annotations", annotations)
         return knowing
@@ -120,7 +120,7 @@ def subject_key(subject: Sample | Duel) -> str:
 
 
 def duel_key(duel: Duel) -> str:
-    """The key of a duel, unique in its campaign: two answers that meet again are judged anew."""
+    """The key of a duel, unique in its campaign: two answers that meet again are judged again."""
     texts = [storable(text) for text in (duel.question, duel.answer_a, duel.answer_b)]
     return sha256(["duel", duel.seed, *texts])
 

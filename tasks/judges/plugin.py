@@ -80,7 +80,7 @@ class PluginJudge(Judge[Sample]):
         """See `Judge`.
 
         Raises:
-            InvalidScore: If a verdict was made of what is no score.
+            InvalidScore: If a verdict was made of what is not a score.
             PluginFailed: If anything else was raised.
         """
         asked = self._asked(subject) if self._models else {}
@@ -242,7 +242,7 @@ class FunctionJudge(Judge[Sample]):
     """Calls a function with an output and its targets."""
 
     function: Callable[..., object]
-    """Returns a score in [0, 1], True or False, None where there is no score, or a `Verdict`."""
+    """Returns a score in [0, 1], True or False, None if there is no score, or a `Verdict`."""
     params: Mapping[str, object] = field(default_factory=dict)
     """Parameters that the function is given by name."""
 
@@ -261,7 +261,7 @@ class FunctionPairJudge:
     """Calls a function with two answers and the targets of their example; it asks no model."""
 
     function: Callable[..., object]
-    """Returns how far the first answer is preferred, in [0, 1], None where that cannot be told, or a
+    """Returns how far the first answer is preferred, in [0, 1], None if that cannot be told, or a
     `PairVerdict`."""
     params: Mapping[str, object] = field(default_factory=dict)
     """Parameters that the function is given by name."""

@@ -11,9 +11,9 @@ A verdict is a score or a reason, never both and never neither. The reasons of t
 * no_likelihoods     the models of the campaign write texts, and the judge reads log-likelihoods of choices
 * no_target          the example has no target to compare with, or no tests
 * unreadable_target  the example has targets or tests, but none that this judge can read
-* invalid_score      a plug-in or a user's function gave what is no number in its range, such as NaN
+* invalid_score      a plug-in or a user's function gave what is not a number in its range, such as NaN
 * judge_failed       a plug-in raised an exception, see `tasks.plugins.entry_points`, or a user's function
-                     did, took too long or ended its process, or there was no sandbox to be had
+  did, took too long or ended its process, or there was no sandbox to be had
 * judge_limit        a library took more time or memory on this output than it may
 * part_unscored      a part of a combination found no answer, and is not to take that as wrong
 * verdict_missing    the reply of a model that judges holds no verdict that can be read
@@ -66,7 +66,7 @@ Expected = TypeVar("Expected")
 
 
 class InvalidScore(ValueError):
-    """A judge gave something that is no number in [0, 1], or no verdict at all."""
+    """A judge gave something that is not a number in [0, 1], or no verdict at all."""
 
 
 def checked_score(value: object, what: str) -> float:
@@ -120,7 +120,7 @@ class Sample:
     output: str
     """The candidate's output, up to its stop sequences. Untrusted, of any length and content."""
     targets: Sequence[str] = ()
-    """The accepted answers; none where the example has none."""
+    """The accepted answers; none if the example has none."""
     has_forms: bool = False
     """Whether the targets count in their other forms too; see `tasks.judges.target_forms`."""
     fields: Mapping[str, object] = field(default_factory=dict)
@@ -157,7 +157,7 @@ class Duel:
     answer_b: str
     """Untrusted, any characters."""
     targets: Sequence[str] = ()
-    """The example's targets; none where it has none."""
+    """The example's targets; none if it has none."""
     has_forms: bool = False
     """Whether the targets count in their other forms too; see `tasks.judges.target_forms`."""
     fields: Mapping[str, object] = field(default_factory=dict)
@@ -225,8 +225,8 @@ class Judge(ABC, Generic[SubjectT]):
 
     A judge that asks models makes no call itself. It says in `models` which models it asks, and in `calls`
     which calls it still wants, given the replies to earlier ones; `told` returns the same judge with the
-    replies at hand, which then judges. Winnow makes the calls and keeps the replies, so that a run that was
-    interrupted goes on with those that were stored. `winnow db check` asks for the calls once more, of what
+    replies available, which then judges. Winnow makes the calls and keeps the replies, so that a run that was
+    interrupted continues with those that were stored. `winnow db check` asks for the calls once more, of what
     is stored: so they depend on the subject and the replies alone, and neither on a clock nor on
     `Sample.candidate`, which is empty then.
 
@@ -278,7 +278,7 @@ class Judge(ABC, Generic[SubjectT]):
         return ()
 
     def told(self, replies: Replies, /) -> Self:
-        """The judge with the replies to all calls that it wants at hand."""
+        """The judge with the replies to all calls that it wants available."""
         return self
 
     @abstractmethod

@@ -1,4 +1,4 @@
-"""Judges by name. A judge's module is imported when that judge is asked for, not before.
+"""Judges by name. A judge's module is imported when that judge is requested, not before.
 
 Those of outputs and those of pairs of outputs have a catalogue each. A package adds judges through the entry
 point groups `winnow.judges` and `winnow.pair_judges`: each entry is a callable whose keyword parameters are
@@ -78,7 +78,7 @@ class JudgeDescription:
     parameters: tuple[JudgeParameter, ...]
     """Its parameters: those of its own first, then those that every judge of the catalogue takes."""
     scale: Scale | None
-    """The scale that it measures on; None where it names none."""
+    """The scale that it measures on; None if it names none."""
 
 
 class Catalogue:

@@ -32,7 +32,7 @@ MOST_DIGITS = 32
 """Digits of a whole number, beyond which it has no form without an exponent."""
 
 SPARED_DIGITS = 4
-"""Digits, at the least, by which the form of a number of 32 bits is shorter."""
+"""Digits, at least, by which the form of a number of 32 bits is shorter."""
 
 DIGITS_OF_32_BITS = 9
 """Digits by which any number of 32 bits is told from all others."""
@@ -84,7 +84,7 @@ def _whole(number: str) -> str | None:
 
 
 def _shortest(number: str) -> str | None:
-    """The shortest text of a number that 32 bits hold; None where 64 bits are as short."""
+    """The shortest text of a number that 32 bits hold; None if 64 bits are as short."""
     value = float(number)
     if _in_32_bits(value) != value:
         return None

@@ -27,7 +27,7 @@ class RoundSteps:
     """Whether an output that its judge fails on has an outcome, at its worst."""
 
     def lacks_labels(self, campaign: CampaignSession, round_: RoundRecord) -> bool:
-        """Whether the round cannot go on before people have labelled some of its examples."""
+        """Whether the round cannot continue before people have labelled some of its examples."""
         return False
 
     def generate(self, campaign: CampaignSession, round_: RoundRecord) -> GenerationBatch:

@@ -5,7 +5,8 @@ fails on some outputs leaves those unscored, and one that fails on all outputs o
 candidate its place, as `fail_on_error` says. A judge is held to be broken once it has failed so often in a
 row that no candidate's outputs explain it, or never did anything else. Where its failures are losses
 (certify) one round of nothing else is enough: they could refute the candidate that is tested first. The round
-in which that shows is not recorded, so that who goes on judges its texts again and makes none a second time.
+in which that shows is not recorded, so that who continues judges its texts again and makes none a second
+time.
 """
 
 from collections.abc import Sequence
@@ -35,7 +36,7 @@ def can_begin(campaign: CampaignSession) -> bool:
 
 
 def awaits_humans(campaign: CampaignSession, round_: RoundRecord) -> bool:
-    """Whether a planned round cannot go on before a human has done something."""
+    """Whether a planned round cannot continue before a human has done something."""
     if (annotators := annotators_of(campaign)) is not None:
         return annotators.lack()
     return steps_of(campaign.checked).lacks_labels(campaign, round_)
@@ -70,7 +71,7 @@ def judge_round(
     Raises:
         EngineDied, EngineTimeout: Transient, where models judge; replies that were committed stay.
         JudgeBroken: If the judge is a plug-in that fails again and again.
-        LabelMissing: If a label is not there any more; `awaits_humans` looks before a round goes on.
+        LabelMissing: If a label is not there any more; `awaits_humans` looks before a round continues.
         NoServer: If every server that the round asks was given up, or one of several judges, or what every
             loss or constraint needs, or if they refuse all that they are asked.
         LeaseLost: If another process took the campaign over.
@@ -88,7 +89,7 @@ def judge_round(
 
 
 class NoServer(WinnowError):
-    """No server answers, or takes what it is sent: that says nothing of the candidates, and can be mended."""
+    """No server answers, or takes what it is sent: that says nothing of the candidates, and can be fixed."""
 
 
 def require_a_server(
@@ -97,7 +98,7 @@ def require_a_server(
     """Refuse to record a round in which every server that it asks was given up, or that leaves no model.
 
     Its candidates would be dropped one by one, and whoever is left last would be the winner. What was
-    answered before is stored, and the rest is asked once the campaign goes on. Where another model answers,
+    answered before is stored, and the rest is asked once the campaign continues. Where another model answers,
     those that were given up cost their own candidates; so do engines of our own that never gave an answer.
 
     Raises:
@@ -138,7 +139,7 @@ def require_every_judge(campaign: CampaignSession, comparisons: Sequence[NewComp
     """Refuse to record a round that some of several judges score alone, as another one was given up.
 
     What all of them said of texts before would be compared with what those that are left say, and a score
-    would depend on when it was asked for.
+    would depend on when it was requested.
 
     Raises:
         NoServer: With why it was given up.
@@ -160,7 +161,7 @@ def require_every_judge(campaign: CampaignSession, comparisons: Sequence[NewComp
 
 
 def _given_up(campaign: CampaignSession, models: Sequence[ModelRef]) -> list[str]:
-    """The reasons why some models were given up; none where one of them was not."""
+    """The reasons why some models were given up; none if one of them was not."""
     failures = [campaign.engines.failure(each) for each in models]
     found = [each.detail for each in failures if each is not None]
     return found if len(found) == len(failures) else []

@@ -99,7 +99,7 @@ def require_allowed(
 
     Args:
         act: What the code does, as it follows "it would".
-        digests: SHA-256 of each file of the code; None where it is of no file.
+        digests: SHA-256 of each file of the code; None if it is of no file.
         instead: A wider act that allows this one as well.
 
     Raises:

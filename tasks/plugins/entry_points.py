@@ -186,7 +186,7 @@ def _came_from_outside(error: BaseException) -> bool:
 
 
 def _place(plugin: Plugin, error: BaseException) -> str:
-    """The last line of the plug-in's own module that was reached; empty where none was."""
+    """The last line of the plug-in's own module that was reached; empty if none was."""
     module = plugin.location.partition(":")[0]
     lines = [
         f"{Path(frame.f_code.co_filename).name}, line {line}"

@@ -40,11 +40,11 @@ NAMES: dict[Extra, str] = {"vllm": "'winnow-llm[gpu]' (on a machine without CUDA
 
 
 class ExtraMissing(SpecError):
-    """Something was asked for that needs a package which is not installed."""
+    """Something was requested that needs a package which is not installed."""
 
 
 def require(extra: Extra, what: str) -> None:
-    """Refuse to go on where packages of an extra are not installed; nothing is imported.
+    """Refuse to continue where packages of an extra are not installed; nothing is imported.
 
     Args:
         extra: Name of the extra.
@@ -58,7 +58,7 @@ def require(extra: Extra, what: str) -> None:
 
 
 def missing_for(extra: Extra, what: str) -> ExtraMissing | None:
-    """The error that `require` would raise; None where everything is installed."""
+    """The error that `require` would raise; None if everything is installed."""
     absent = [title for module, title in PACKAGES[extra].items() if find_spec(module) is None]
     if not absent:
         return None

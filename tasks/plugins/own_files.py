@@ -38,7 +38,7 @@ def open_to_append(path: Path) -> BinaryIO:
 
 
 def open_anew(path: Path) -> BinaryIO:
-    """Open a new, empty file in the place of what is there; paths and errors as in `open_to_append`."""
+    """Open a new, empty file instead of what is there; paths and errors as in `open_to_append`."""
     with _folder(path) as folder:
         beside = f".{path.name}.{secrets.token_hex(4)}"
         handle = _opened(path.with_name(beside), folder, os.O_EXCL)

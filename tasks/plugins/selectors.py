@@ -49,7 +49,7 @@ class PluginSelector:
         """See `Selector`.
 
         Raises:
-            PluginFailed: If anything is raised, or what is asked for does not exist.
+            PluginFailed: If anything is raised, or what is requested does not exist.
         """
         with calling(self._plugin):
             batch = self._inner.ask(*given)
@@ -72,7 +72,7 @@ class PluginSelector:
         """See `Selector`.
 
         Raises:
-            PluginFailed: If anything is raised, or what is returned is no decision about all arms.
+            PluginFailed: If anything is raised, or what is returned is not a decision about all arms.
         """
         with calling(self._plugin):
             decision = self._inner.decision()

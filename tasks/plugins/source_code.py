@@ -53,8 +53,8 @@ _digests: "WeakKeyDictionary[ModuleType, dict[str, str]]" = WeakKeyDictionary()
 def code_digests(entry: EntryPoint) -> dict[str, str]:
     """SHA-256 of the file of each module of a plug-in, hexadecimal, by the module's name.
 
-    Files are read once for each time that the plug-in is imported: a process that runs for weeks goes on with
-    the code that it imported, whatever becomes of the files. Of what a script or a notebook registers,
+    Files are read once for each time that the plug-in is imported: a process that runs for weeks continues
+    with the code that it imported, whatever becomes of the files. Of what a script or a notebook registers,
     nothing but its own text is hashed.
 
     Args:
@@ -180,7 +180,7 @@ class _FinderWithin(MetaPathFinder):
 
 
 def _in_folder(name: str, folder: Path) -> ModuleSpec | None:
-    """The `ModuleSpec` of a module within a folder, by itself or in packages; None where there is none."""
+    """The `ModuleSpec` of a module within a folder, by itself or in packages; None if there is none."""
     places: Sequence[str] | None = [str(folder)]
     spec = None
     parts = name.split(".")
@@ -257,7 +257,7 @@ def _is_own(spec: ModuleSpec, own: frozenset[str]) -> bool:
 
 
 def _content(spec: ModuleSpec) -> bytes | None:
-    """The bytes of a module's file, source or compiled; None where it has none, as a folder without code."""
+    """The bytes of a module's file, source or compiled; None if it has none, as a folder without code."""
     read = getattr(spec.loader, "get_data", None)
     if not spec.has_location or spec.origin is None or read is None:
         return None

@@ -43,7 +43,7 @@ class Channel:
         Raises:
             TimeoutError: If the message is not complete yet.
             EOFError: If the other side is gone.
-            ValueError: If what came is no message.
+            ValueError: If what came is not a message.
         """
         searched = 0
         while (end := self._received.find(b"\n", searched)) < 0:

@@ -42,8 +42,8 @@ QUIET = {"OPENBLAS_NUM_THREADS": "1", "HUMMING_DISABLE_PARALLEL_BUILD": "1"}
 vLLM brings for GPUs, compilers and threads that wait for them. Engines do not get these variables from us."""
 
 SPARED = re.compile(r"jemalloc_bg_thd|cuda[0-9a-f]{11}")
-"""Threads that a forked process may lose: that of pyarrow's memory, which starts anew by itself, and that of
-NVML, which vLLM asks for GPUs while it is imported and opens anew each time. CUDA itself has others."""
+"""Threads that a forked process may lose: that of pyarrow's memory, which starts again by itself, and that of
+NVML, which vLLM asks for GPUs while it is imported and opens again each time. CUDA itself has others."""
 
 IMMATERIAL = ("PREFECT_", "PYTEST_")
 """Beginnings of the names of variables that no import of a worker reads."""
@@ -184,7 +184,7 @@ def _threads() -> list[str]:
 
 
 def _thread_name(number: int) -> str:
-    """The system's name of a thread: a thread without a name of its own has that of the first."""
+    """The system's name of a thread: a thread without its own name has that of the first."""
     return Path(f"/proc/self/task/{number}/comm").read_text().strip()
 
 

@@ -36,11 +36,11 @@ class Replies:
             return self._numbers
 
     def wait(self, number: int, timeout: float | None) -> JsonObject:
-        """The reply of a number, for which nothing may come for so many seconds; None waits for ever.
+        """The reply of a number, for which nothing may come for so many seconds; None waits forever.
 
         Raises:
-            TimeoutError: If nobody had a reply for that long. Others go on waiting.
-            ValueError: If what came is no reply to anybody; all get it.
+            TimeoutError: If nobody had a reply for that long. Others continue waiting.
+            ValueError: If what came is not a reply to anybody; all get it.
             Exception: The one that ended the reading; all get it.
         """
         begun = time.monotonic()

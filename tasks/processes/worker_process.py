@@ -39,9 +39,9 @@ class WorkerEnded(Exception):
 class WorkerProcess:
     """A running `python -m module DESCRIPTOR PARENT`; the module ends when it receives {"close": true}.
 
-    It leads a session of its own: a terminal's Ctrl-C does not reach it, and its children can be ended
-    with it. Both its output streams go to the log. Where `fork_server.forking` holds a server of the module,
-    it is forked from that one, and imports nothing anew.
+    It leads a session of its own: a terminal's Ctrl-C does not reach it, and its children can be ended with
+    it. Both its output streams go to the log. Where `fork_server.forking` holds a server of the module, it is
+    forked from that one, and imports nothing again.
 
     Args:
         module: Dotted name of the module to run; it gets the descriptor of its socket and our process id.
@@ -87,12 +87,12 @@ class WorkerProcess:
     def receive(
         self, timeout: float | None, most_bytes: Callable[[], float] = lambda: math.inf
     ) -> JsonObject:
-        """The next message, of so many bytes at most; `timeout` is in seconds, None waits for ever.
+        """The next message, of so many bytes at most; `timeout` is in seconds, None waits forever.
 
         Raises:
             TimeoutError: If there is none in time.
             WorkerEnded: If there will be none.
-            ValueError: If it wrote what is no message; it is not to be asked again.
+            ValueError: If it wrote what is not a message; it is not to be asked again.
         """
         deadline = float("inf") if timeout is None else time.monotonic() + timeout
         while True:

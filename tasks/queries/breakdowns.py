@@ -1,6 +1,6 @@
 """Plain means beside the answer: of scores by tag, a field of the examples, and of metrics.
 
-The intervals are plain ones of single means. The selector chose, in sight of scores, which examples a
+The intervals are plain ones of single means. The selector chose, after seeing scores, which examples a
 candidate was asked and how many; and of many groups some look bad by chance. So none of it is certified.
 """
 
@@ -36,7 +36,7 @@ def tags(
 
     `examples` is how many of the dataset have the value. `lower` and `upper` are Wilson's interval at 95%, as
     if the scored examples were a random sample; they are not certified. `worst` marks the values of each tag
-    in which a candidate has its lowest mean; none where it has the same one in all.
+    in which a candidate has its lowest mean; none if it has the same one in all.
 
     Args:
         look: The campaign as it is now.
@@ -92,7 +92,7 @@ def _interval(mean: float | None, n: int) -> Row:
 
 
 def _worst(found: Mapping[str, Tallies]) -> dict[tuple[str, str], Set[str]]:
-    """The values with the lowest mean, by tag and candidate; none where no mean is lower than another one."""
+    """The values with the lowest mean, by tag and candidate; none if no mean is lower than another one."""
     means: dict[tuple[str, str], dict[str, float]] = {}
     for name, tallies in found.items():
         for (tag, value), tally in tallies.items():

@@ -52,7 +52,7 @@ def kinds_of(view: str, columns: Iterable[str]) -> dict[str, Kind]:
 
 
 def cells(rows: Iterable[JsonView], view: str) -> Iterator[dict[str, Cell]]:
-    """Rows of a view with every value of its column's kind; what is no number, time or text becomes JSON."""
+    """Rows of a view, each value converted to its column's kind; other kinds become JSON."""
     for row in rows:
         yield {name: cell(value, kind_of(view, name)) for name, value in row.items()}
 
@@ -89,7 +89,7 @@ def _json(value: object) -> str:
 
 
 def guessed_kind(values: Iterable[object]) -> Kind | None:
-    """The kind that all values of a column of SQL have; None where they have several, or one of no kind."""
+    """The kind that all values of a column of SQL have; None if they have several, or one of no kind."""
     types = {type(value) for value in values if value is not None}
     if types == {bool}:
         return "truth"

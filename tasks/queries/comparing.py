@@ -15,7 +15,7 @@ from winnow.storage.records.record_types import CampaignRecord
 from winnow.tasks.answer.new_examples import by_chance
 
 ALPHA = 0.05
-"""Error probability of an interval, for itself alone."""
+"""Error probability of an interval, by itself alone."""
 MOST_EXAMPLES = 20_000
 """Scores that are read of a candidate."""
 MOST_GROUPS = 24
@@ -92,7 +92,7 @@ def paired_examples(session: Session, first: Side, second: Side) -> list[PairedE
 
 
 def are_cut(session: Session, *sides: Side) -> bool:
-    """Whether a candidate has more scores, or duels with one rival, than are read."""
+    """Whether a candidate has more scores, or duels with one opponent, than are read."""
     return any(
         count > MOST_EXAMPLES
         for side in sides

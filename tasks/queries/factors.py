@@ -48,9 +48,9 @@ class LevelEffect:
     scores: int
     """Number of scores with it."""
     estimate: float | None
-    """None where the scores do not tell it apart from other choices."""
+    """None if the scores do not tell it apart from other choices."""
     lower: float | None
-    """None where scores do not vary, or some level of the factor was scored beside others on fewer than
+    """None if scores do not vary, or some level of the factor was scored beside others on fewer than
     `LEAST_EXAMPLES` examples; as is `upper`."""
     upper: float | None
 
@@ -62,9 +62,9 @@ class CellEffect:
     levels: tuple[str, str]
     scores: int
     mean: float | None
-    """Of the scores with both; None where there are none."""
+    """Of the scores with both; None if there are none."""
     estimate: float | None
-    """The effect of both together beyond those of each for itself; None where the scores do not tell."""
+    """The effect of both together beyond those of each for itself; None if the scores do not tell."""
     lower: float | None
     upper: float | None
 
@@ -98,7 +98,7 @@ class FactorTables:
 
 
 def factor_tables(look: Look) -> FactorTables | None:
-    """Main effects of all factors and interactions of all pairs; None where there are too many levels."""
+    """Main effects of all factors and interactions of all pairs; None if there are too many levels."""
     candidates = campaign_records.candidates(look.session, look.record.id)
     factors, chosen = factors_of(candidates)
     if sum(len(factor.levels) for factor in factors) > MOST_LEVELS:
@@ -208,7 +208,7 @@ def _cell(names: tuple[str, str], scores: FloatArray, known: JsonView) -> CellEf
 def _are_enough(kinds: IntArray, examples: IntArray) -> bool:
     """Whether each kind of score there is stands beside another kind on `LEAST_EXAMPLES` examples.
 
-    An effect is held against those of all other kinds, so that the rarest one says how well it is known.
+    An effect is compared with those of all other kinds, so that the rarest one says how well it is known.
 
     Args:
         kinds: Kind of each score, shape (N,): its level of a factor, or its two levels together.
@@ -235,7 +235,7 @@ SHIFTING = ("min_p", "presence_penalty", "frequency_penalty", "repetition_penalt
 
 
 def sampling_words(sampling: JsonView) -> str:
-    """The way in which a candidate draws tokens, in words; empty where no setting of it is stored."""
+    """The way in which a candidate draws tokens, in words; empty if no setting of it is stored."""
     if not sampling:
         return ""
     if sampling.get("choices"):

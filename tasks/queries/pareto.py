@@ -1,6 +1,6 @@
 """Quality, cost and time of candidates side by side, and which candidates others dominate in these.
 
-Quality is what the campaign proves or estimates; cost and time are plain means over the stored texts, with
+Quality is what the campaign proves or estimates; cost and time are plain means over the stored outputs, with
 their standard deviations. Nothing of the latter two is certified, and no selector is told of them.
 """
 
@@ -21,12 +21,11 @@ def pareto(look: Look) -> list[Row]:
     """One row per candidate that has texts, best estimate first.
 
     `tokens`, `seconds`, `latency` and `cost` are means of a text, each with its standard deviation behind it:
-    tokens read and written; the engine's time, which texts of one batch share; the time from a request to
-    its answer, null where no engine told it; and the price of a thousand texts, null where nobody said what
-    the model costs. `pareto` says that no other candidate has at least as high an estimate, as low a cost
-    (where prices are not all known: as few tokens) and as low a latency (where these are not all known: as
-    few seconds), and is better in one of the three. It compares these numbers as they are, and is nothing
-    that was proved.
+    tokens read and written; the engine's time, which texts of one batch share; the time from a request to its
+    answer, null if no engine told it; and the price of a thousand texts, null if nobody said what the model
+    costs. `pareto` says that no other candidate has at least as high an estimate, as low a cost (where prices
+    are not all known: as few tokens) and as low a latency (where these are not all known: as few seconds),
+    and is better in one of the three. It compares these numbers as they are, and is nothing that was proved.
     """
     texts = texts_by_candidate(look.session, look.record.id)
     rows = [

@@ -200,9 +200,9 @@ class _Since:
         self._before = _winner_after(session, earlier)
 
     def told(self, status: CampaignStatus, campaign: CampaignRecord) -> Row:
-        """`changed` and `differs_in` of the next campaign; null where nobody won before, or now.
+        """`changed` and `differs_in` of the next campaign; null if nobody won before, or now.
 
-        `differs_in` is null where nothing differs, too.
+        `differs_in` is null if nothing differs, too.
         """
         before, self._before = self._before, whose_winner_stands(self._before, status)
         winners = status.answer.winners
@@ -219,9 +219,9 @@ def series_rows(session: Session, series: str) -> list[dict[str, object]]:
     """One row per campaign of a series, oldest first.
 
     `changed` says whether the winner is another one than in the last campaign before it that had a winner
-    (see `whose_winner_stands`), and is null where there is nothing to compare, as where the question was left
-    open; `differs_in` says in what the two differ, the file of a schedule being read anew each time.
-    `generated` counts the texts that were made anew, `reused` those that were taken from earlier campaigns.
+    (see `whose_winner_stands`), and is null if there is nothing to compare, as where the question was left
+    open; `differs_in` says in what the two differ, the file of a schedule being read again each time.
+    `generated` counts the texts that were made again, `reused` those that were taken from earlier campaigns.
 
     Raises:
         SeriesNotFound: If there is no such series; the error lists those there are.
@@ -259,7 +259,7 @@ LOSSES = ("baseline", "autoevaluator")
 
 
 def other_numbers(campaigns: Iterable[CampaignRecord]) -> list[str]:
-    """The differences by which campaigns' estimates are of different numbers; empty where there are none.
+    """The differences by which campaigns' estimates are of different numbers; empty if there are none.
 
     Their examples may differ all the same.
     """
@@ -315,7 +315,7 @@ def all_series(session: Session) -> list[Series]:
 def over_time(session: Session, series: Series) -> list[Row]:
     """One row per campaign of a series, oldest first: how it ended, and what it cost.
 
-    `changed` and `differs_in` are those of `series_rows`: of winners, and null where the question was open.
+    `changed` and `differs_in` are those of `series_rows`: of winners, and null if the question was open.
     """
     rows: list[Row] = []
     since = _Since(session, series.campaigns[:-MOST_CAMPAIGNS])

@@ -1,4 +1,4 @@
-"""The status of a campaign: derived from its rows and its lease each time it is asked for, stored nowhere."""
+"""The status of a campaign: derived from its rows and its lease each time it is requested, stored nowhere."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
@@ -34,8 +34,8 @@ State = Literal["running", "ended", "waiting", "interrupted", "new"]
 
 * running: a process holds its lease, seems to live (see `tasks.campaign.lease`), and there is more to do.
 * ended: nothing more is to be asked, or nothing more may be spent.
-* waiting: it needs labels or judgments that people have not given yet; then `winnow resume` goes on.
-* interrupted: it was begun and nobody runs it; `winnow resume` goes on.
+* waiting: it needs labels or judgments that people have not given yet; then `winnow resume` continues.
+* interrupted: it began and nobody runs it; `winnow resume` continues.
 * new: it was stored and no round is finished; `winnow resume` begins.
 """
 
@@ -58,7 +58,7 @@ class CampaignStatus:
     budgets: tuple[BudgetUsage, ...]
     """Every limit and what is spent of it, after the last finished round."""
     stopped_by: BudgetUsage | None
-    """The limit that is spent and lets no further round begin; None where that is the algorithm's own."""
+    """The limit that is spent and lets no further round begin; None if that is the algorithm's own."""
     totals: JsonView
     """Rounds, comparisons, scored, generations, tokens, engine seconds, loads of models and what they took,
     and the size of the full grid."""
@@ -70,10 +70,10 @@ class CampaignStatus:
     """Canary `prompts` that its servers were asked, how many `different` ones, and their `tokens`. They count
     against its limits and are in no total; looked for where the answer is given in full."""
     price: float | None = None
-    """Cost of its texts so far, in the currency of its prices; None where not all of its models have one.
-    Looked for where the answer is given in full."""
+    """Cost of its texts so far, in the currency of its prices; None if not all of its models have one. Looked
+    for where the answer is given in full."""
     left: str | None = None
-    """The process that ran it last and how that ended, where nobody runs it and it is to go on."""
+    """The process that ran it last and how that ended, where nobody runs it and it is to continue."""
     has_room: bool = False
     """Whether it would ask more now, though its latest decision is to stop."""
 

@@ -111,13 +111,13 @@ def have_texts(
 
 
 class WantedTexts:
-    """The texts that a round needs, of which those that are not stored are asked for in groups.
+    """The texts that a round needs, of which those that are not stored are requested in groups.
 
     Args:
         campaign: The campaign.
         round_: The round that needs them.
         planned: Each text that it needs, in its order.
-        begun_after: Number of rounds that were told when the round's texts began to be asked for; None where
+        begun_after: Number of rounds that were told when the round's texts began to be asked for; None if
             those are all before it.
 
     Raises:

@@ -47,7 +47,7 @@ class JudgeAhead:
         return not self._unread and self._exchange.is_done
 
     def next_calls(self, texts: GenerationBatch) -> WantedTexts | None:
-        """The calls that are wanted now and were not before; None where there are none.
+        """The calls that are wanted now and were not before; None if there are none.
 
         Args:
             texts: Texts of the round, as far as they have arrived.
@@ -83,7 +83,7 @@ class _Begun(NamedTuple):
 
     texts: WantedTexts
     judge: JudgeAhead | None
-    """None where no model judges, or where it is asked once the round is there."""
+    """None if no model judges, or where it is asked once the round is there."""
 
     @property
     def is_there(self) -> bool:
@@ -136,7 +136,7 @@ class RoundsInFlight:
         return made if first.judge is None else replace(made, calls=first.judge.answers)
 
     def finish_begun(self) -> None:
-        """Wait for what engines are at work on and commit it; all else is asked for when wanted again."""
+        """Wait for what engines are at work on and commit it; all else is requested when wanted again."""
         self._rounds.clear()  # so that nobody is asked about what comes
         for number, answers in self._stream.finish_begun():
             self._store(number, answers)

@@ -60,7 +60,7 @@ def stored_plan(campaign: CampaignSession) -> RoundRecord | None:
 
 
 def plan_new(campaign: CampaignSession, ask: Ask, *, n_in_flight: int = 0) -> RoundRecord | None:
-    """Store the batch asked as the next round, behind those in flight; None where the batch is empty."""
+    """Store the batch asked as the next round, behind those in flight; None if the batch is empty."""
     with campaign.database.reading() as session:
         number = round_records.next_round_number(session, campaign.record.id)
     campaign.checked.at_round(campaign.selector, number)

@@ -51,7 +51,7 @@ def decide_round(
 def believed(selector: Selector, record: CampaignRecord) -> Decision:
     """The decision of a campaign's selector, as the campaign takes it.
 
-    Of a gate nobody is the best: its selector ranks candidates to go on, and claims nothing of who leads.
+    Of a gate nobody is the best: its selector ranks candidates to continue, and claims nothing of who leads.
     """
     decision = selector.decision()
     if traits_of(record.objective).compares_pairs:
@@ -69,7 +69,7 @@ def _with_opponents(decision: Decision) -> Decision:
 
 
 def _values(comparison: NewComparison, metrics: Sequence[str]) -> list[float | None]:
-    """The values of some metrics for a comparison, None where there is no value."""
+    """The values of some metrics for a comparison, None if there is no value."""
     known = {each.name: each.score for each in comparison.metrics}
     return [known.get(name) for name in metrics]
 

@@ -63,7 +63,7 @@ def found_in(
         samples: The way in which scores are made into one.
         asked: The judge, with all it needs for these texts.
         answers: The texts of the pair.
-        shown: Samples that the judge sees, one of each; empty where one could not be made.
+        shown: Samples that the judge sees, one of each; empty if one could not be made.
     """
     verdicts = [asked.judge.judge(each) for each in shown] or [NOT_JUDGED] * len(answers)
     found: JsonObject = {
@@ -123,7 +123,7 @@ class ScoredText:
     score: float
     """The score, in [0, 1]."""
     answer: str | None = None
-    """The answer that the judge read from it; None where that is the whole text."""
+    """The answer that the judge read from it; None if that is the whole text."""
     no_answer: bool = False
     preference: float | None = None
     """The preference that a judge which chooses has for it; of `best-of` alone."""

@@ -58,7 +58,7 @@ def places_of(campaign: CampaignSession, pair: int) -> range:
 def shown_of(
     campaign: CampaignSession, arm: int, example: int, texts: GenerationBatch, places: range
 ) -> list[Sample]:
-    """The samples of a pair that the judge sees; none where one of its texts could not be made."""
+    """The samples of a pair that the judge sees; none if one of its texts could not be made."""
     samples = [sample_of(campaign, arm, example, texts, place) for place in places]
     known = [each for each in samples if each is not None]
     return known if len(known) == len(samples) else []
@@ -67,7 +67,7 @@ def shown_of(
 def sample_of(
     campaign: CampaignSession, arm: int, example: int, texts: GenerationBatch, position: int
 ) -> Sample | None:
-    """The sample that a judge sees of a text; None where there is none.
+    """The sample that a judge sees of a text; None if there is none.
 
     Args:
         campaign: The campaign that the judge is of.
@@ -112,7 +112,7 @@ def scored(
     text: StoredText | GenerationFailure,
     sample: Sample | None,
 ) -> NewComparison:
-    """The comparison of one output, which the judge sees as `sample`; None where there is no text."""
+    """The comparison of one output, which the judge sees as `sample`; None if there is no text."""
     if isinstance(text, GenerationFailure):
         return NewComparison(
             position=position,
@@ -142,12 +142,12 @@ def scored(
 def with_metrics(
     comparison: NewComparison, metrics: Mapping[str, AskedJudge[Sample]], samples: Sequence[Sample]
 ) -> NewComparison:
-    """A comparison with one value per metric: of several texts the mean, none where one of them has none.
+    """A comparison with one value per metric: of several texts the mean, none if one of them has none.
 
     Args:
         comparison: The comparison, with the judgments behind its outcome, after which those of metrics come.
         metrics: The judges, with all that they need for these texts, by name.
-        samples: Samples that a judge sees, one of each text of the pair; empty where there is none.
+        samples: Samples that a judge sees, one of each text of the pair; empty if there is none.
     """
     if not (metrics and samples):
         return comparison

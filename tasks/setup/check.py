@@ -51,7 +51,7 @@ def check_campaign(
         spec: The campaign.
         dataset: Its data where they are known already, as on resume; else they are read.
         is_allowed: See `read_dataset`.
-        is_stored: Whether it was begun with these examples, so that its templates were tried on them.
+        is_stored: Whether it began with these examples, so that its templates were tried on them.
 
     Raises:
         SpecError: With the key, what is wrong and what to do.
@@ -139,7 +139,7 @@ def require_extras(checked: ResolvedCampaign) -> None:
 
 
 def _check_devices(checked: ResolvedCampaign) -> None:
-    """Refuse a model that would wait for ever for devices that there are not."""
+    """Refuse a model that would wait forever for devices that there are not."""
     devices = checked.spec.execution.devices
     for model in checked.models:
         try:

@@ -66,7 +66,7 @@ def differences(before: object, after: object, key: str = "") -> list[Difference
 
 
 def _by_name(value: object) -> dict[str, object] | None:
-    """The things of a list by their names, none where there is no list; None where names do not tell."""
+    """The things of a list by their names, none if there is no list; None if names do not tell."""
     things = [] if value is None else value
     if not isinstance(things, list) or not all(isinstance(each, Mapping) for each in things):
         return None
@@ -122,7 +122,7 @@ class Change(NamedTuple):
 
 
 def changes(before: JsonView, after: JsonView) -> list[Change]:
-    """The differences between the identities of two campaigns, sorted; none where they are the same."""
+    """The differences between the identities of two campaigns, sorted; none if they are the same."""
     found = differences(before, after)
     keys = [each.key for each in found]
     told = (each for each in found if not (_follows(each.key, keys) or _is_excluded(each, keys)))
@@ -195,7 +195,7 @@ def refuse_other_identity(name: str, stored: JsonView, given: JsonView) -> None:
 
 
 def refuse_other_texts(name: str, stored: object, given: object, identity: JsonView) -> None:
-    """Refuse to make texts from now on where none were made, or none where they were.
+    """Refuse to make texts from now on where none were made, or none if they were.
 
     Where stored ones alone are taken, examples are drawn otherwise, and who has none is told of it: what an
     answer says would be of one part of the comparisons alone.

@@ -29,7 +29,7 @@ from winnow.tasks.spec.campaign import CampaignSpec
 from winnow.tasks.spec.sections.prompts import PromptSpec
 
 MOST_RENDERED = 20_000
-"""Examples, at the most, for which a prompt is looked at."""
+"""Examples, at most, for which a prompt is looked at."""
 
 MOST_SHOWN = 60
 """Characters of a text that are quoted."""
@@ -133,7 +133,7 @@ def _same_for_all(
 
 
 def _spelled(source: str, dataset: Dataset) -> str | None:
-    """The field that a template shows as text, with the spelling that is meant; None where there is none."""
+    """The field that a template shows as text, with the spelling that is meant; None if there is none."""
     known = {each.casefold(): each for each in dataset.field_names}
     for pattern in (_AS_A_FIELD, _MAYBE_A_FIELD):
         for spelled, field in _fields_as_text(source, pattern):

@@ -1,7 +1,7 @@
 """From a campaign's file to a checked campaign, with every complaint traced back to its line.
 
 From a checked campaign there is a way to the one that asks all that it left out, so that there is a full
-table of scores. That one has a name of its own, so that the first one stays as it is, and the same models,
+table of scores. That one has its own name, so that the first one stays as it is, and the same models,
 prompts, examples, judge and seed, so that it takes over every text the first one made.
 """
 
@@ -81,7 +81,7 @@ def check_spec_file(
 
 
 def _read_task(spec: CampaignSpec, *, is_allowed: bool) -> object:
-    """What only running the campaign's task says, so that it is run once; None where there is nothing."""
+    """What only running the campaign's task says, so that it is run once; None if there is nothing."""
     harness = harness_of(spec.dataset)
     return None if harness is None else harness.read(spec.dataset, is_allowed=is_allowed)
 

@@ -58,8 +58,8 @@ def with_models_there(checked: ResolvedCampaign, stored: JsonView | None) -> Pre
 
     Args:
         checked: The campaign as its file describes it.
-        stored: The identity of the stored campaign of this name; None where the campaign begins now. Only
-            models that it does not have are asked, and only if they can join it.
+        stored: The identity of the stored campaign of this name; None if the campaign begins now. Only models
+            that it does not have are asked, and only if they can join it.
 
     Raises:
         ModelsMissing: If a model is missing that may not be.

@@ -1,7 +1,7 @@
 """Opening a campaign: stored once, found again by name, refused when it is not the same any more.
 
-Candidates may join one that was begun without them, where its selector has a way with them. What may change
-of a stored one may be changed by settings alone: its file may be gone, or never was.
+Candidates may join one that began without them, where its selector has a way with them. What may change of a
+stored one may be changed by settings alone: its file may be gone, or never was.
 """
 
 import json
@@ -72,7 +72,7 @@ def open_campaign(
         marks: Further entries of a new campaign's versions.
 
     Raises:
-        IdentityChanged: If a campaign of this name was begun with another identity; nothing is written.
+        IdentityChanged: If a campaign of this name began with another identity; nothing is written.
         LeaseHeld: If it would change and another live process runs it; nothing is written.
     """
     keep_digests(database)
@@ -114,7 +114,7 @@ def open_campaign(
 
 
 def _by_rules_of_its_texts(session: Session, checked: ResolvedCampaign) -> ResolvedCampaign:
-    """A campaign that takes stored texts alone, by the rules of the last campaign that may have made them."""
+    """A campaign of stored outputs only, by the rules of the last campaign that may have made them."""
     fingerprints = {each.fingerprint for each in checked.candidates}
     for other in reversed(campaign_records.campaigns(session)):
         is_of_same_texts = (
@@ -236,7 +236,7 @@ def _as_json(value: JsonView) -> str:
 
 
 def change_campaign(campaign: Campaign, overrides: list[str], approve: Approve) -> None:
-    """Let a stored campaign go on with another budget or execution, other tags or servers.
+    """Let a stored campaign continue with another budget or execution, other tags or servers.
 
     Args:
         campaign: The campaign.

@@ -32,7 +32,7 @@ NEEDED: dict[str, OutputType] = {
 
 
 def check_output_type(checked: ResolvedCampaign) -> Weighing | None:
-    """The rules for the texts that models weigh; None where models write.
+    """The rules for the texts that models weigh; None if models write.
 
     Raises:
         SpecError: If the spec's other keys do not fit its output_type, or an example has no choices, or none
@@ -184,7 +184,7 @@ def _try_choices(checked: ResolvedCampaign, choices: Choices) -> None:
 
 
 def check_structured_outputs(spec: CampaignSpec) -> None:
-    """Refuse a regex that does not compile, and a schema that is none where jsonschema is installed.
+    """Refuse a regex that does not compile, and a schema that is none if jsonschema is installed.
 
     What an engine makes of them it says itself: it may know less, and of grammars only the engine knows.
 

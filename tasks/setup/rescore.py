@@ -1,7 +1,7 @@
 """The campaign that judges what another one has stored with another judge, and makes no text of a candidate.
 
 It has the candidates, examples, selector and seed of the first one, by which its texts are known, and takes
-them by `reuse: only`; it draws its examples anew, as `tasks.campaign.example_seed` says. A pair without a
+them by `reuse: only`; it draws its examples again, as `tasks.campaign.example_seed` says. A pair without a
 text has no outcome: it may be anything from 0 to 1, in every interval and claim, for which texts there are
 follows from what the first judge said. So nobody is left out because texts are missing (`fail_on_error: 1`),
 and earlier scores, which another judge gave, are not learned from.
@@ -82,7 +82,7 @@ def rescoring_campaign(
     overrides: list[str],
     approve: Approve,
 ) -> ResolvedCampaign:
-    """The campaign that judges the stored texts of another one; nothing is written.
+    """The campaign that judges the stored outputs of another one; nothing is written.
 
     Args:
         database: Holds the other one.

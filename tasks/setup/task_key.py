@@ -10,7 +10,7 @@ OF_THE_JUDGE = ("metric", "filter", "scorer", "grader")
 
 
 def with_task(values: JsonView, task: TaskSpec, read: object = None) -> JsonObject:
-    """The values of a campaign's file with what its task stands for in the place of the task.
+    """The values of a campaign's file with what its task stands for instead of the task.
 
     Args:
         values: As in the file.

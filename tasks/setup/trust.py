@@ -46,8 +46,8 @@ class Permission:
     keys: tuple[str, ...]
     """The keys of the file that ask for it, together."""
     digests: Mapping[str, str] | None = None
-    """SHA-256 of each file of code that it runs, as far as these lie here, by module or path; None where it
-    runs none of the user's disk."""
+    """SHA-256 of each file of code that it runs, as far as these lie here, by module or path; None if it runs
+    none of the user's disk."""
 
 
 def permissions(spec: CampaignSpec, folder: Path) -> list[Permission]:

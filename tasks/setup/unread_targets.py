@@ -23,7 +23,7 @@ from winnow.tasks.judges.rules.regex import RegexJudge
 from winnow.tasks.spec.campaign import CampaignSpec, judges_of
 
 MOST_IN_A_PROCESS = 200
-"""Targets that are read by a library, which takes a process of its own."""
+"""Targets that are read by a library, which takes a separate process."""
 
 MOST_SHOWN = 40
 """Characters of a target in a sentence."""

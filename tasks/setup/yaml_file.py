@@ -25,10 +25,10 @@ from winnow.tasks.spec.value_errors import demand, missing_form, remedy, shown
 from winnow.tasks.text.printable import one_line
 
 MOST_BYTES = 16 * 2**20
-"""Bytes, at the most, of a campaign's file, and of what it comes to once every alias is written out."""
+"""Bytes, at most, of a campaign's file, and of what it comes to once every alias is written out."""
 
 MOST_MISTAKES = 50
-"""Mistakes that are told at once, at the most."""
+"""Mistakes that are told at once, at most."""
 
 BYTES_OF_A_VALUE = 64
 """Bytes that a value counts beside its text: many short ones are as much work as a long one."""
@@ -203,7 +203,7 @@ def read_spec_file(
 
 
 def overriding(file: SpecFile, overrides: Sequence[str]) -> SpecFile:
-    """The file with `key=value` settings in the place of its own, which are changed as well.
+    """The file with `key=value` settings instead of its own, which are changed as well.
 
     Raises:
         SpecError: If an override is not `key=value`, or there is no such place.
@@ -432,7 +432,7 @@ def _complaint(file: SpecFile, detail: ErrorDetails, place: KeyPath = ()) -> str
 
 
 def to_add(key: str, values: JsonView) -> str:
-    """The values that a missing key may have, as the end of a sentence; empty where any may do.
+    """The values that a missing key may have, as the end of a sentence; empty if any may do.
 
     Args:
         key: The key.
@@ -493,7 +493,7 @@ def _plain(key: str) -> str:
 
 
 def _one_level_down(parts: KeyPath, key: str) -> list[str]:
-    """The one section of a part of the file that has this key, as `section.key`; none where it is not one."""
+    """The one section of a part of the file that has this key, as `section.key`; none if it is not one."""
     sections = {name: field.annotation for name, field in keys_of(_model_of(parts)).items()}
     found = [
         f"{name}.{key}"

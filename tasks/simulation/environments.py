@@ -130,7 +130,7 @@ class DuelEnvironment:
         return check
 
     def outcomes(self, batch: Batch, seed: int, round_: int) -> FloatArray:
-        """1 where the first arm wins, else 0."""
+        """1 if the first arm wins, else 0."""
         chances = self.preferences[batch.arms[:, 0], batch.arms[:, 1]]
         draws = np.random.default_rng([seed, round_, NOISE]).random(len(batch))
         return np.where(np.isnan(chances), np.nan, draws < chances)

@@ -37,7 +37,7 @@ Metric = Literal[
 ]
 """A measure of a run, in [0, 1] and 1 at best:
 
-* accuracy: whether the recommended arm has the highest mean, or of duels does best against its best rival.
+* accuracy: whether the recommended arm has the highest mean, or of duels does best against its best opponent.
 * top1-eps: whether its mean is at most a gap below the highest.
 * top1-mcnemar: whether it is not significantly worse than the best one.
 * ndcg: how much of the ten best arms the ranking puts first.
@@ -50,7 +50,7 @@ Or in score units:
 
 Or, where a campaign asked about some pairs only, so that nothing can be said of how good a selector is:
 
-* coverage: the share of the pairs asked that have a score; 0 where none was asked.
+* coverage: the share of the pairs asked that have a score; 0 if none was asked.
 """
 
 METRICS: Mapping[Simulated, tuple[Metric, ...]] = {
@@ -148,8 +148,8 @@ def claims_truly(each: ComparedSelector, environment: Environment) -> Callable[[
     """A function that says whether the arm that a run names in the end is what its selector claims of it.
 
     That is, that no other has a mean above its own by more than `epsilon`, or is preferred over it by more;
-    None where the claim is about something else, as that of a gate and of the m best are, and where scores
-    are missing that nobody asked for, so that nothing is known of who is the best.
+    None if the claim is about something else, as that of a gate and of the m best are, and where scores are
+    missing that nobody asked for, so that nothing is known of which candidate is the best.
     """
     if isinstance(environment, RouteEnvironment) or each.selector == GATE or each.params.get("top_m", 1) != 1:
         return None
@@ -166,7 +166,7 @@ def claims_truly(each: ComparedSelector, environment: Environment) -> Callable[[
 
 
 def coverage(run: Run, scores: FloatArray) -> FloatArray:
-    """The share of the pairs asked by each budget that have a score, shape (T,); 0 where none was asked."""
+    """The share of the pairs asked by each budget that have a score, shape (T,); 0 if none was asked."""
     found = np.cumsum(~np.isnan(scores[run.told.arms, run.told.examples]))
     counts = np.concatenate([[0], found])[run.spent]
     shares: FloatArray = counts / np.maximum(run.spent, 1)

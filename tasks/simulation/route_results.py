@@ -62,7 +62,7 @@ def picks_by(environment: RouteEnvironment, budget: int) -> Callable[[Run], Floa
         budget: Prompts.
 
     Returns:
-        A function from a run to shares of shape (W, G, K), W as in `parts`; NaN where a type did not come.
+        A function from a run to shares of shape (W, G, K), W as in `parts`; NaN if a type did not come.
     """
     if environment.types is None:
         return None
@@ -79,7 +79,7 @@ def picks_by(environment: RouteEnvironment, budget: int) -> Callable[[Run], Floa
 
 
 def average_picks(shares: Sequence[FloatArray]) -> FloatArray:
-    """The average over R runs of shares of shape (W, G, K) each, NaN where a type came in none of them."""
+    """The average over R runs of shares of shape (W, G, K) each, NaN if a type came in none of them."""
     found = np.array(shares)  # (R, W, G, K)
     counts = (~np.isnan(found)).sum(axis=0)
     means = np.full(found.shape[1:], np.nan)

@@ -42,7 +42,7 @@ BY_NUMBER = ("baseline", "top_m")
 """Parameters that are a number of arms or of an arm: there have to be more arms than that."""
 
 MOST_ARMS = 2_000
-"""Arms, at the most, of a selector that is only checked."""
+"""Arms, at most, of a selector that is only checked."""
 
 KNOWLEDGE = ("history", "features")
 """Parameters that an environment may have something for; a selector can decline it with None."""
@@ -78,7 +78,7 @@ class Run:
     best: IntArray
     """Shape (T,), the recommended arm; `NOBODY` where there is none."""
     ranking: FloatArray
-    """Shape (T, K), what arms are ranked by, NaN where unknown."""
+    """Shape (T, K), what arms are ranked by, NaN if unknown."""
     status: tuple[ArmStatus, ...]
     """The status of each of the K arms in the end."""
     reason: Reason
@@ -169,7 +169,7 @@ def simulate(
         budgets: Comparisons after which a run is looked at, increasing; the last one ends it.
         seeds: Non-negative; one run of each selector per seed.
         workers: Processes; one per core if None.
-        pool: Processes of `simulators` that are to play the runs, in the place of new ones.
+        pool: Processes of `simulators` that are to play the runs, instead of new ones.
 
     Raises:
         SelectorFailed: If a selector raises, asks for what it may not, or its process dies.

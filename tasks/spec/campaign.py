@@ -52,7 +52,7 @@ else:
 OutputType = Literal["generate", "multiple-choice", "loglikelihood", "perplexity"]
 
 MOST_AHEAD = 1000
-"""Rounds in flight behind the first, at the most."""
+"""Rounds in flight behind the first, at most."""
 
 ONE_TEXT_A_DUEL = (
     "a duel compares one output of each candidate; for several outputs use several duels "
@@ -77,7 +77,7 @@ class ChoicesSpec(SpecModel):
     field: str | None = Field(default=None, min_length=1)
     """A list of texts in each example; `choices.text` is the key `text` of the field `choices`."""
     texts: list[Annotated[str, Field(min_length=1)]] = []
-    """jinja2 templates over the fields of an example, one for each choice, in the place of `field`."""
+    """jinja2 templates over the fields of an example, one for each choice, instead of `field`."""
 
     @model_validator(mode="after")
     def _come_from_one_place(self) -> Self:
@@ -216,7 +216,7 @@ class CampaignSpec(SpecModel):
     """For multiple-choice."""
     target_delimiter: str | None = None
     """For multiple-choice and loglikelihood: what stands between prompt and choice or target; None is a
-    space, and nothing where a chat template ends the prompt."""
+    space, and nothing if a chat template ends the prompt."""
     samples: Samples = None
     """Not for best-duel: texts that a candidate writes for each example, and how their scores become one; a
     number alone is that many, and the mean."""
@@ -231,7 +231,7 @@ class CampaignSpec(SpecModel):
     prompt_type: str | None = None
     """For route: the field of an example that names the kind of its prompt, for reports alone."""
     fresh_generations: bool = True
-    """For best-duel: whether a candidate that meets an example again answers it anew."""
+    """For best-duel: whether a candidate that meets an example again answers it again."""
     selector: Annotated[SelectorSpec, BeforeValidator(selector_of, json_schema_input_type=SelectorSpec | str)]
     history: list[FilePath] = []
     """Score tables or `campaign:NAME`: earlier results on the same examples, for selectors that learn."""
@@ -253,7 +253,7 @@ class CampaignSpec(SpecModel):
     """A candidate is dropped when more than this share of its comparisons is unscored (at least 8); 1 drops
     nobody."""
     reuse: Reuse = "all"
-    """The stored texts that may be used in place of new ones; see `tasks.campaign.reuse`."""
+    """The stored outputs that may be used in place of new ones; see `tasks.campaign.reuse`."""
     tags: list[Annotated[str, Field(min_length=1)]] = []
     """For best-mean: fields of an example by whose values reports break scores down."""
     execution: ExecutionSpec = ExecutionSpec()
@@ -366,7 +366,7 @@ class CampaignSpec(SpecModel):
         """The fields that may not change once the campaign has begun, as JSON values.
 
         To certify, the number of labels is part of it: bets look ahead to the last one, so that a budget
-        raised in sight of the losses would change the bets that were made.
+        raised after seeing the losses would change the bets that were made.
         """
         identity, _ = without_servers(self.model_dump(mode="json", exclude=NO_IDENTITY))
         del identity["stopping"]["budget"]
@@ -423,8 +423,8 @@ class CampaignFile(CampaignSpec):
     """The keys of a campaign's file: those of a campaign, and `task`, which stands for several of them."""
 
     task: TaskSpec | None = None
-    """A benchmark, in the place of dataset, prompts, output_type and judge; of the dataset, filter, limit,
-    sample and shuffle may stand beside it, and so may prompts and a judge that replace its own."""
+    """A benchmark, instead of dataset, prompts, output_type and judge; of the dataset, filter, limit, sample
+    and shuffle may stand beside it, and so may prompts and a judge that replace its own."""
 
 
 def stored_values(identity: JsonView, execution: JsonView, storage: str) -> JsonObject:

@@ -13,7 +13,7 @@ from winnow.algorithms.state.plugin_registry import object_at
 from winnow.storage.json_types import JsonObject, JsonView
 
 HUMAN = "human"
-"""The type of the judge that is no model and no code: people judge."""
+"""The type of the judge that is not a model and no code: people judge."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +23,7 @@ class Maker:
     location: str
     """"module:callable", below `winnow.tasks.judges`."""
     version: int
-    """Raised when a verdict can change: a campaign goes on with the version that it began with alone."""
+    """Raised when a verdict can change: a campaign continues with the version that it began with alone."""
 
     def load(self) -> Any:  # noqa: ANN401 -- each makes a judge of its own class
         """The callable; its module is imported now."""
@@ -145,7 +145,7 @@ class JudgeNode:
 
     @property
     def parts(self) -> "tuple[JudgeNode, ...]":
-        """The judges that its score is made of; itself if it is no combination."""
+        """The judges that its score is made of; itself if it is not a combination."""
         if self.type is None or self.is_plugin or not JUDGES[self.type].combines:
             return (self,)
         return tuple(part for each in self.inner for part in each.parts)

@@ -8,7 +8,7 @@ from numbers import Real
 from winnow.tasks.errors import SpecError
 
 GATE = "gate"
-"""Compares candidates with a baseline in the place of finding the best."""
+"""Compares candidates with a baseline instead of finding the best."""
 
 PREFERS_COST = "champion"
 """Can look for the cheapest candidate that is good enough."""
@@ -47,14 +47,15 @@ TO_BEGIN_WITH = ("champion", "llm-po", "r-autoeval-plus", "pak-ucb")
 """The first choice of each objective."""
 
 WITHOUT_AUTOEVALUATOR = "r-eval"
-"""The one to begin with where no model answers in the place of people."""
+"""The one to begin with where no model answers instead of people."""
 
 
 def refuse_confidence(delta: object, place: str = "stopping.delta") -> None:
     """Refuse a confidence such as 0.95 that was written where the error probability belongs.
 
     Above one half the confidence was meant. Campaigns that were begun with such a value stay as they are, so
-    only new ones are checked. What is no number, or lies outside (0, 1), is left to whatever reads the value.
+    only new ones are checked. What is not a number, or lies outside (0, 1), is left to whatever reads the
+    value.
 
     Args:
         delta: The value given.

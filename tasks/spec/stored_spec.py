@@ -13,14 +13,14 @@ DEFAULT_STORAGE = "sqlite:///winnow.db"
 """URL of the results database of a spec, or a command, that names none."""
 
 LONGEST_NAME = 100
-"""Characters, at the most, of the name of a campaign, a model or a prompt."""
+"""Characters, at most, of the name of a campaign, a model or a prompt."""
 
 
 def own_kind(objective: str | None) -> Kind:
     """The kind of amount that the selector counts, and that a budget which is a plain number limits.
 
     Args:
-        objective: The objective; None where a file names none, or an unknown one.
+        objective: The objective; None if a file names none, or an unknown one.
     """
     return "comparisons" if objective is None else traits_of(objective).counts
 
@@ -70,7 +70,7 @@ def has_stop_sequences(identity: JsonView) -> bool:
 
 
 def baseline_name(selector: JsonView) -> str | None:
-    """The candidate that a stored selector holds the others against; None where it is no gate."""
+    """The candidate that a stored selector holds the others against; None if it is not a gate."""
     return str(selector["params"]["baseline"]) if selector["name"] == GATE else None
 
 
@@ -101,7 +101,7 @@ class Grouping:
 
 
 def grouping_of(spec: JsonView) -> Grouping | None:
-    """The way in which the campaign of a stored definition compares by groups; None where it does not."""
+    """The way in which the campaign of a stored definition compares by groups; None if it does not."""
     groups = spec.get("groups")
     if groups is None:
         return None
@@ -115,7 +115,7 @@ def estimated_value(objective: str, groups: Grouping | None) -> str:
 
     Args:
         objective: As a spec names it.
-        groups: The way in which its candidates are compared by groups; None where they are not.
+        groups: The way in which its candidates are compared by groups; None if they are not.
     """
     return traits_of(objective).estimated if groups is None else groups.value
 
@@ -142,7 +142,7 @@ class Constraint:
         return 1.0 - (self.at_most or 0.0) if self.at_least is None else self.at_least
 
     def told(self, value: float | None) -> float:
-        """The value as a selector is told it: the more the better; NaN where there is none."""
+        """The value as a selector is told it: the more the better; NaN if there is none."""
         if value is None:
             return math.nan
         return 1.0 - value if self.at_least is None else value

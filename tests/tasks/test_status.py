@@ -182,6 +182,6 @@ def test_status_says_how_the_last_process_left_a_campaign_that_is_to_go_on(campa
     assert f"{gone} is gone; its last heartbeat was at " in status(campaign).left
     leases.acquire(campaign.database, campaign.record.id, AWAY, now=now() - 2 * LIFETIME, **taken)
     assert status(campaign).left.startswith(f"{AWAY} seems to be gone: its last heartbeat was at ")
-    assert "winnow resume watches for 60 s" in status(campaign).left
+    assert "winnow resume first waits for 60 s" in status(campaign).left
     end(campaign, "confident")
     assert status(campaign).left is None

@@ -1,4 +1,4 @@
-"""view: a live page on a results database, served by streamlit in a process of its own."""
+"""view: a live page on a results database, served by streamlit in a separate process."""
 
 import os
 import secrets

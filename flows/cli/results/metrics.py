@@ -34,7 +34,7 @@ def metrics(
     """Metrics of all campaigns of a database, in the text format of Prometheus. It only reads.
 
     All campaigns count, also those that a schedule or another machine runs. Each scrape reads the database
-    anew. At a port, which other users of this machine can reach too, each scrape must send the header
+    again. At a port, which other users of this machine can reach too, each scrape must send the header
     `Authorization: Bearer TOKEN`, which Prometheus calls `authorization: {credentials: TOKEN}`.
     """
     from prometheus_client import CollectorRegistry, generate_latest

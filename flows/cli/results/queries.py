@@ -81,8 +81,8 @@ def query(
     grew (e-values), how far the autoevaluator was relied on (weights) and agrees with humans (agreement), and
     which labels are given and wanted (labels); campaigns that route, which candidate got which prompts
     (picks). With --series, the campaigns of a schedule are listed: one row per campaign, whether the winner
-    changed, and how many generations were made anew and how many reused. A statement of SQL is answered by a
-    process of its own, within --seconds and --mebibytes.
+    changed, and how many generations were made again and how many reused. A statement of SQL is answered by a
+    separate process, within --seconds and --mebibytes.
     """
     from winnow.storage.records import campaigns as campaign_records
 

@@ -419,7 +419,7 @@ def _write(out: Path, values: "JsonObject") -> None:
 
 
 def _next(checked: "ResolvedCampaign", out: Path) -> list[str]:
-    """The two commands to go on with."""
+    """The two commands to continue with."""
     from winnow.storage.engine.database import shown_url, storage_option
 
     spec = checked.spec

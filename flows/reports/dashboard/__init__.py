@@ -9,7 +9,7 @@ STORAGE_VARIABLE = "WINNOW_STORAGE"
 """Holds the URL of the database: on a command line every user of the machine could read its password."""
 
 TOKEN_VARIABLE = "WINNOW_VIEW_TOKEN"
-"""Holds the token that readers must bring, for the same reason; unset where none is asked for."""
+"""Holds the token that readers must bring, for the same reason; unset where none is requested."""
 
 TICKET_VARIABLE = "WINNOW_VIEW_TICKET"
 """Holds what takes the token's place in the address that a browser is started with, where every user of the

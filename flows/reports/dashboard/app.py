@@ -1,4 +1,4 @@
-"""The page that `winnow view` serves: streamlit runs this file anew for every reader and every click."""
+"""The page that `winnow view` serves: streamlit runs this file again for every reader and every click."""
 
 import os
 from functools import partial

@@ -16,7 +16,7 @@ from winnow.storage.errors import StorageError
 from winnow.tasks.errors import WinnowError
 
 PATIENCE = 10.0
-"""Seconds that a reader waits before a question is broken off."""
+"""Seconds that a reader waits before a question is aborted."""
 
 
 @contextmanager
@@ -24,7 +24,7 @@ def asking(patience: float | None = None) -> Generator[Session, None, None]:
     """A read-only session on the database of the page, to be left before anything is drawn.
 
     Args:
-        patience: Seconds until what is asked is broken off; None is `PATIENCE`.
+        patience: Seconds until what is asked is aborted; None is `PATIENCE`.
 
     Raises:
         StorageError: If it is not there, or of another release.

@@ -26,8 +26,8 @@ GOING_AWAY = 303
 class Door:
     """Lets in what the gate does; an address with the token is exchanged for a cookie and an address without.
 
-    So the token stays in no history, bookmark or Referer. Cookies do not tell ports apart, hence the port in
-    the name: two servers on one machine leave each other's cookies alone.
+    So the token stays in no history, bookmark or Referer. Cookies do not tell ports apart, therefore the port
+    in the name: two servers on one machine leave each other's cookies alone.
     """
 
     def __init__(self, app: ASGIApp, *, gate: Gate, port: int, ticket: str | None = None) -> None:
@@ -142,7 +142,7 @@ def _page() -> str:
 
 
 def serve(host: str, port: int, allowed: Sequence[str]) -> None:
-    """Serve until a signal ends it; the environment holds the token, if one is asked for."""
+    """Serve until a signal ends it; the environment holds the token, if one is requested."""
     from starlette.middleware import Middleware
     from streamlit.starlette import App
 

@@ -37,7 +37,7 @@ class Part:
 
     name: str
     file: str | None
-    """Its name in the folder; None where there was nothing to write."""
+    """Its name in the folder; None if there was nothing to write."""
     rows: int
     note: str = ""
     """The reason why there is nothing, if there is more to say than that there are no rows."""

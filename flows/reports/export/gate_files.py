@@ -25,7 +25,7 @@ UNFINISHED = "not finished: no result for any candidate; see the output of winno
 class Case(NamedTuple):
     """A test case: what it is about, and what it holds.
 
-    The kind is failure or error, and None where it passed.
+    The kind is failure or error, and None if it passed.
     """
 
     name: str
@@ -138,7 +138,7 @@ def gate_markdown(status: CampaignStatus) -> str:
 
 
 def _verdict(status: CampaignStatus, candidate: CandidateStanding) -> str | None:
-    """The element that a test case holds; None where it passed."""
+    """The element that a test case holds; None if it passed."""
     answer = status.answer
     if not answer.is_guaranteed or (answer.is_unsolved and not answer.allows_all_zero):
         return "error"

@@ -136,7 +136,7 @@ def _score(row: Row) -> JsonObject:
 
 
 def _messages(row: Row, sample_id: str, model: str) -> list[JsonObject]:
-    """The prompt and the answer, as far as there are any."""
+    """The prompt and the answer, if any."""
     asked: list[JsonObject] = [] if row["prompt"] is None else [*as_dicts(from_stored(row["prompt"]))]
     said: list[JsonObject] = (
         [] if row["text"] is None else [{"role": "assistant", "content": _said(row), "model": model}]

@@ -22,7 +22,7 @@ def write_report(
     png: Path | None = None,
     pdf: Path | None = None,
 ) -> list[Path]:
-    """Write a page, pictures, a print, or several, in the place of earlier ones; return the written files.
+    """Write a page, pictures, a print, or several, instead of earlier ones; return the written files.
 
     Nothing is written before all of it is made.
 
@@ -55,7 +55,7 @@ def write_report(
 
 
 def write_files(made: Mapping[Path, bytes]) -> None:
-    """Write files, each whole, in the place of earlier ones.
+    """Write files, each whole, instead of earlier ones.
 
     Raises:
         WinnowError: If one cannot be written.

@@ -214,7 +214,7 @@ def _text(value: Cell, decimals: int | None, rounding: str) -> str:
 
 
 def decimals_of(values: Sequence[float]) -> int | None:
-    """The number of decimals of all numbers of a column; None where some are too large or too small for that.
+    """The number of decimals of all numbers of a column; None if some are too large or too small for that.
 
     The larger they are the fewer, but no number that is not 0 is written as 0.
     """

@@ -158,7 +158,7 @@ def _write_parquet(
 
 
 def _write_nothing(path: Path, kinds: Mapping[str, Kind]) -> None:
-    """A table without rows, and without columns where nobody knows them, in the place of an older one."""
+    """A table without rows, and without columns where nobody knows them, instead of an older one."""
     from winnow.flows.reports.rows.formats import write_parquet
 
     with in_place_of(path) as beside:

@@ -35,7 +35,7 @@ def _leaderboard(look: Look) -> list[Row]:
 
 
 def _eliminations(look: Look) -> list[Row]:
-    """The view with the page's sentence, which counts rounds from 1, in the place of its last two columns."""
+    """The view with the page's sentence, which counts rounds from 1, instead of its last two columns."""
     return [
         {
             **{name: row[name] for name in ("candidate", "status", "wealth", "level")},

@@ -93,7 +93,7 @@ def badge(answer: Answer) -> str | None:
 
 
 def subject(answer: Answer) -> str:
-    """The subject of a headline: the best so far, or the baseline that others are held against."""
+    """The subject of a headline: the best so far, or the baseline that others are compared with."""
     if answer.baseline is not None:
         return f"against {answer.baseline}"
     return list_of(answer.top) or answer.best or "nothing known"
@@ -166,7 +166,7 @@ def _judge_lines(answer: Answer) -> list[Line]:
 
 
 def _stored_lines(answer: Answer) -> list[Line]:
-    """The line on what an answer covers that rests on stored texts alone."""
+    """The line on what an answer covers that rests on stored outputs alone."""
     if answer.stored_texts is None:
         return []
     had, asked = answer.stored_texts

@@ -117,7 +117,7 @@ def _what(answer: Answer) -> str:
 
 
 def _whom(answer: Answer) -> str:
-    """The words that take dropped candidates out of a claim; empty where it covers every candidate."""
+    """The words that take dropped candidates out of a claim; empty if it covers every candidate."""
     n = len(answer.dropped)
     if not n:
         return ""

@@ -42,7 +42,7 @@ RAISES: dict[Raise, str] = {
     "dropped": "candidates that were dropped on the way",
     "added": "candidates that were added after scores had been seen",
 }
-"""Causes that raise the probability of an error above the one that was asked for."""
+"""Causes that raise the probability of an error above the one that was requested."""
 
 
 WINNER_OF_THE_REST = "some candidate that was not dropped is preferred over every other such one"
@@ -64,7 +64,7 @@ for those on labelled ones, which examples from elsewhere do not."""
 
 
 def assumed(answer: Answer, assumptions: Sequence[Assumption]) -> str:
-    """All that is taken for granted, as the end of a sentence; empty where that is nothing."""
+    """All that is taken for granted, as the end of a sentence; empty if that is nothing."""
     found = dict(IF)
     if answer.dropped:
         found["winner-exists"] = WINNER_OF_THE_REST
@@ -130,7 +130,7 @@ def which_is_open(lower: float | None, upper: float | None, even: float = 0.0) -
 
 
 def spent(answer: Answer) -> str:
-    """The sentence on the limit that ended a campaign, and on how to go on with it."""
+    """The sentence on the limit that ended a campaign, and on how to continue with it."""
     if answer.limit is None:
         # None is spent whole: a part of it is for finalists, who may be fewer than two, or not known.
         rest = "" if answer.held_out is None else " but for what is kept for held-out examples"
@@ -176,7 +176,7 @@ def added_lines(answer: Answer) -> list[Line]:
 
 
 def left_out_lines(answer: Answer) -> list[Line]:
-    """A line on the models that could not be asked when the campaign began; nothing where all could."""
+    """A line on the models that could not be asked when the campaign began; nothing if all could."""
     if not answer.left_out:
         return []
     names = " and ".join(f"{name} ({why})" for name, why in answer.left_out.items())
@@ -197,7 +197,7 @@ def rounds(count: int) -> str:
 
 
 def out_since(status: str, round_: int | None, comparisons: int | None) -> str:
-    """The words for when a candidate was shown to be out; empty where it was not. `round_` counts from 0."""
+    """The words for when a candidate was shown to be out; empty if it was not. `round_` counts from 0."""
     if round_ is None or comparisons is None:
         return ""
     but = " (but for epsilon)" if status == "active" else ""

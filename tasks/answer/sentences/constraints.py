@@ -28,7 +28,7 @@ def what_is_met(answer: Answer, whom: str, within: str) -> str:
 
     Args:
         answer: With constraints.
-        whom: Words that take candidates out of the claim; empty where it covers every one.
+        whom: Words that take candidates out of the claim; empty if it covers every one.
         within: Words for how much higher a mean would have to be.
 
     Returns:

@@ -74,7 +74,7 @@ def _no_larger(found: Beyond) -> str:
 
 
 def _of_pair(answer: Answer, found: Beyond) -> str:
-    """The sentence on the winner against its rival."""
+    """The sentence on the winner against its opponent."""
     pair = f"{found.winner} and {found.rival}"
     is_more = found.could_be_best is not None and len(found.could_be_best) < len(answer.candidates)
     nothing = f"nothing {'more ' * is_more}follows for new examples"

@@ -1,4 +1,4 @@
-"""Sentences on the best of candidates that are held against each other, its results, and the runner-up."""
+"""Sentences on the best of candidates that are compared with each other, its results, and the runner-up."""
 
 from winnow.storage.objectives import traits_of
 from winnow.tasks.answer.model import Answer, CandidateStanding
@@ -106,7 +106,7 @@ def _wins(answer: Answer, best: CandidateStanding) -> list[Line]:
 
 
 def _wins_claimed(answer: Answer) -> Claimed | None:
-    """The claim about the least share of duels that the best candidate wins; None where nothing is claimed.
+    """The claim about the least share of duels that the best candidate wins; None if nothing is claimed.
 
     Within epsilon of a winner that is taken to exist, another candidate may be preferred over it.
     """
@@ -118,7 +118,7 @@ def _wins_claimed(answer: Answer) -> Claimed | None:
 
 
 def _groups(answer: Answer) -> list[Line]:
-    """The line on the means of groups that are compared; empty where plain means are."""
+    """The line on the means of groups that are compared; empty if plain means are."""
     groups = answer.groups
     if groups is None:
         return []
@@ -184,7 +184,7 @@ def estimated_lead(answer: Answer) -> float | None:
 
 
 def _lead_claimed(answer: Answer) -> Claimed | None:
-    """The claim about the lead of the best over another candidate; None where nothing is claimed."""
+    """The claim about the lead of the best over another candidate; None if nothing is claimed."""
     if not answer.is_guaranteed or answer.outcome not in ("winner", "tied"):
         return None
     behind = f"behind by at most {answer.epsilon:g}" if answer.epsilon else "not behind"
@@ -192,7 +192,7 @@ def _lead_claimed(answer: Answer) -> Claimed | None:
 
 
 def _held(answer: Answer) -> str:
-    """The words for how surely the interval of the best candidate holds; empty where it has none."""
+    """The words for how surely the interval of the best candidate holds; empty if it has none."""
     best = answer.of_best
     if best is None or best.lower is None:
         return ""

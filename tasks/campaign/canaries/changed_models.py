@@ -1,6 +1,6 @@
 """Changes of served models: when one counts as changed or as several, and which of that concerns an answer.
 
-A gateway may put another model in the place of the one that was asked for; most say so beside the answer.
+A gateway may put another model instead of the one that was requested; most say so beside the answer.
 """
 
 import datetime as dt
@@ -22,14 +22,14 @@ N_PROMPTS = 16
 """Canary prompts of each model; a small campaign asks the first of them, see `sizes`."""
 
 LEVEL = 0.01
-"""Chance of taking an unchanged server for a changed one, at each contact; at the most."""
+"""Chance of taking an unchanged server for a changed one, at each contact; at most."""
 
 MOST_SHOWN = 4
 """Most names of a server's models that a sentence holds."""
 
 
 def count_changed(before: Sequence[str | None], after: Sequence[str | None]) -> int:
-    """The number of answers that differ; 0 where nothing is known of one of the two times."""
+    """The number of answers that differ; 0 if nothing is known of one of the two times."""
     return sum(old != new for old, new in zip(before, after, strict=True)) if before and after else 0
 
 
@@ -41,7 +41,7 @@ def has_changed(noise: int, changed: int, n: int) -> bool:
 def other_names(before: CanaryRecord | None, server: str, served_as: str | None) -> tuple[str, str] | None:
     """The server's names for the model that answered before and now; None unless they are known to differ.
 
-    At another server the same model may have a name of its own.
+    At another server the same model may have its own name.
     """
     if before is None or before.server != server or before.served_as is None or served_as is None:
         return None
@@ -130,9 +130,9 @@ ServerChange = CanaryChange | SeveralNames
 def server_changes(session: Session, campaign: CampaignRecord) -> list[ServerChange]:
     """The findings that make a campaign's served models, its judges included, more than one model each.
 
-    Changes come in the order they were found, then models with several names. Empty where no model is served
-    or none has changed. A server whose canary could not be asked is not among them, and texts whose server
-    names no model are passed over. For a campaign that takes stored texts and asks no server, they are the
+    Changes come in the order they were found, then models with several names. Empty if no model is served or
+    none has changed. A server whose canary could not be asked is not among them, and texts whose server names
+    no model are passed over. For a campaign that takes stored outputs and asks no server, they are the
     servers that these were asked at.
     """
     asked: dict[str, list[CanaryRecord]] = {}

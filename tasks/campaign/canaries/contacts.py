@@ -43,7 +43,7 @@ OUT_OF_REACH = frozenset({"load_failed", "engine_failed"})
 class _Answers:
     texts: Sequence[str | None]
     served_as: str | None = None
-    """The server's name for the model that wrote them; None where it tells no name, or several."""
+    """The server's name for the model that wrote them; None if it tells no name, or several."""
     input_tokens: int
     output_tokens: int
     repeated: Sequence[str | None] = ()
@@ -62,7 +62,7 @@ class _Answers:
 def meet_servers(campaign: CampaignSession, models: Iterable[tuple[ModelRef, str]]) -> None:
     """Ask the canary of each served model, with its fingerprint, that this process has not met yet.
 
-    A server that does not answer is left to fail when it is asked for texts.
+    A server that does not answer is left to fail when it is requested texts.
 
     Raises:
         ServedModelDiffers: If a server that took another's place does not serve the same.

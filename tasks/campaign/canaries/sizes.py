@@ -48,7 +48,7 @@ def texts_of(checked: ResolvedCampaign, model: ModelRef) -> float:
 
 
 def canary_words(checked: ResolvedCampaign) -> str | None:
-    """How many canary prompts each served model is asked first, in words; None where none is served."""
+    """How many canary prompts each served model is asked first, in words; None if none is served."""
     asked = {each.name: n_prompts(checked, each) for each in checked.models_to_ask if each.provider in REMOTE}
     if not asked:
         return None
@@ -60,7 +60,7 @@ def canary_words(checked: ResolvedCampaign) -> str | None:
 
 
 def _price(price: PriceSpec | None) -> float:
-    """The price of a canary prompt and its answer; 0 where it is unknown."""
+    """The price of a canary prompt and its answer; 0 if it is unknown."""
     if price is None:
         return 0.0
     return (LENGTHS[0] * price.input + LENGTHS[1] * price.output) / 1_000_000

@@ -336,7 +336,7 @@ class ScoredTokens(NamedTuple):
     logprobs: list[float]
     """Log-probabilities of the scored tokens, in order."""
     highest: list[float | None]
-    """Log-probability of the most probable token in the place of each."""
+    """Log-probability of the most probable token instead of each."""
     length: int
     """Tokens that were read, those that are not scored included."""
 

@@ -203,7 +203,7 @@ class ServerCalls:
         request_timeout: Seconds an answer may take.
         load_timeout: Seconds for which a request is sent again to a server that says that it loads the model.
         max_retries: Number of times that one request is sent again otherwise, at most.
-        control: A request that any server which answers at all answers soon: its path and body; None where
+        control: A request that any server which answers at all answers soon: its path and body; None if
             nothing is known yet of what may be sent.
     """
 
@@ -232,7 +232,7 @@ class ServerCalls:
         self._controlling = anyio.Lock()
 
     async def get(self, path: str, read: Callable[[object], Answer]) -> Answer:
-        """Like `post`, without a body, for what has the length of a list of models at the most.
+        """Like `post`, without a body, for what has the length of a list of models at most.
 
         Raises:
             NotThere: If something else is there, as the page of a gateway, or nothing.
@@ -401,7 +401,7 @@ class ServerCalls:
             attempts: Number of attempts that were made.
             since: Number of other requests that had been answered when this one failed for the second time,
                 or for the first where the second attempt was the last: those that were under way when an
-                outage began are answered before that. None where it failed once.
+                outage began are answered before that. None if it failed once.
         """
         times = f"{attempts} attempts" if attempts > 1 else "one attempt"
         if self._never_counts(error):

@@ -57,8 +57,8 @@ def asking_order(
 ) -> list[str]:
     """The models of a pass in the order in which they should be asked.
 
-    Those in memory come first, then those that sleep, then those to load: the dearest last, since the last
-    ones are still there when the next pass begins, and after them those that it is known to ask.
+    Those in memory come first, then those that sleep, then those to load: the most expensive last, since the
+    last ones are still there when the next pass begins, and after them those that it is known to ask.
 
     Args:
         wanted: Models of the pass, each once.

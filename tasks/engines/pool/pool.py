@@ -42,9 +42,9 @@ class EnginePool:
     """Answers requests for many models with few engines in memory.
 
     A model's engine starts when the model is first asked; where there is no place, another is closed, for
-    real, before, or falls asleep. `loads_and_evictions` says which. References that differ only in their
-    name or their adapter share an engine. Threads may share a pool. It is a context manager, and leaving it
-    closes all engines.
+    real, before, or falls asleep. `loads_and_evictions` says which. References that differ only in their name
+    or their adapter share an engine. Threads may share a pool. It is a context manager, and leaving it closes
+    all engines.
 
     Args:
         log_folder: Folder in which engines write their logs; made when needed.
@@ -57,7 +57,7 @@ class EnginePool:
         max_restarts: Number of times that a model's engine may die or time out and be started again.
         load_timeout: Seconds a model may take to load.
         batch_timeout: Seconds a batch may take, or where an engine works on several, in which none may be
-            answered; None waits for ever.
+            answered; None waits forever.
         streaming: Whether requests may join those that an engine is at work on. Where not, an engine answers
             one group at a time and forgets it.
         logs_ends: Whether a line of the log says how an engine ended; False for callers that say it.
@@ -128,8 +128,9 @@ class EnginePool:
         `came` is called for answers that are there before the others, by engines that can tell.
 
         A model that cannot be loaded, or whose engine ended more than `max_restarts` times, answers every
-        request with a `GenerationFailure`, now and later; other models go on. What an engine answered before
-        it ended in the middle of a batch is kept, and not asked again with the rest, unless `keeps` says no.
+        request with a `GenerationFailure`, now and later; other models continue. What an engine answered
+        before it ended in the middle of a batch is kept, and not asked again with the rest, unless `keeps`
+        says no.
 
         Raises:
             EngineDied: If the engine ended and may be started again: call again.
@@ -221,7 +222,7 @@ class EnginePool:
             Close the generator in any case: whoever stops before its end ends all engines.
 
         Raises:
-            EngineDied: Like `generate`, once every ask that was begun is finished and its answers are given.
+            EngineDied: Like `generate`, once every ask that began is finished and its answers are given.
             EngineTimeout: In the same way.
         """
         widths = {engine_key(ask.model): self._width(ask.model) for ask in asks}
@@ -306,7 +307,7 @@ class EnginePool:
     def preload(self, model: ModelRef) -> None:
         """Start loading if there is a free place; errors appear when the model is used.
 
-        An engine in a process of its own goes on loading after this returns, others load in this call.
+        An engine in a separate process continues loading after this returns, others load in this call.
         """
         key, width = engine_key(model), self._width(model)
         if key in self._failed or not width or not self._slots.has_room(width):
@@ -410,7 +411,7 @@ class RequestStream:
         """The number of the next group that is answered, and answer i to its request i; waits for it.
 
         Raises:
-            EngineDied, EngineTimeout: Transient, once every group that was begun is finished and its answers
+            EngineDied, EngineTimeout: Transient, once every group that began is finished and its answers
                 were given; no further one is begun before that.
         """
         return self._scheduler.next_outcome()

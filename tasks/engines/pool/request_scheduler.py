@@ -1,7 +1,7 @@
 """Many models asked at once, as far as their engines have places: an ask is one group of requests to one.
 
 Which asks are made together and in which order is decided here, in the caller's thread, each time that an
-engine has finished. Each ask then has a thread of its own, unless only one can be made at a time.
+engine has finished. Each ask then has its own thread, unless only one can be made at a time.
 """
 
 import threading
@@ -125,8 +125,8 @@ class RequestScheduler:
         joins: Whether an engine is asked while it is at work, where it can be.
         spreads: Whether a model's groups are spread over its replicas, and more of them are loaded.
         take_parts: Takes answers of groups that are not finished yet, in the caller's thread, those that came
-            since the last call together; None where they are wanted with their whole group alone, which has
-            them in any case.
+            since the last call together; None if they are wanted with their whole group alone, which has them
+            in any case.
     """
 
     ask: Callable[[RequestGroup, str, Callable[[], None], Came | None], list[Answer]]
@@ -222,7 +222,7 @@ class RequestScheduler:
         return self._held is None and self._done.empty()
 
     def _one_done(self) -> tuple[int, list[Answer]] | None:
-        """Wait for an ask; None where it failed, which is remembered, or where anything else came.
+        """Wait for an ask; None if it failed, which is remembered, or where anything else came.
 
         That is an engine that is ready, or parts of groups.
         """

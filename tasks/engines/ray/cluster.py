@@ -47,7 +47,7 @@ REMEDY = (
 )
 
 AWAY_S = 30.0
-"""Seconds for which the head of a cluster may not answer, as when it is started anew."""
+"""Seconds for which the head of a cluster may not answer, as when it is started again."""
 
 LOOK_S = 5.0
 """Seconds for one look at whether it answers."""

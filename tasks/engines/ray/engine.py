@@ -199,7 +199,7 @@ def _last_line(error: RayError) -> str:
 class EngineActor:
     """An engine that is loaded when it is told to, so that its place is known before.
 
-    An engine with a process of its own, such as vLLM's, ends with this one, however this one ends.
+    An engine with a separate process, such as vLLM's, ends with this one, however this one ends.
     """
 
     def __init__(self) -> None:

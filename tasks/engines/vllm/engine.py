@@ -139,7 +139,7 @@ class VllmEngine:
         return self._ready
 
     def _share_said(self, reply: JsonObject) -> str:
-        """The words that its share of a device may be the reason; empty where it is not."""
+        """The words that its share of a device may be the reason; empty if it is not."""
         share = self._settings.memory_share
         if share >= 1.0 or "gpu_memory_utilization" not in str(reply["load_failed"]):
             return ""
@@ -183,12 +183,12 @@ class VllmEngine:
 
 
 def start(model: ModelRef, settings: EngineSettings) -> Engine:
-    """Start a vLLM process for the model, which goes on loading after this returns."""
+    """Start a vLLM process for the model, which continues loading after this returns."""
     return VllmEngine(model, settings)
 
 
 def visibility(model: ModelRef, devices: Sequence[int]) -> dict[str, str]:
-    """The variable that shows an engine its devices and no others; none where none are assigned.
+    """The variable that shows an engine its devices and no others; none if none are assigned.
 
     Raises:
         EngineLoadFailed: If the user shows us fewer devices.

@@ -110,7 +110,7 @@ class VllmModel:
         is_fresh: Whether to forget what was computed before whenever nothing is written.
 
     Raises:
-        EngineLoadFailed: If a chat template is asked for and there is none.
+        EngineLoadFailed: If a chat template is requested and there is none.
         Exception: Any that vLLM raises while loading.
     """
 
@@ -257,7 +257,7 @@ class VllmModel:
         )
 
     def _cached(self, output: "RequestOutput") -> int | None:
-        """The number of a prompt's tokens in the prefix cache; None where vLLM keeps none, and says 0."""
+        """The number of a prompt's tokens in the prefix cache; None if vLLM keeps none, and says 0."""
         return output.num_cached_tokens if self._keeps_prefixes else None
 
     def _next_token(self, output: "RequestOutput | GenerationFailure") -> TokenLogprobs:
@@ -390,7 +390,7 @@ def _refusals() -> tuple[type[Exception], ...]:
 
 
 MOST_OPTIONS = 128
-"""Tokens of which vLLM tells the log-probabilities in one place, at the most; by default it tells 20."""
+"""Tokens of which vLLM tells the log-probabilities in one place, at most; by default it tells 20."""
 
 USABLE = 0.92
 """Share of a GPU's memory that vLLM takes where nothing else is said."""
@@ -454,7 +454,7 @@ def _structured(structure: Structure | None) -> "StructuredOutputsParams | None"
 
 
 def _token_logprobs(generated: "CompletionOutput") -> list[float] | None:
-    """Log-probability of each token that was drawn; None where nobody asked, or where not all are finite."""
+    """Log-probability of each token that was drawn; None if nobody asked, or where not all are finite."""
     if generated.logprobs is None:
         return None
     places = zip(generated.token_ids, generated.logprobs, strict=True)

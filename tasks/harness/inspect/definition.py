@@ -37,7 +37,7 @@ GRADED_OPTIONS = ("template", "instructions", "grade_pattern", "include_history"
 """Scorers that ask a model, and their options."""
 
 WHO_GRADES = ("model", "model_role")
-"""Options of these scorers that name the grader, in the place of which the campaign names it."""
+"""Options of these scorers that name the grader, instead of which the campaign names it."""
 
 _SETTINGS = """
     frequency_penalty logit_bias max_tokens presence_penalty stop_seqs temperature top_k top_p
@@ -65,7 +65,7 @@ class InspectTask:
     """The steps, each with `name` and `params`; they were checked."""
     scorers: Sequence[JsonView]
     metrics: Sequence[str] | None
-    """Metrics in the place of the scorers' own."""
+    """Metrics instead of the scorers' own."""
     config: JsonView
     """The settings by which text is sampled."""
     rows: Sequence[JsonObject]
@@ -88,7 +88,7 @@ def definition_of(told: JsonView, spec: str) -> InspectTask:
         spec: The task's name in the campaign's file.
 
     Raises:
-        SpecError: If it does what Winnow does not, or is no description.
+        SpecError: If it does what Winnow does not, or is not a description.
     """
     try:
         if "ignored" in told:

@@ -47,12 +47,12 @@ FIELDS = {"id": "id", "input": "input", "target": "target"}
 
 
 def with_inspect(values: JsonView, task: TaskSpec, read: InspectTask | None) -> JsonObject:
-    """The values of a campaign's file with what its task stands for in the place of the task.
+    """The values of a campaign's file with what its task stands for instead of the task.
 
     Args:
         values: As in the file.
         task: Its key `task`.
-        read: The task's content; None where nobody has allowed yet to run it. What follows from its code has
+        read: The task's content; None if nobody has allowed yet to run it. What follows from its code has
             then a placeholder: the rest says what would have to be allowed.
 
     Raises:

@@ -1,4 +1,4 @@
-"""Reads a task of Inspect in a process of its own."""
+"""Reads a task of Inspect in a separate process."""
 
 import json
 import os

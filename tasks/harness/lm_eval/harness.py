@@ -61,7 +61,7 @@ OUTPUT_TYPES = {
 
 
 def with_lm_eval(values: JsonView, task: TaskSpec) -> JsonObject:
-    """The values of a campaign's file with what its task stands for in the place of the task.
+    """The values of a campaign's file with what its task stands for instead of the task.
 
     Args:
         values: As in the file.

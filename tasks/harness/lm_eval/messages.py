@@ -35,7 +35,7 @@ def turns_of(
 
     Args:
         question: The question that is asked.
-        answer: The answer of a solved example; None or empty where there is none.
+        answer: The answer of a solved example; None or empty if there is none.
         prefix: The text that the answer begins with.
         target_delimiter: Between question and answer, where they are text.
         delimiter: After the answer, where they are text.

@@ -72,7 +72,7 @@ def shots(definition: Definition, asked: int | None) -> int:
     """The number of solved examples that are shown.
 
     Raises:
-        SpecError: If the task is to be asked without any, and some are asked for.
+        SpecError: If the task is to be asked without any, and some are requested.
     """
     if definition.num_fewshot == 0 and asked:
         definition.refuse("is asked without solved examples (num_fewshot: 0)", "leave num_fewshot out")

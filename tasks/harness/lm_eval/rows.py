@@ -269,7 +269,7 @@ class Documents:
         return self._task.config.get("doc_to_choice") is not None
 
     def _rendered(self, template: object, document: Document) -> str | None:
-        """The text of a rendered template; None of what is no template, such as the name of a field."""
+        """The text of a rendered template; None of what is not a template, such as the name of a field."""
         if not isinstance(template, str) or template in self._features:
             return None
         return apply_template(template, document, f"task {self._task.name}")

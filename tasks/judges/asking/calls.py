@@ -13,7 +13,7 @@ PROMPT_FAILED = "prompt_failed"
 TOO_FEW_JUDGES = "too_few_judges"
 
 FALLS_BACK = frozenset({"no_logprobs", "bad_choices", "refused", NO_PROBABILITIES})
-"""Reasons for which a model that was asked for probabilities is asked for a text."""
+"""Reasons for which a model that was requested probabilities is asked for a text."""
 
 
 PresentationOrder = Literal["original", "swapped"]
@@ -37,7 +37,7 @@ class JudgeCall:
     attempt: int = 0
     """0, then 1 and up where the reply before could not be read."""
     replicate: int = 0
-    """Tells apart calls whose replies are drawn anew; 0 where decoding is greedy."""
+    """Tells apart calls whose replies are drawn again; 0 if decoding is greedy."""
     presentation_order: PresentationOrder = "original"
     """The order in which the prompt shows the answers of a duel."""
     seed: int | None = None

@@ -49,7 +49,7 @@ class Form(Protocol[SubjectT]):
 
     @property
     def weighs(self) -> bool:
-        """Whether probabilities of the labels are asked for first, and a text if there are none."""
+        """Whether probabilities of the labels are requested first, and a text if there are none."""
 
     @property
     def identity(self) -> Mapping[str, object]:

@@ -1,6 +1,6 @@
 """Tests that a program in the output passes, run in a sandbox.
 
-The program is a block between fences, or the whole output; `prefix` comes before it, for models that go on
+The program is a block between fences, or the whole output; `prefix` comes before it, for models that continue
 with what they are shown. The tests are the example's target, which no prompt shows, or a field of it. See
 `sandbox` for how both run, and `inside` for what holds them.
 """
@@ -40,7 +40,7 @@ class CodeJudge(Judge[Sample]):
     prefix: str | None = None
     """The text that the output continues, as such a template; it is put before the program."""
     partial: bool = False
-    """Whether the score is the share of tests that pass, in the place of 0 where one fails."""
+    """Whether the score is the share of tests that pass, instead of 0 if one fails."""
     same_process: bool = False
     """Whether the tests run in the program's own interpreter, which can then tamper with them."""
     timeout: Annotated[int, Field(ge=1, le=3600)] = 5

@@ -48,7 +48,7 @@ assert open("own").read() == "kept"
 
 @cache
 def escape() -> str | None:
-    """A fault of the sandbox on this machine, looked for once; None where all is well.
+    """A fault of the sandbox on this machine, looked for once; None if all is well.
 
     The fault is something that a program can do and must not, or something that keeps it from running at all.
     """

@@ -1,1 +1,1 @@
-"""Judges in processes of their own: by libraries that read what models write, and by code of users."""
+"""Judges in processes of their own: by libraries that read model outputs, and by code of users."""

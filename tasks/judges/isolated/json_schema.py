@@ -52,7 +52,7 @@ class JsonSchemaJudge(LibraryJudge):
 
 
 def validator(schema: Mapping[str, object]) -> Callable[[Sample], Verdict]:
-    """The function that judges, for a process of its own, in which it may take its time."""
+    """The function that judges, for a separate process, in which it may take its time."""
     from jsonschema.exceptions import best_match
 
     checker = _checker(schema)
@@ -167,7 +167,7 @@ MOST_REFS = 10_000
 
 
 def check_schema(schema: Mapping[str, object], path: str) -> None:
-    """Refuse what is no schema, or has a $ref that leads out of it or round in circles.
+    """Refuse what is not a schema, or has a $ref that leads out of it or round in circles.
 
     Args:
         schema: As in a spec.

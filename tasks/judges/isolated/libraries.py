@@ -23,7 +23,7 @@ MEMORY = 2 << 30
 
 
 def library_judge(name: str, build: str, distributions: Sequence[str], **params: object) -> IsolatedJudge:
-    """A judge by libraries, which read what models write, in a process of its own.
+    """A judge by libraries, which read model outputs, in a separate process.
 
     Args:
         name: The judge's name in a spec.

@@ -33,7 +33,7 @@ class MathJudge(LibraryJudge):
 
 
 def verifier(target_format: TargetFormat) -> Callable[[Sample], Verdict]:
-    """The function that judges, for a process of its own: math-verify's own time limits are off there."""
+    """The function that judges, for a separate process: math-verify's own time limits are off there."""
     from math_verify import parse, verify
 
     def judge(sample: Sample) -> Verdict:

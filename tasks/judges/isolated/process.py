@@ -1,6 +1,6 @@
-"""A judge in a process of its own, which is killed when it takes too long.
+"""A judge in a separate process, which is killed when it takes too long.
 
-What models write can make a library think for ever, or fill the memory, and what users write can do anything
+What models write can make a library think forever, or fill the memory, and what users write can do anything
 at all. So such code never runs in the process that holds a campaign. The process is started for the first
 output, judges one after the other, and is replaced once it had to be killed.
 """
@@ -23,7 +23,7 @@ START_SECONDS = 120.0
 """A process may take so long to import what it needs; libraries of symbols take a second, others more."""
 
 MOST_BYTES = 1 << 24
-"""Bytes of a reply, at the most."""
+"""Bytes of a reply, at most."""
 
 LOG = "judge.log"
 """Within a campaign's log folder: what judges print."""

@@ -4,7 +4,7 @@
         return 1.0 if sample.output.strip() in sample.targets else 0.0
 
 The function is called with a `Sample` and returns a number, or a `Verdict` where it has more to say. It runs
-in a process of its own, in which the file's folder can be imported from. Its identity is the content of its
+in a separate process, in which the file's folder can be imported from. Its identity is the content of its
 file and of the modules of its own that it imports.
 """
 

@@ -27,7 +27,7 @@ class RougeJudge(LibraryJudge):
 
 
 def measured(variant: Variant, stemmer: bool) -> Callable[[Sample], Verdict]:
-    """The function that judges, for a process of its own, in which it may take its time."""
+    """The function that judges, for a separate process, in which it may take its time."""
     from rouge_score.rouge_scorer import RougeScorer
     from rouge_score.tokenizers import DefaultTokenizer
 

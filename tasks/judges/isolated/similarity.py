@@ -45,7 +45,7 @@ class SimilarityJudge(Judge[Sample]):
     pooling: Pooling = "mean"
     """The vector made of the last hidden states: their mean, or the first ("cls") or last of them."""
     embedder: str | None = None
-    """An embedder of a package or of a program, which makes the vectors in the place of a checkpoint."""
+    """An embedder of a package or of a program, which makes the vectors instead of a checkpoint."""
     embedder_params: Mapping[str, JsonScalar] | None = None
     """Parameters that this embedder is made with."""
     _isolated: IsolatedJudge | None = field(init=False, repr=False, compare=False)
@@ -92,7 +92,7 @@ class SimilarityJudge(Judge[Sample]):
         return {"embedder": _embedder(model, pooling, embedder, embedder_params).identity}
 
     def judge(self, sample: Sample) -> Verdict:
-        """The cosine of the output; none where it or all targets are blank."""
+        """The cosine of the output; none if it or all targets are blank."""
         if not any(target.strip() for target in sample.targets):
             return Verdict.unscored("no_target")
         return self._measure(sample) if sample.output.strip() else Verdict.unscored("no_answer")
@@ -125,14 +125,14 @@ def _embedder(
 
 
 def measured(model: str | None, pooling: Pooling) -> Callable[[Sample], Verdict]:
-    """The function that judges by a checkpoint, which is loaded now; it is for a process of its own."""
+    """The function that judges by a checkpoint, which is loaded now; it is for a separate process."""
     embedder = SentenceModel(model, pooling)
     embedder.embed(["loads the model"])
     return _measuring(embedder)
 
 
 def reading(model: str | None) -> Callable[[Sample], Verdict]:
-    """The function that reads a target, given as the output, for a process of its own.
+    """The function that reads a target, given as the output, for a separate process.
 
     The score is 0 if the model's tokenizer knows hardly a token of it.
     """

@@ -80,7 +80,7 @@ _SCALES: Mapping[str, Scale] = {each.name.upper(): each.scale for each in (BleuJ
 
 
 def measured(metric: str, settings: Mapping[str, object]) -> Callable[[Sample], Verdict]:
-    """The function that judges, for a process of its own, in which it may take its time."""
+    """The function that judges, for a separate process, in which it may take its time."""
     from sacrebleu import metrics
 
     # Of a single sentence, BLEU is of no higher order than the sentence has words.
@@ -102,7 +102,7 @@ HELPING: Mapping[str, Sequence[Mapping[str, object]]] = {
 
 
 def reading(metric: str, settings: Mapping[str, object]) -> Callable[[Sample], Verdict]:
-    """The function that reads a target, given as the output, for a process of its own.
+    """The function that reads a target, given as the output, for a separate process.
 
     The score is 0 if the tokenizer leaves next to nothing of the target; the answer then is the settings that
     would leave more of it, as JSON, empty if there are none.

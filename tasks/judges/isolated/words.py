@@ -1,7 +1,7 @@
 """The words of a text in any script, for ROUGE.
 
-ASCII is taken apart exactly as by rouge-score: in lower case, whatever is no letter or digit parts words. The
-same holds for all scripts that write blanks between words, with the marks that belong to a letter. Each
+ASCII is taken apart exactly as by rouge-score: in lower case, whatever is not a letter or digit parts words.
+The same holds for all scripts that write blanks between words, with the marks that belong to a letter. Each
 character is a word in scripts that do not: Chinese and Japanese, Thai, Lao, Khmer and Burmese.
 """
 
@@ -61,7 +61,7 @@ def unspaced_letters(text: str) -> int:
 
 
 LEAST_SHARE, HELPFUL_SHARE = 0.25, 0.5
-"""Shares of such letters that stand in words of their own: what a tokenizer leaves at the least, and with a
+"""Shares of such letters that stand in words of their own: what a tokenizer leaves at least, and with a
 setting that helps."""
 
 _FEWEST_LETTERS = 4

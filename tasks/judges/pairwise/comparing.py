@@ -132,7 +132,7 @@ def aggregate(values: Sequence[float], rule: Aggregation) -> float:
 
 
 def side(value: float) -> int:
-    """1 where A is preferred, -1 where B is, 0 where neither is."""
+    """1 if A is preferred, -1 if B is, 0 if neither is."""
     return (value > 0.5) - (value < 0.5)
 
 

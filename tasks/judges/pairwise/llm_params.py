@@ -43,8 +43,8 @@ def llm_judge(
 
     Args:
         models: The judges, with the keys of a campaign's models and `judge_id`.
-        template: "mt-bench", "arena-hard", "alpaca", a file that ends in .j2, .jinja, .jinja2 or .txt, or
-            the text of a template; see `tasks.judges.pairwise.pair_prompt`.
+        template: "mt-bench", "arena-hard", "alpaca", a file that ends in .j2, .jinja, .jinja2 or .txt, or the
+            text of a template; see `tasks.judges.pairwise.pair_prompt`.
         verdict_format: Format of the judge's verdict; by default that which a built-in template is for.
         score_mapping: Labels of one's own in its place: label -> preference for the answer shown first.
         verdict_pattern: A regular expression that finds those labels; by default [[label]].
@@ -52,7 +52,7 @@ def llm_judge(
             verdicts' probabilities, which make outcomes between 0 and 1.
         position_swap: Whether every question is asked in both orders.
         order_aggregation: Orders that disagree are a "tie", or the "mean" is taken.
-        max_reasks: Number of times that a reply without a verdict is asked for again, at most.
+        max_reasks: Number of times that a reply without a verdict is requested again, at most.
         repeats: Number of times that every question is asked; above 1 only at a temperature.
         aggregation: "majority" or "mean" over repeats and over judges.
         min_valid_judges: Judges that must have an opinion for the duel to be scored.

@@ -3,7 +3,7 @@
 A template may use, by these or by the names that published ones use (`ALIASES`):
 
 * question, answer_a, answer_b   the duel; answer_a is the one shown first
-* reference                      the example's targets, one per line; empty where it has none
+* reference                      the example's targets, one per line; empty if it has none
 * reply_format                   how to reply, in words that fit what the judge reads (jinja2 only)
 * boundary                       a mark that is in none of the texts, to fence them (jinja2 only)
 * metadata                       the example's other fields, as in `metadata.category` (jinja2 only)

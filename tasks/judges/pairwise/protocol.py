@@ -2,8 +2,8 @@
 
 A pair judge calls no model itself. Winnow asks `calls` what is still wanted, makes those calls, keeps the
 replies, and asks again until nothing is wanted; then `verdict` is ready. A judge keeps nothing between calls:
-the same duel and replies give the same calls and the same verdict, so a run that was interrupted goes on with
-the replies that were stored.
+the same duel and replies give the same calls and the same verdict, so a run that was interrupted continues
+with the replies that were stored.
 
 A verdict is an outcome or a reason, never both and never neither.
 """
@@ -30,7 +30,7 @@ class JudgmentCall:
     sampling: Sampling
     """Settings for sampling the reply."""
     seed: int
-    """Seed of the request, in [0, 2**31); 0 where decoding is greedy."""
+    """Seed of the request, in [0, 2**31); 0 if decoding is greedy."""
     presentation_order: PresentationOrder
     """The order in which the prompt shows the answers."""
     repeat: int
@@ -48,7 +48,7 @@ class Judgment:
     repeat: int
     attempt: int
     reply: str | None
-    """The raw reply; None where the engine gave none."""
+    """The raw reply; None if the engine gave none."""
     verdict: float | None
     """The preference for A, in [0, 1], whichever answer was shown first; None when it cannot be told."""
     reason: str | None
@@ -69,7 +69,7 @@ class PairVerdict:
     """The verdict of the judge as a whole on a duel."""
 
     outcome: float | None = None
-    """1 where A is preferred, 0 where B is, 0.5 for a tie; between them for probabilities and means."""
+    """1 if A is preferred, 0 if B is, 0.5 for a tie; between them for probabilities and means."""
     reason: str | None = None
     """The reason why there is no outcome; None when there is one."""
     answer: str | None = None

@@ -127,7 +127,7 @@ def has_steps(text: str) -> bool:
 
 
 def preference(a: float, b: float) -> float:
-    """1.0 where a is larger, 0.0 where b is, 0.5 where neither is."""
+    """1.0 if a is larger, 0.0 if b is, 0.5 where neither is."""
     return 0.5 * ((a > b) - (a < b)) + 0.5
 
 

@@ -61,9 +61,9 @@ class VerdictFormat:
     def expected(self, logprobs: Mapping[str, float] | None) -> float | None:
         """The mean score under the verdicts' probabilities, normalised over the verdicts.
 
-        With two verdicts of 1 and 0 it is the probability of the first, as AlpacaEval computes it; each
-        tie counts half of its probability for either answer. None where no probabilities can be used: that
-        is not a tie.
+        With two verdicts of 1 and 0 it is the probability of the first, as AlpacaEval computes it; each tie
+        counts half of its probability for either answer. None if no probabilities can be used: that is not a
+        tie.
         """
         return expected_value(self.scores, logprobs)
 

@@ -18,7 +18,7 @@ from winnow.tasks.text.canonical_json import sha256
 
 
 class LlmJudge:
-    """A language model scores the output by a rubric, with the targets at hand or without them."""
+    """A language model scores the output by a rubric, with the targets available or without them."""
 
     scale = Scale(unit=UNIT, formula=FORMULA)
 
@@ -53,11 +53,11 @@ class LlmJudge:
             rubric: Description of a good output: a text, or criteria by name.
             scale: The scale on which the model rates an output.
             model: The model that judges, with the keys of a campaign's models.
-            models: Several of them, in the place of one.
+            models: Several of them, instead of one.
             reference: Whether the model is shown the targets; an example without any is then unscored.
             read: The probabilities that the model gives the points of the scale, or the verdict in its text.
-            max_reasks: Number of times that a text without a verdict is asked for again, at most.
-            repeats: Number of times that a text is asked for; above 1 only at a temperature.
+            max_reasks: Number of times that a text without a verdict is requested again, at most.
+            repeats: Number of times that a text is requested; above 1 only at a temperature.
             aggregation: The way in which the scores of repeats, and then of judges, become one.
             min_valid_judges: Judges that must have an opinion for the output to be scored.
             max_tokens: Length of a text, in tokens.

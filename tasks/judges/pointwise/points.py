@@ -37,7 +37,7 @@ class Points:
     def in_text(self, text: str, *, is_cut: bool = False) -> str | None:
         """The label that a reply settles on: the last one in double brackets, or the reply as a whole.
 
-        None where the last thing in double brackets is no label, or where there is none and the reply says
+        None if the last thing in double brackets is not a label, or where there is none and the reply says
         anything beside a label, or where the reply was cut off before it came to its verdict.
         """
         said = last_answer(IN_BRACKETS, text, is_cut=is_cut)

@@ -65,7 +65,7 @@ def prompt(beginning: str, question: str, references: Sequence[str], output: str
     Args:
         beginning: From `head`.
         question: The question that the system was asked.
-        references: Accepted answers, one a line; none where the judge is not shown any.
+        references: Accepted answers, one a line; none if the judge is not shown any.
         output: Untrusted.
 
     Raises:

@@ -17,7 +17,7 @@ PLACE = f"selector.params.{FEATURES}"
 
 
 def chosen_features(spec: "CampaignSpec", candidates: "Sequence[Candidate]") -> dict[str, FloatArray]:
-    """The parameter `features` of a selector for duels, as far as it has one.
+    """The parameter `features` of a selector for duels, if it has one.
 
     In the spec it is "factors", a table with a row for each candidate, or absent: then `llm-po-bt` has the
     factors, and other selectors, which can do without a model, none.
@@ -35,7 +35,7 @@ def factor_features(candidates: "Sequence[Candidate]") -> FloatArray:
     """One column for each choice of model, prompt, guardrail and sampling that not all candidates share.
 
     Returns:
-        Shape (K, d), 1 where the candidate is made of that choice, else 0.
+        Shape (K, d), 1 if the candidate is made of that choice, else 0.
     """
     columns = []
     for names in zip(*(each.names for each in candidates), strict=True):  # of one factor

@@ -12,7 +12,7 @@ def agreement(look: Look) -> list[Row]:
     """One row per two judges with an opinion on the same duel, by name.
 
     `same` counts the duels where both prefer the same answer or neither, `opposite` those where they prefer
-    different ones. `kappa` is Cohen's: 1 is full agreement, 0 what chance would give; null where both judges
+    different ones. `kappa` is Cohen's: 1 is full agreement, 0 what chance would give; null if both judges
     always said the same one thing, so that chance alone would agree.
     """
     return [
@@ -27,9 +27,9 @@ def agreement(look: Look) -> list[Row]:
 
 
 def campaigns_agreement(look: Look, other: CampaignRecord) -> Row | None:
-    """The agreement of two campaigns on the texts that both judged; None where there are none.
+    """The agreement of two campaigns on the texts that both judged; None if there are none.
 
-    The columns are those of `agreement`, with `texts` in the place of `duels`. Of a single text the sides are
+    The columns are those of `agreement`, with `texts` instead of `duels`. Of a single text the sides are
     scores above 1/2, below it, and 1/2 itself.
     """
     sides = shared_sides(look.session, look.record.id, other.id)
@@ -48,7 +48,7 @@ def agreement_of(sides: Counter[Sides]) -> Row:
 
 
 def cohens_kappa(sides: Counter[Sides]) -> float | None:
-    """Agreement beyond chance; None where chance agrees always.
+    """Agreement beyond chance; None if chance agrees always.
 
     Args:
         sides: Counts of the pairs of answers that two judges gave, of a few possible ones; one at least.

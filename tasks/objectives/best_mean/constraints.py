@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from winnow.tasks.spec.campaign import CampaignSpec
 
 PLAIN = (("top_m", 1), ("prefer", "mean"), ("additions", "stated"))
-"""Parameters that do not go with constraints, and the values at which they ask for nothing."""
+"""Parameters that are incompatible with constraints, and the values at which they ask for nothing."""
 
 
 def told_outcomes(
@@ -38,8 +38,8 @@ def check_constraints(spec: "CampaignSpec") -> tuple[Constraint, ...]:
     """The constraints of a campaign.
 
     Raises:
-        SpecError: If one names no metric, they contradict each other, or what else is asked for does not go
-            with constraints.
+        SpecError: If one names no metric, they contradict each other, or what else is requested is
+            incompatible with constraints.
     """
     if not spec.constraints:
         return ()
@@ -50,7 +50,7 @@ def check_constraints(spec: "CampaignSpec") -> tuple[Constraint, ...]:
 
 
 def params_of(constraints: Sequence[Constraint]) -> JsonObject:
-    """The selector's parameter for the constraints; none where there are no constraints."""
+    """The selector's parameter for the constraints; none if there are no constraints."""
     return {"constraints": np.array([each.least for each in constraints])} if constraints else {}
 
 

@@ -31,7 +31,7 @@ class ExampleGroups:
     of_example: IntArray
     """Shape (n,), from 0 to G - 1."""
     weights: FloatArray | None
-    """Shape (G,), above 0; None where the lowest mean counts."""
+    """Shape (G,), above 0; None if the lowest mean counts."""
 
     def params(self) -> JsonObject:
         """The selector's parameters for the groups."""
@@ -55,11 +55,11 @@ class ExampleGroups:
 
 
 def check_groups(spec: "CampaignSpec", examples: "Sequence[Example]") -> ExampleGroups | None:
-    """The groups of a campaign; None where it has none.
+    """The groups of a campaign; None if it has none.
 
     Raises:
-        SpecError: If an example is in none or in several, a weight is of no group or missing, or what else
-            is asked for does not go with groups.
+        SpecError: If an example is in none or in several, a weight is of no group or missing, or what else is
+            requested is incompatible with groups.
     """
     if spec.groups is None:
         return None

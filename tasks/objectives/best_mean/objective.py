@@ -156,7 +156,7 @@ class BestMean(ScoredCampaign):
 
     @property
     def judges_ahead(self) -> bool:
-        """See `ResolvedCampaign`; where people judge, metrics are asked for once they have."""
+        """See `ResolvedCampaign`; where people judge, metrics are requested once they have."""
         return self.spec.streaming and self.spec.judge.type != HUMAN and bool(self.judge_models)
 
     @property

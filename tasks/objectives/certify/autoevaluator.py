@@ -1,4 +1,4 @@
-"""The autoevaluator: a model that answers an example in the place of a human."""
+"""The autoevaluator: a model that answers an example instead of a human."""
 
 from dataclasses import dataclass
 
@@ -30,7 +30,7 @@ class Autoevaluator:
         return render(self.template, example.fields, example.key)
 
     def answer(self, text: str) -> str | None:
-        """The answer that stands in the label's place; None where the text holds none."""
+        """The answer that stands in the label's place; None if the text holds none."""
         try:
             found = text.strip() if self.pattern is None else last_answer(self.pattern, text)
         except TimeoutError:

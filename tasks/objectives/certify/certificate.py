@@ -34,7 +34,7 @@ class Certificate:
     risk: float
     """The mean loss that was allowed."""
     baseline: str | None
-    """Name of the candidate that losses are a drop from; None where they are 1 - score."""
+    """Name of the candidate that losses are a drop from; None if they are 1 - score."""
     selector: str
     costs: Mapping[str, float]
     """The cost of each candidate, in testing order."""
@@ -57,7 +57,7 @@ class Certificate:
     """The cheapest candidate whose mean human loss is low enough: that guarantees nothing."""
     plain_mean: float | None
     means: Mapping[str, float | None]
-    """By candidate, the plain mean of its human losses; None where none is known."""
+    """By candidate, the plain mean of its human losses; None if none is known."""
     in_sequence: bool
     """Whether candidates are tested one after the other, up to the first that fails; all at once if not."""
 
@@ -154,7 +154,7 @@ def _reads_auto(campaign: CampaignRecord) -> bool:
 def waits_for(look: Look) -> list[str]:
     """Keys of the examples without a label that the planned round of a campaign needs, as planned.
 
-    None where people rate the outputs themselves.
+    None if people rate the outputs themselves.
     """
     if is_human(look.record.spec):
         return []

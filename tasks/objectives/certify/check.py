@@ -27,14 +27,14 @@ from winnow.tasks.spec.selector_traits import HUMAN_ONLY
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Certification:
-    """A checked certification; candidates are named in testing order, the dearest first."""
+    """A checked certification; candidates are named in testing order, the most expensive first."""
 
     spec: CertifySpec
     costs: Mapping[str, float]
     """The cost of each candidate, in testing order."""
     parts: Parts
     autoevaluator: Autoevaluator | None
-    """None where the selector has no use for one."""
+    """None if the selector has no use for one."""
     baseline: int | None
     """The arm that a drop is measured from."""
     samples: SamplesSpec | None = None

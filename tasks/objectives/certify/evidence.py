@@ -130,7 +130,7 @@ def paths(look: Look) -> list[Row]:
 
 
 def weight_table(look: Look) -> list[Row]:
-    """The weights with a column for each factor rho; nothing where there is one alone, which has them all."""
+    """The weights with a column for each factor rho; nothing if there is one alone, which has them all."""
     table: dict[str, Row] = {}
     for row in weights(look):
         table.setdefault(row["candidate"], {"candidate": row["candidate"]})[f"{row['rho']:.2f}"] = row[

@@ -214,6 +214,6 @@ def _targets(source: str, place: str, row: Row) -> tuple[str, ...]:
 
 
 def lacks_labels(campaign: CampaignSession, round_: RoundRecord) -> bool:
-    """Whether a round cannot go on before a human has labelled some of its examples."""
+    """Whether a round cannot continue before a human has labelled some of its examples."""
     with campaign.database.reading() as session:
         return bool(labels.keys_without(session, campaign.record.dataset_id, round_.examples))

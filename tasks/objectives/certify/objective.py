@@ -101,7 +101,7 @@ class Certify(ScoredCampaign):
 
     @property
     def models_needed(self) -> Sequence[ModelRef]:
-        """See `ResolvedCampaign`: a loss is held against the baseline's."""
+        """See `ResolvedCampaign`: a loss is compared with the baseline's."""
         return [*super().models_needed, *(model for _, model in needed_by_losses(self))]
 
     @property
@@ -172,7 +172,7 @@ class Certify(ScoredCampaign):
 
 
 def answering_models(certification: Certification) -> Sequence[ModelRef]:
-    """The model that answers in the place of a human, where there is one."""
+    """The model that answers instead of a human, where there is one."""
     autoevaluator = certification.autoevaluator
     return () if autoevaluator is None else (autoevaluator.model,)
 

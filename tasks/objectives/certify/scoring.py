@@ -7,11 +7,11 @@ scores both against the same targets. What was answered always has a loss, even 
 * Where people rate the outputs themselves, no label is needed, and an output that they find unclear has the
   loss 1.
 * Where no human can answer an example, or where the label or the autoevaluator's answer cannot be read, the
-  loss is 1, whatever the candidate says; so it is where the judge gave what is no score, or failed, and
+  loss is 1, whatever the candidate says; so it is where the judge gave what is not a score, or failed, and
   where a model that judges gave no reply that can be read. The baseline's own loss is 0 all the same: nothing
   is below itself.
 
-All of these follow from an example and what models say of it. Each text is asked for once, on labelled and
+All of these follow from an example and what models say of it. Each text is requested once, on labelled and
 unlabelled examples alike (where an engine fails, both are asked again as often), so that the autoevaluator's
 losses on the one and the other keep the same mean: nothing is biased, and nothing has to be assumed.
 
@@ -107,7 +107,7 @@ WORST_FOR_ALL = frozenset(
 """Reasons of verdicts that are, or may be, about the targets or the judge and not about the output."""
 UNREADABLE_LOSS = 1.0
 WORST = -1.0
-"""In the place of a score: the loss is `UNREADABLE_LOSS`, whatever it is held against."""
+"""In the place of a score: the loss is `UNREADABLE_LOSS`, whatever it is compared with."""
 UNANSWERABLE = "no human can answer the example, which counts as a loss of 1"
 
 
@@ -255,9 +255,9 @@ class BlockLosses:
     """The losses on the unlabelled examples that belong to a labelled one."""
 
     mean: float | None
-    """Mean of the losses that are known; None where none is."""
+    """Mean of the losses that are known; None if none is."""
     missing: float | None
-    """Share of them that are not known, in [0, 1]; None where no examples belong to it."""
+    """Share of them that are not known, in [0, 1]; None if no examples belong to it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -267,14 +267,14 @@ class Scorer:
     certification: Certification
     judge: Judge[Sample]
     by_label: bool = True
-    """Whether the judge holds outputs against a label; False where people rate them as they are."""
+    """Whether the judge holds outputs against a label; False if people rate them as they are."""
     answers: Mapping[Answer, Sequence[StoredText | GenerationFailure]]
     """The texts by author and example, of all that the losses asked for need."""
     samples: Mapping[Answer, Sequence[Sample]]
-    """The samples that the judge sees of an arm's texts, without targets; empty where a text is missing."""
+    """The samples that the judge sees of an arm's texts, without targets; empty if a text is missing."""
 
     def loss(self, arm: int, example: int, targets: Sequence[str]) -> float | None:
-        """The loss of an arm's answer against targets; None where an engine gave no text."""
+        """The loss of an arm's answer against targets; None if an engine gave no text."""
         baseline = self.certification.baseline
         if arm == baseline:
             return 0.0
@@ -308,7 +308,7 @@ class Scorer:
         )
 
     def trouble(self, arm: int, example: int) -> str | None:
-        """The failure of the first missing text of a pair, in words; None where no text is missing."""
+        """The failure of the first missing text of a pair, in words; None if no text is missing."""
         authors: list[tuple[str, Author]] = [(OWN, arm)]
         block: list[int] = []
         if self.certification.baseline is not None:
@@ -324,7 +324,7 @@ class Scorer:
         return None
 
     def shown(self, arm: int, example: int, targets: Sequence[str]) -> Sequence[Sample]:
-        """The samples that the judge sees of an arm's texts; none where an engine gave no text."""
+        """The samples that the judge sees of an arm's texts; none if an engine gave no text."""
         return [replace(sample, targets=targets) for sample in self.samples.get((arm, example), ())]
 
     def measured(self, arm: int, example: int, targets: Sequence[str]) -> Sequence[Sample]:
@@ -332,7 +332,7 @@ class Scorer:
         return self.shown(arm, example, targets) if self.by_label else self.samples.get((arm, example), ())
 
     def _score(self, arm: int, example: int, targets: Sequence[str]) -> float | None:
-        """The score of an arm's texts, `WORST` where it cannot be told; None where a text is missing."""
+        """The score of an arm's texts, `WORST` where it cannot be told; None if a text is missing."""
         verdicts = [self.judge.judge(sample) for sample in self.shown(arm, example, targets)]
         if not verdicts:
             return None

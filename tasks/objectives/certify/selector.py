@@ -73,6 +73,6 @@ def certifying_selector(
 
 
 def as_losses(losses: Sequence[Losses]) -> FloatArray:
-    """Losses as a selector takes them, shape (B, 4): NaN where one is not known."""
+    """Losses as a selector takes them, shape (B, 4): NaN if one is not known."""
     known = [[math.nan if loss is None else loss for loss in row] for row in losses]
     return np.array(known, dtype=np.float64).reshape(-1, 4)

@@ -79,7 +79,7 @@ def parts_of(campaign: CampaignRecord, examples: Sequence[NewExample]) -> Parts:
 
 
 def divide_by_spec(spec: JsonView, has_target: Sequence[bool], *, seed: int, fingerprint: str) -> Parts:
-    """As `divide`, by a spec's JSON values. A target is no label where people rate outputs."""
+    """As `divide`, by a spec's JSON values. A target is not a label where people rate outputs."""
     section = spec["certify"]
     return divide(
         [False] * len(has_target) if is_human(spec) else has_target,

@@ -81,7 +81,7 @@ def choices_of(campaign: CampaignRecord) -> tuple[Choice, ...]:
 def next_question(
     database: Database, campaign: CampaignRecord, annotator: str, passed: Sequence[str] = ()
 ) -> Question | None:
-    """The next task for somebody, which others are not given for a while; None where none is left for them.
+    """The next task for somebody, which others are not given for a while; None if none is left for them.
 
     Args:
         database: The database that holds the campaign.
@@ -222,7 +222,7 @@ def annotation_of(
 
 
 def said_of(task: AnnotationTaskRecord, choices: Sequence[Choice]) -> str | None:
-    """The name of the choice that was made of a task; None where none was."""
+    """The name of the choice that was made of a task; None if none was."""
     if task.annotation is None:
         return None
     stored = task.annotation.verdict

@@ -37,9 +37,9 @@ class GivenRow:
     """The file and the place in it."""
     id: str
     verdict: str
-    """Empty where nothing is said yet."""
+    """Empty if nothing is said yet."""
     annotator: str
-    """Empty where the file does not say."""
+    """Empty if the file does not say."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -132,7 +132,7 @@ def store_annotations(
         correct: Whether a judgment may take the place of another one that does not count yet.
 
     Raises:
-        WinnowError: If a row names no task, says what is no choice, or differs from a judgment that stays.
+        WinnowError: If a row names no task, says what is not a choice, or differs from a judgment that stays.
     """
     taken, choices = Taken(), choices_of(campaign)
     watch(database, campaign.id, now=now())

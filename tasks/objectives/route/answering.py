@@ -23,7 +23,7 @@ class RoutedAnswer:
     prompt: str
     candidate: str
     text: str | None
-    """The candidate's text, of several the one that stands for them; None where the candidate gave none."""
+    """The candidate's text, of several the one that stands for them; None if the candidate gave none."""
     score: float | None
     reason: str | None
     """The reason why there is no score."""
@@ -72,7 +72,7 @@ def answer_prompts(
 def _after_the_begun(
     campaign: CampaignSession, positions: Sequence[int], say: Callable[[RoutedAnswer], None]
 ) -> Sequence[int]:
-    """Finish the round that was begun, if there is one; return the positions that are not in it."""
+    """Finish the round that began, if there is one; return the positions that are not in it."""
     if (begun := stored_plan(campaign)) is None:
         return positions
     wanted, taken = {*positions}, {*begun.examples}

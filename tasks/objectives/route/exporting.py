@@ -35,13 +35,13 @@ class ExportedPolicy:
     prompts: int
     """Number of prompts that it was learned from."""
     doubt: str | None
-    """A doubt that routing pays, in a sentence; None where routing was shown to score more."""
+    """A doubt that routing pays, in a sentence; None if routing was shown to score more."""
 
 
 def export_policy(
     database: Database, record: CampaignRecord, checked: ResolvedCampaign, folder: Path
 ) -> ExportedPolicy:
-    """Write a policy into a folder, in the place of one that is there.
+    """Write a policy into a folder, instead of one that is there.
 
     Raises:
         WinnowError: If the campaign does not route, or the folder cannot be written.
@@ -88,10 +88,10 @@ def export_policy(
 def doubt_of(
     advantage: Advantage | None, candidates: Sequence[str], left_out: Collection[int] = ()
 ) -> str | None:
-    """A sentence on why one candidate for all prompts may be as good; None where it was shown not to be.
+    """A sentence on why one candidate for all prompts may be as good; None if it was shown not to be.
 
     Args:
-        advantage: The advantage that routing has brought, in scores in [0, 1]; None where nothing says so.
+        advantage: The advantage that routing has brought, in scores in [0, 1]; None if nothing says so.
         candidates: Names, by arm.
         left_out: Arms with which routing is not compared: they were dropped, or are new.
     """

@@ -40,7 +40,7 @@ class Route(ScoredCampaign):
 
     embedding: Embedding
     contexts: FloatArray | None = None
-    """Vector of each prompt, shape (n, d); None until a database is at hand to keep them."""
+    """Vector of each prompt, shape (n, d); None until a database is available to keep them."""
 
     @classmethod
     def check(cls, spec: CampaignSpec, dataset: Dataset, *, is_allowed: bool = True) -> Self:

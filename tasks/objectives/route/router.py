@@ -40,13 +40,12 @@ Prompt = str | Mapping[str, object] | np.ndarray
 class Router:
     """Chooses a candidate for a prompt as the campaign it was exported from would, without exploring.
 
-        router = Router.load("policy")
-        name = router.choose("What is 17 + 25?")
+        router = Router.load("policy") name = router.choose("What is 17 + 25?")
 
     Args:
         policy: The policy that was learned.
         candidates: Names, by arm.
-        embedder: Makes vectors of texts; None where only vectors can be routed.
+        embedder: Makes vectors of texts; None if only vectors can be routed.
         template: The template of the text to be embedded, over a prompt's fields.
     """
 
@@ -60,7 +59,7 @@ class Router:
         self._loaded_from: tuple[Path, Precision] | None = None
 
     def __reduce__(self) -> tuple[object, ...]:
-        """Another process loads it anew: an embedder is nothing that could be sent."""
+        """Another process loads it again: an embedder is nothing that could be sent."""
         if self._loaded_from is None:
             raise TypeError("only a Router that was loaded from a folder can be pickled")
         return type(self).load, self._loaded_from

@@ -66,7 +66,7 @@ class PromptRouter:
     def advantage(self) -> Advantage | None:
         """The advantage of routing over the best single candidate, in scores in [0, 1].
 
-        None where no share of the prompts is explored, or nothing is known yet.
+        None if no share of the prompts is explored, or nothing is known yet.
         """
         find = getattr(self.inner, "advantage", None)  # a third party's router need not have it
         found: Advantage | None = None if find is None else find()

@@ -42,7 +42,7 @@ class Standing:
     """Whether a round is planned and not finished."""
     advantage: Advantage | None
     """The advantage of routing over the best single candidate, as differences between scores in [0, 1]; None
-    where no share of the prompts was explored, or no round is finished."""
+    if no share of the prompts was explored, or no round is finished."""
     single: str | None
     """The candidate that is estimated to be the best single one for these prompts; None without an
     `advantage`. It need not be the one whose own scores are best, as those are on other prompts. The interval

@@ -55,7 +55,7 @@ class DecisionFinding:
     is_wrong: bool
     """False if it could not be checked."""
     is_older: bool
-    """Whether the campaign was begun before the version of its selector's rules was stored."""
+    """Whether the campaign began before the version of its selector's rules was stored."""
 
     def __str__(self) -> str:
         return f"the last decision of campaign '{self.campaign}' {self.sentence}"

@@ -26,7 +26,7 @@ from winnow.tasks.rounds.ask import plan_judge_call
 from winnow.tasks.spec.judge_tree import judge_tree, judging_fingerprints
 
 MOST_CALLS = 10_000
-"""Calls of a judge for one duel, after which it is held to want more for ever."""
+"""Calls of a judge for one duel, after which it is held to want more forever."""
 
 
 class Unchecked(Exception):
@@ -111,7 +111,7 @@ class JudgesAgain:
 
 
 def mismatch(text: RecordedText, planned: PlannedGeneration, which: str) -> str | None:
-    """The way in which a stored text is not the answer to a request; None where it is."""
+    """The way in which a stored output is not the answer to a request; None if it is."""
     if text.prompt != storable(planned.request.prompt):
         return f"{which} answers another prompt"
     if text.request_key != planned.key:

@@ -51,7 +51,7 @@ class Finding:
     """Its key."""
     sentence: str
     is_wrong: bool
-    """False where it could not be checked."""
+    """False if it could not be checked."""
 
     def __str__(self) -> str:
         place = f"round {self.round_number + 1}, position {self.position + 1}"  # stored from 0

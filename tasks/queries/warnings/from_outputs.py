@@ -97,7 +97,7 @@ class Looked:
 
     @property
     def said(self) -> str | None:
-        """Its faults in a few words, such as "12 empty, 3 thoughts"; None where it has none."""
+        """Its faults in a few words, such as "12 empty, 3 thoughts"; None if it has none."""
         if not self.faults:
             return None
         found = ", ".join(f"{len(outputs)} {fault}" for fault, outputs in self.faults.items())
@@ -118,7 +118,7 @@ class Looked:
 
 
 def looked_at(look: Look, only: Collection[int] | None = None) -> list[Looked]:
-    """The candidates of a campaign, with some of their outputs; none where models weigh given texts.
+    """The candidates of a campaign, with some of their outputs; none if models weigh given texts.
 
     Args:
         look: The campaign as it is now.
@@ -210,7 +210,7 @@ class _Share:
 
 
 def whose(shares: Sequence[_Share]) -> str:
-    """The candidates that most of it is about, as an insertion; empty where there is none."""
+    """The candidates that most of it is about, as an insertion; empty if there is none."""
     most = _in_order(shares)
     how = "all or most of"
     if not most:
@@ -223,7 +223,7 @@ def whose(shares: Sequence[_Share]) -> str:
 
 
 def _that_have_nearly_all(shares: Sequence[_Share]) -> list[_Share]:
-    """The few candidates that nearly all outputs with a fault are of; none where there are no others."""
+    """The few candidates that nearly all outputs with a fault are of; none if there are no others."""
     having = sorted((each for each in shares if each.part), key=attrgetter("part"), reverse=True)
     all_ = sum(each.part for each in having)
     for n in range(1, min(MOST_NAMED, len(shares) - 1) + 1):
@@ -277,7 +277,7 @@ def warnings_about(
     Args:
         campaign: Their campaign.
         found: The candidates with their outputs.
-        labels: The labels that its targets are; empty where they are none.
+        labels: The labels that its targets are; empty if they are none.
         has_ended: Whether nothing more is asked, so that few outputs are enough.
         is_part: Whether there are other candidates.
         fewest: Outputs of a candidate before scores that are all 0 are worth a warning about it.
@@ -496,7 +496,7 @@ def _without_point(
 
 
 def _cause(looked: Looked) -> Kind | None:
-    """The likely cause of scores that are all 0, or all missing, by the outputs; None where none shows."""
+    """The likely cause of scores that are all 0, or all missing, by the outputs; None if none shows."""
     outputs = looked.outputs
     if sum(_holds_target(looked, each) for each in outputs) >= HOLDS_TARGET * len(outputs):
         return "zero-holds-target"
@@ -510,7 +510,7 @@ def _cause(looked: Looked) -> Kind | None:
 
 
 def _is_unread(output: JudgedOutput) -> bool:
-    """Whether the judge could not read an output: no answer is in it, or it is no program."""
+    """Whether the judge could not read an output: no answer is in it, or it is not a program."""
     return output.no_answer or "SyntaxError" in (output.answer or "")
 
 

@@ -75,7 +75,7 @@ def _ahead(gap: float) -> str:
 
 
 def _second(decision: DecisionRecord, best: int) -> int | None:
-    """The closest rival of the best, as an answer's runner-up is; None where there is no rival.
+    """The closest opponent of the best, as an answer's runner-up is; None if there is no opponent.
 
     A high estimate on a few examples makes none, where it is known how far everybody is behind in the worst
     case; elsewhere it is the highest estimate.
@@ -104,7 +104,7 @@ class Gap:
 
     @classmethod
     def of(cls, pairs: Iterable[tuple[float | None, float | None]]) -> "Gap":
-        """From both scores on each example, None where there is none; they are read once and not kept."""
+        """From both scores on each example, None if there is none; they are read once and not kept."""
         sums, counts = [0.0, 0.0], [0, 0]
         for pair in pairs:
             for side, score in enumerate(pair):
@@ -125,7 +125,7 @@ class Gap:
 
     @property
     def size(self) -> float:
-        """In score units, positive where the first is ahead; 0 where one of them has no score."""
+        """In score units, positive where the first is ahead; 0 if one of them has no score."""
         return self.without(None, None) if min(self.counts) else 0.0
 
     def without(self, first: float | None, second: float | None) -> float:

@@ -74,7 +74,7 @@ def read_assumption(text: str) -> Assumption:
 
 
 class StandIn(NamedTuple):
-    """Scores in the place of a campaign's."""
+    """Scores instead of a campaign's."""
 
     scores: FloatArray
     """Shape (K, n)."""
@@ -106,7 +106,7 @@ def stand_in(
 
 
 def _places(wanted: Sequence[str], names: Sequence[str]) -> IntArray | None:
-    """Positions of the names wanted; None where one is missing."""
+    """Positions of the names wanted; None if one is missing."""
     places = {name: place for place, name in enumerate(names)}
     found = [places.get(name, -1) for name in wanted]
     return None if -1 in found else np.array(found)

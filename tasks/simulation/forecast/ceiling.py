@@ -37,7 +37,7 @@ class Ceiling:
 
     name: str
     canaries: str | None
-    """The canary prompts that its served models are asked, in words; None where none is served."""
+    """The canary prompts that its served models are asked, in words; None if none is served."""
     unsteady: tuple[str, ...]
     """The expected engines that may write other texts in a run that is made again."""
     size: str
@@ -47,7 +47,7 @@ class Ceiling:
     unit: str
     """The unit that the budget counts."""
     most: Amounts
-    """The cost at the most, every answer as long as it may be; without second tries of models that judge."""
+    """The cost at most, every answer as long as it may be; without second tries of models that judge."""
     unforeseen: str
     """The unknown that cannot be foreseen, in words."""
     sampled_examples: int
@@ -58,7 +58,7 @@ class Ceiling:
     rate: float | None
     """Requests a second, where the user says so."""
     exploring: Exploring | None = None
-    """The prompts after which the explored share of a route shows something; None where none is drawn."""
+    """The prompts after which the explored share of a route shows something; None if none is drawn."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,7 +128,7 @@ def _exploring(checked: ResolvedCampaign) -> Exploring | None:
 
 
 def _of_metric(use: JudgeUse, answers: int, longest: float) -> Judged:
-    """A call for a metric about each of so many answers, which have so many tokens at the most."""
+    """A call for a metric about each of so many answers, which have so many tokens at most."""
     return Judged(
         model=use.model,
         calls=answers,

@@ -24,7 +24,7 @@ class Exploring:
     explore: float
     gain: float
     prompts: int | None
-    """The number in one random world; None where more than `MOST_PROMPTS` are needed."""
+    """The number in one random world; None if more than `MOST_PROMPTS` are needed."""
 
 
 def prompts_to_show(n_arms: int, *, explore: float, delta: float) -> Exploring:

@@ -21,7 +21,7 @@ class JudgeUse:
     prompt_tokens: float
     """Tokens of all but the output, on average over some examples."""
     reply_tokens: float
-    """Tokens of the reply, at the most."""
+    """Tokens of the reply, at most."""
     is_weighed: bool
     """Whether the reply is one of a few labels and not a text."""
 

@@ -28,9 +28,9 @@ class Amounts:
     judge_prompt_tokens: float
     judge_reply_tokens: float
     price: float | None
-    """The price in the currency of the spec's prices; None where a model has none."""
+    """The price in the currency of the spec's prices; None if a model has none."""
     hours: float | None
-    """Hours of engines one after the other, or at the rate that was given; None where no rate is known."""
+    """Hours of engines one after the other, or at the rate that was given; None if no rate is known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,8 +90,8 @@ class Pricing:
         Args:
             by_arm: Shape (K,), how many of each.
             at_length: Whether answers are as long as they may be.
-            judged: The answers that models which judge are shown; None where that is every text once.
-            beside: Sums of further calls to them, or to others that are no candidates.
+            judged: The answers that models which judge are shown; None if that is every text once.
+            beside: Sums of further calls to them, or to others that are not candidates.
         """
         by_arm = by_arm * self._checked.spec.texts_each
         answers = self.longest if at_length else self._answer_tokens()
@@ -152,7 +152,7 @@ class Pricing:
         return min(known.output_tokens, use.reply_tokens)
 
     def _device_seconds(self, by_arm: FloatArray, uses: Sequence[Judged]) -> dict[str, float] | None:
-        """Seconds of devices by model; None where nothing is known of some model."""
+        """Seconds of devices by model; None if nothing is known of some model."""
         calls = [*zip(self.models, by_arm.tolist(), strict=True), *((use.model, use.calls) for use in uses)]
         if self._rate is None and not all(model in self.measured for model, _ in calls):
             return None

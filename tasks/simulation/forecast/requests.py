@@ -111,7 +111,7 @@ class Player:
 
         Args:
             scores: Shape (K, n), n being the examples of selection.
-            is_of_candidates: Whether row k is of candidate k; else each run deals the rows out anew.
+            is_of_candidates: Whether row k is of candidate k; else each run deals the rows out again.
         """
         history = self._checked.found_params().get("history")
         shuffled = ShuffledScores(scores=scores, history=history)

@@ -16,7 +16,8 @@ from winnow.tasks.plugins.extras import missing_for
 SAMPLE = 50
 """Examples whose prompts are rendered."""
 CHARACTERS_PER_TOKEN = 4.0
-"""Assumed where no tokenizer is at hand; English prose has about so many, code and other languages fewer."""
+"""Assumed where no tokenizer is available; English prose has about so many, code and other languages
+fewer."""
 TOKENIZER = "tokenizer.json"
 
 
@@ -29,7 +30,7 @@ class PromptTokens:
     examples: int
     """Number of prompts of a candidate that were counted."""
     guessed: tuple[str, ...]
-    """Models without a tokenizer at hand: of theirs a token is taken for four characters."""
+    """Models without a tokenizer available: of theirs a token is taken for four characters."""
 
 
 def prompt_tokens(
@@ -66,7 +67,7 @@ def drawn_examples(examples: Sequence[Example], seed: int) -> list[Example]:
 
 
 def tokenizer_of(model: str) -> Callable[[str], int] | None:
-    """A counter of a text's tokens for a checkpoint in a folder; None where no tokenizer is at hand."""
+    """A counter of a text's tokens for a checkpoint in a folder; None if no tokenizer is available."""
     path = Path(model) / TOKENIZER
     if not path.is_file() or missing_for("local", "a tokenizer"):
         return None
@@ -80,7 +81,7 @@ def tokenizer_of(model: str) -> Callable[[str], int] | None:
 
 
 def counted(text: str, counter: Callable[[str], int] | None) -> float:
-    """The tokens of a text, or a guess where no tokenizer is at hand."""
+    """The tokens of a text, or a guess where no tokenizer is available."""
     return len(text) / CHARACTERS_PER_TOKEN if counter is None else float(counter(text))
 
 

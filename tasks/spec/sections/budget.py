@@ -40,7 +40,7 @@ class BudgetSpec(SpecModel):
 
     @property
     def limits(self) -> dict[Kind, float | None]:
-        """Limits by kind; None where there is none."""
+        """Limits by kind; None if there is none."""
         return {kind: getattr(self, kind) for kind in KINDS}
 
 

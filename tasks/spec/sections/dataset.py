@@ -86,7 +86,7 @@ class InspectSpec(SpecModel):
         return Path(found) if found.endswith(".py") else None
 
     def interpreter(self, folder: Path) -> str | None:
-        """The interpreter that is named, a path as an absolute one; None where none is.
+        """The interpreter that is named, a path as an absolute one; None if none is.
 
         Args:
             folder: Folder in which relative paths begin.
@@ -151,7 +151,7 @@ class SourceSpec(SpecModel):
     name: str | None = Field(default=None, min_length=1)
     """For hub: one of the dataset's configurations."""
     split: str | None = Field(default=None, min_length=1)
-    """For hub: one of its splits; None where it has only one."""
+    """For hub: one of its splits; None if it has only one."""
     revision: str | None = Field(default=None, min_length=1)
     """For hub: a commit, branch or tag; None is the main branch."""
     commit: Commit = None

@@ -28,7 +28,7 @@ Event = Literal["decided", "undecided", "waiting", "failed", "winner-changed", "
 
 * decided: the campaign has an answer.
 * undecided: nothing more may be spent or is left to ask, and there is none.
-* waiting: humans have to label examples before it can go on.
+* waiting: humans have to label examples before it can continue.
 * failed: an error ended the run, or every candidate was dropped.
 * winner-changed: the last campaign of the same schedule that had a winner had another one.
 * regression: a gate found a candidate to be worse than the baseline.
@@ -105,11 +105,11 @@ class ExecutionSpec(SpecModel):
     batch_timeout: float = Field(default=600.0, gt=0.0)
     """Seconds one group of generations may take; where an engine works on several, in which none is done."""
     max_connections: int = Field(default=64, ge=1)
-    """Requests that one server is sent at once, at the most; fewer while more would bring nothing."""
+    """Requests that one server is sent at once, at most; fewer while more would bring nothing."""
     request_timeout: float = Field(default=LONG, gt=0.0)
     """Seconds a server may take to answer one request."""
     max_retries: int = Field(default=5, ge=0)
-    """Number of times that one request to a server is sent again, at the most."""
+    """Number of times that one request to a server is sent again, at most."""
     allow_missing: bool = False
     """Begin without models that cannot be asked when the campaign begins; they can join it later."""
     allow_all_zero: bool = False

@@ -62,7 +62,7 @@ class ConstraintSpec(SpecModel):
 
 
 class AutoevaluatorSpec(SpecModel):
-    """A model that answers every example in the place of a human, right or wrong."""
+    """A model that answers every example instead of a human, right or wrong."""
 
     model: ModelSpec
     prompt: str = Field(min_length=1)
@@ -77,7 +77,7 @@ class CertifySpec(SpecModel):
     alpha: float | None = Field(default=None, gt=0.0, lt=1.0)
     """The highest mean of 1 - score that a certified candidate may have."""
     drop: float | None = Field(default=None, gt=0.0, lt=1.0)
-    """The highest mean of max(0, score of `baseline` - score), in the place of `alpha`."""
+    """The highest mean of max(0, score of `baseline` - score), instead of `alpha`."""
     baseline: str | None = None
     """Name of a candidate."""
     cost: Literal["size", "prompt-length", "price", "custom"]

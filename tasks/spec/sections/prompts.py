@@ -97,8 +97,8 @@ class PromptSpec(SpecModel):
     system: str | None = Field(default=None, min_length=1)
     """For models that chat: the system message that stands before `template`."""
     messages: list[MessageSpec] | None = Field(default=None, min_length=1)
-    """For models that chat: the whole chat, in the place of `template` and `system`. Where the assistant has
-    the last word, the model goes on from there."""
+    """For models that chat: the whole chat, instead of `template` and `system`. Where the assistant has the
+    last word, the model goes on from there."""
     few_shot: FewShotSpec | None = None
     """Solved examples that stand before what is asked."""
 
@@ -121,7 +121,7 @@ class PromptSpec(SpecModel):
 
     @property
     def question(self) -> str | None:
-        """The template of what the user says last; None where an example brings it along."""
+        """The template of what the user says last; None if an example brings it along."""
         if self.messages is None:
             return self.template
         return next((each.content for each in reversed(self.messages) if each.role in ("user", None)), None)

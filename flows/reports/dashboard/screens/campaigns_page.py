@@ -60,7 +60,7 @@ class KnownRow:
 
     row: Row
     made_of: tuple[CampaignRecord, int | None] | None
-    """The campaign as stored and its last decision; None where the row may change without them, as where a
+    """The campaign as stored and its last decision; None if the row may change without them, as where a
     process runs it or people are asked."""
 
 

@@ -50,7 +50,7 @@ def show() -> None:
 
 
 def why_nothing(campaign: CampaignRecord, found: FactorTables | None) -> str | None:
-    """The reason why there is nothing to show, and what to do about it; None where there is something."""
+    """The reason why there is nothing to show, and what to do about it; None if there is something."""
     if traits_of(campaign.objective).compares_pairs:
         return (
             "Duels give single candidates no scores, so there are no effects: Compare shows two candidates."

@@ -82,7 +82,7 @@ class _Labelling:
         self._place = f"{campaign.id} {annotator}"
 
     def show(self) -> None:
-        """The task at hand, or that there is none."""
+        """The task available, or that there is none."""
         if (refused := st.session_state.pop(REFUSED, None)) is not None:
             show_problem(refused)
         question = self._question()

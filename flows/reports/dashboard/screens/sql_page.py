@@ -1,4 +1,4 @@
-"""Questions in SQL, each answered by a process of its own. It only reads; the text is not looked at."""
+"""Questions in SQL, each answered by a separate process. It only reads; the text is not looked at."""
 
 import os
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""A campaign as a run of MLflow; exported again, the same run goes on."""
+"""A campaign as a run of MLflow; exported again, the same run continues."""
 
 import math
 import os

@@ -50,8 +50,8 @@ def curve(
 def zoomed(rows: Sequence[Row]) -> list[float] | None:
     """The vertical range in which the race is: all estimates, and the intervals of its second half.
 
-    First intervals reach over all that is possible, and would leave the rest a thin band. None where there
-    is no estimate.
+    First intervals reach over all that is possible, and would leave the rest a thin band. None if there is no
+    estimate.
     """
     half = rows[-1]["comparisons"] / 2.0
     late = [row for row in rows if row["comparisons"] >= half]

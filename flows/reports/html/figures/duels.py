@@ -13,7 +13,7 @@ MOST_WRITTEN = 12
 
 
 def head_to_head(rows: Sequence[Row], names: Sequence[str]) -> Figure:
-    """Win rate of the row over the column and the number of scored duels; empty where two never met.
+    """Win rate of the row over the column and the number of scored duels; empty if two never met.
 
     Args:
         rows: One per ordered pair that met, with `candidate`, `opponent`, `win_rate`, `wins`, `ties` and

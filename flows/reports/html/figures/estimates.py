@@ -29,7 +29,7 @@ def intervals(
         value: Key of the estimate.
         marked: Names of the candidates that stand out.
         marked_as: Label of those candidates.
-        line: The value that the estimates are held against, if any.
+        line: The value that the estimates are compared with, if any.
         line_as: Label of that line.
     """
     known = [row for row in rows if row[value] is not None]

@@ -40,7 +40,7 @@ def builders_of(campaign: CampaignRecord, read: ReadOnce) -> tuple[Builder, ...]
 
 
 def _evidence_of(campaign: CampaignRecord) -> tuple[Builder, ...]:
-    """The sections beside the risks; none where a plain mean is trusted."""
+    """The sections beside the risks; none if a plain mean is trusted."""
     return () if _trusts_a_mean(campaign) else (certificates, e_values, weights)
 
 

@@ -1,4 +1,4 @@
-"""The sections of the page, by objective: rows are asked for, figures are made of them."""
+"""The sections of the page, by objective: rows are requested, figures are made of them."""
 
 from winnow.flows.reports.html.model import Section
 from winnow.flows.reports.html.sections import standard

@@ -32,7 +32,7 @@ from winnow.tasks.spec.stored_spec import constraints_of
 from winnow.tasks.text.phrases import span
 
 Builder = Callable[[Look], Section | None]
-"""Makes a section, or none where there is nothing to show yet."""
+"""Makes a section, or none if there is nothing to show yet."""
 
 MOST_ROUNDS = 600
 """Rounds that the curve shows: more would have less than two pixels each."""

@@ -42,7 +42,7 @@ class Limits:
 
 
 def missing() -> str | None:
-    """The feature that this machine lacks for the sandbox, in a few words; None where it has all."""
+    """The feature that this machine lacks for the sandbox, in a few words; None if it has all."""
     if not sys.platform.startswith("linux") or os.uname().machine not in ARCHITECTURES:
         return f"Linux on {' or '.join(ARCHITECTURES)}"
     libc = ctypes.CDLL(None, use_errno=True)

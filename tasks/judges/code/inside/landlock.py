@@ -32,7 +32,7 @@ class _Beneath(ctypes.Structure):
 
 
 def landlock_version(libc: ctypes.CDLL) -> int:
-    """The version of the kernel's Landlock, 0 where there is none."""
+    """The version of the kernel's Landlock, 0 if there is none."""
     return max(0, int(libc.syscall(CREATE_RULESET, None, ctypes.c_size_t(0), _ABI_REQUEST)))
 
 

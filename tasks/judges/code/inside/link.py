@@ -6,7 +6,7 @@ import os
 from winnow.tasks.judges.code.inside.values import JSON
 
 MOST_BYTES = 32 << 20
-"""Bytes of one message, at the most."""
+"""Bytes of one message, at most."""
 
 _CHUNK = 1 << 16
 

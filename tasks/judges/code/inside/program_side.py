@@ -75,7 +75,7 @@ class _Objects:
         return encoded(value, self._named)
 
     def answer(self, request: Mapping[str, JSON]) -> dict[str, JSON]:
-        """Do what is asked for."""
+        """Do what is requested."""
         try:
             operation = OPERATIONS[request["do"]]
             args = [decoded(each, self._meant) for each in request["args"]]

@@ -2,7 +2,7 @@
 
 It is the blocks of Python that define these names, and the blocks that define what those need. Of several
 definitions the last counts, unless the words before it warn of it. If a name stays undefined, it is all
-blocks of Python, in their order. What is no Python is no candidate while something else is.
+blocks of Python, in their order. What is no Python is not a candidate while something else is.
 
 The output is hostile. All of this therefore happens in the sandbox, within the limits of the program itself.
 """
@@ -88,7 +88,7 @@ class _Reader:
         self.blocks = [each for each in self._parts if each.language is not None]
 
     def piece(self, text: str, is_warned_of: bool = False) -> _Piece | None:
-        """A text as Python, by itself or as what the prefix goes on with; None if it is none."""
+        """A text as Python, by itself or as what the prefix continues with; None if it is none."""
         if (names := _names(text)) is not None:
             return _Piece(text, names, is_warned_of)
         if self._prefix and (names := _names(self._prefix + text)) is not None:
@@ -96,7 +96,7 @@ class _Reader:
         return None
 
     def python(self) -> list[_Piece]:
-        """The blocks that are Python, and said to be it or nothing else."""
+        """The blocks that are Python, and declared to be it or nothing else."""
         return self._read(lambda language: not language or language in NAMES_OF_PYTHON)
 
     def others(self) -> list[_Piece]:
@@ -137,7 +137,7 @@ class _Reader:
         return found
 
     def _with_methods(self, piece: _Piece, text: str) -> _Piece | None:
-        """A class that another block goes on with; None if the text is no methods of it."""
+        """A class that another block continues with; None if the text is no methods of it."""
         at_the_edge = [line for line in piece.text.split("\n") if line[:1].strip()]
         if "".join(at_the_edge[-1:]).startswith("class") and _METHOD.match(text):
             return self.piece(piece.text + text, piece.is_warned_of)

@@ -64,7 +64,7 @@ class Program:
         Raises:
             Exception: The one that the program raised.
             ProgramEnded: If it has ended.
-            NotCarried: If an argument is no plain value.
+            NotCarried: If an argument is not a plain value.
         """
         told = [encoded(each, self._sent) for each in args]
         named = {name: encoded(each, self._sent) for name, each in kwargs.items()}
@@ -78,7 +78,7 @@ class Program:
         return self._value(reply.get("value"))
 
     def refuse(self, sentence: str) -> NoReturn:
-        """End the tests, for a reason that is no fault of the program's."""
+        """End the tests, for a reason that is not a fault of the program's."""
         self.broken = self.broken or NotCarried(sentence)
         raise self.broken
 
@@ -164,7 +164,7 @@ _EQUAL = _between("==")
 
 
 class Remote:
-    """An object of the program's that is no plain value."""
+    """An object of the program's that is not a plain value."""
 
     def __init__(self, program: Program, number: int, kind: str, *, equals_values: bool) -> None:
         object.__setattr__(self, "_program", program)

@@ -12,7 +12,7 @@ queues, keys, bpf, io_uring, userfaultfd, perf_event_open, namespaces, and furth
 from collections.abc import Mapping
 
 Numbers = Mapping[str, tuple[int, int | None]]
-"""By name: the number on x86_64, and on aarch64, None where there is no such call."""
+"""By name: the number on x86_64, and on aarch64, None if there is no such call."""
 
 ALLOWED: Numbers = {
     "access": (21, None),

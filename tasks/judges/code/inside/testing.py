@@ -81,7 +81,7 @@ def names_in(source: str) -> set[str]:
 
 
 def wanted_of(source: str, entry_point: str | None) -> set[str]:
-    """The global names that the tests need of a program, `entry_point` in the place of `candidate`.
+    """The global names that the tests need of a program, `entry_point` instead of `candidate`.
 
     Raises:
         SyntaxError, ValueError, RecursionError: If the tests are no Python.
@@ -96,7 +96,7 @@ def run_tests(source: str, names: Names, entry_point: str | None, *, stops: bool
     Args:
         source: Python.
         names: Names that the tests see and add to, the program's above all.
-        entry_point: Name of the function that HumanEval's `check` is given; None where there is none.
+        entry_point: Name of the function that HumanEval's `check` is given; None if there is none.
         stops: Whether the first failure ends it.
 
     Raises:
@@ -166,7 +166,7 @@ def _needs_nothing(function: FunctionType) -> bool:
 
 
 def _line_of(error: BaseException) -> int:
-    """The last line of the tests that was running; 0 where none was."""
+    """The last line of the tests that was running; 0 if none was."""
     line, frame = 0, error.__traceback__
     while frame is not None:
         if frame.tb_frame.f_code.co_filename == f"{TESTS}.py":

@@ -13,7 +13,7 @@ _LENIENT = regex.compile(r"(?i)ANSWER\s*:\s*([A-Za-z\d ,]+)(?:[^\w]|\n|$|\.)")
 
 
 def chosen(output: str, n_choices: int, *, several: bool) -> list[int]:
-    """The positions of the choices that an output settles on, in order; none where it names none.
+    """The positions of the choices that an output settles on, in order; none if it names none.
 
     Args:
         output: Text of a model that was asked to end with "ANSWER: LETTER".

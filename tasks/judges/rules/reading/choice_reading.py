@@ -304,7 +304,7 @@ def _not_before(character: str) -> str:
 
 
 def _script(character: str) -> str:
-    """The class of the letters that a character can make a word with; empty where words are not set off."""
+    """The class of the letters that a character can make a word with; empty if words are not set off."""
     if _UNSPACED.match(character):
         return ""
     for name in _SCRIPTS:

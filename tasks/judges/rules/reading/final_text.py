@@ -73,7 +73,7 @@ _TAG = regex.compile(r"<(?P<end>/?)(?P<name>\w{1,20}+)[^<>\n]{0,80}+>")
 
 
 def tags_as_lines(text: str) -> str:
-    """The text with what a tag such as <answer> encloses on a line of its own, and without other tags."""
+    """The text with what a tag such as <answer> encloses on a separate line, and without other tags."""
     plain: str = _TAG.sub(_as_line, text)
     return plain
 

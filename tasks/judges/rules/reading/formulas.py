@@ -147,8 +147,8 @@ _READER = NumberReader(fractions=True)
 def answer(output: str, *, several: bool) -> list[str]:
     """The expression that an output gives as its answer, as LaTeX, in each way in which it can be meant.
 
-    In this order: the last box, what is said to be the answer, the last sentence with an expression.
-    None if the output gives no answer.
+    In this order: the last box, what is declared to be the answer, the last sentence with an expression. None
+    if the output gives no answer.
 
     Args:
         output: What the model wrote.
@@ -198,7 +198,7 @@ def _settled(typed: str, several: bool) -> list[str]:
 
 
 def _sentence_at(plain: str, start: int) -> str:
-    """The sentence that goes on at a place; a displayed formula belongs to it."""
+    """The sentence that continues at a place; a displayed formula belongs to it."""
     shown = plain[start : start + REACH]
     formula = _FORMULA.match(shown)
     first = _END.search(shown, formula.end() if formula else 0)

@@ -239,9 +239,10 @@ class NumberReader:
     def answer(self, output: str) -> Number | None:
         """The number that an output gives as its answer; None if it gives none.
 
-        In this order: the last box; what follows ####; the last number that is said to be the answer, or the
-        result; a line of its own at the beginning; bold type in the last paragraph; the last sentence with a
-        number, without an aside in brackets at its end. A range or a choice between two numbers is no answer.
+        In this order: the last box; what follows ####; the last number that is declared to be the answer, or
+        the result; a separate line at the beginning; bold type in the last paragraph; the last sentence with
+        a number, without an aside in brackets at its end. A range or a choice between two numbers is no
+        answer.
         """
         return read_own(without_offer(without_struck_out(without_thoughts(output))), self._answer)
 
@@ -286,7 +287,7 @@ class NumberReader:
         return None
 
     def _begun_with(self, plain: str) -> Number | None:
-        """A number that is all there is in the first line, of several, or that reasons follow."""
+        """A number that is everything in the first line, of several, or that reasons follow."""
         first = plain.lstrip().partition("\n")[0].strip()
         place = next(self._places(first[:200]), None)
         if place is None or place.start > 0:

@@ -92,7 +92,7 @@ class HeldOut:
     both_scored: int = 0
     """Held-out examples on which both have an outcome."""
     difference: float | None = None
-    """Mean score of the winner less that of the runner-up on those, in [-1, 1]; None without a runner-up."""
+    """Mean score of the winner minus that of the runner-up on those, in [-1, 1]; None without a runner-up."""
     difference_lower: float | None = None
     """Ends of an interval for the mean difference on new examples."""
     difference_upper: float | None = None
@@ -101,7 +101,7 @@ class HeldOut:
 
 
 def held_out_of(look: Look, names: Sequence[str], decision: DecisionRecord | None) -> HeldOut | None:
-    """The results of a campaign on its held-out examples so far; None where there are none.
+    """The results of a campaign on its held-out examples so far; None if there are none.
 
     Args:
         look: The campaign as it is now.
@@ -160,7 +160,7 @@ def lets_ask(
 
 
 def selection_values(look: Look, name: str, metrics: Collection[str]) -> dict[str, list[float]]:
-    """By metric, a candidate's values on the examples of selection, as far as there are any."""
+    """By metric, a candidate's values on the examples of selection, if any."""
     seen = selection_keys(look)
     values = paired_views.metric_values(look.session, look.record.id, name, metrics)
     return {
@@ -177,7 +177,7 @@ def selection_outcomes(look: Look, names: Collection[str]) -> list[list[float | 
 
 
 def _joined(look: Look, names: Sequence[str], seen: int) -> str | None:
-    """The first candidate that joined after the round in which held-out examples were asked for first."""
+    """The first candidate that joined after the round in which held-out examples were requested first."""
     first_rounds = campaign_records.first_rounds(look.session, look.record.id)
     late = [(first, name) for first, name in zip(first_rounds, names, strict=True) if first]
     return min((name for first, name in late if first > seen), default=None)

@@ -23,7 +23,7 @@ def finalists(
 
     Args:
         best: The arm that a decision names.
-        estimates: Estimates by arm, None or NaN where unknown.
+        estimates: Estimates by arm, None or NaN if unknown.
         status: Status by arm, see `algorithms.claims.ArmStatus`; those left out for good are no runners-up.
         most: Number of arms that are wanted, at most.
     """
@@ -45,7 +45,7 @@ class HoldoutSelector:
     Where the limit lets no more of them be asked, it is, and the reason for a claimed answer is the budget.
 
     What it believes follows from what it was told, in order, as for every selector. Held-out examples are
-    asked for once no batch of the algorithm's is in flight, which may still change who the finalists are.
+    requested once no batch of the algorithm's is in flight, which may still change who the finalists are.
 
     Args:
         inner: The algorithm; it numbers the examples of selection alone.

@@ -125,7 +125,7 @@ def count_held_out(n_examples: int, share: float) -> int:
 
 
 def stored_split(look: Look) -> Split | None:
-    """The division of a stored campaign's dataset; None where it holds nothing out."""
+    """The division of a stored campaign's dataset; None if it holds nothing out."""
     share = look.record.spec.get("holdout")
     if share is None:
         return None
