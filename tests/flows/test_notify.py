@@ -136,7 +136,7 @@ def test_a_webhook_that_cannot_be_told_is_a_warning_without_its_secret(tmp_path,
     )
     assert (
         "warning: the webhook $SECRET_URL did not receive the notification: it answered with status 403; "
-        "everything is stored all the same\n"
+        "all results are stored\n"
     ) in result.stderr
     assert server.url not in result.stderr
     assert server.url.encode() not in (tmp_path / "winnow.db").read_bytes()
@@ -242,10 +242,10 @@ def test_a_slack_text_names_both_winners_where_they_changed():
         "before": {"campaign": "c-1", "winners": ["b", "d"], "claim": "exact", "differs_in": []},
         "lines": [["winner", "a"]],
     }
-    expected = "c-2: winner, proven\nwinner changed: a; it was b, d in c-1\nwinner: a"
+    expected = "c-2: winner, proven\nwinner changed: a; before, b, d in c-1\nwinner: a"
     assert slack(message)["text"] == expected
     guessed = {**message, "claim": "heuristic"}
-    assert "it was b, d in c-1 (not proven of both)" in slack(guessed)["text"]
+    assert "before, b, d in c-1 (not proven of both)" in slack(guessed)["text"]
     same = {**message, "events": ["decided"]}
     assert slack(same)["text"] == "c-2: winner, proven\nwinner: a"
     failed = {**message, "error": "out of memory", "events": ["failed"]}
@@ -530,7 +530,7 @@ def test_an_edited_file_is_named_where_a_schedule_tells_of_the_winner(tmp_path, 
         message = message_of(status, now, events_of(status, then), then, None, ["the judge"])
     assert message["before"]["differs_in"] == ["the judge"]
     if best == 1:
-        assert "it was a in first; not the same since then: the judge" in slack(message)["text"]
+        assert "before, a in first; not the same since then: the judge" in slack(message)["text"]
 
 
 def test_a_winner_that_is_no_candidate_any_more_makes_the_candidates_others(tmp_path):

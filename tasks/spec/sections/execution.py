@@ -77,8 +77,8 @@ class WebhookSpec(SpecModel):
         if self.form != "json" and not self.url.startswith("$"):
             raise PydanticCustomError(
                 SECRET,
-                "such a URL is a secret, and a campaign's file is stored; put it into an environment "
-                "variable and write $NAME",
+                "everybody with such a URL can write there, and a campaign's file is stored; put it into "
+                "an environment variable and write $NAME",
             )
         return self
 

@@ -327,7 +327,7 @@ def test_prompts_left_by_an_interruption_are_answered_later_as_without_it(answer
         rounds_before = len({each["candidate"] for each in told[: route.BATCH_SIZE]})
         stopped = winnow(answered, *arrive)
     assert (stopped.returncode, json.loads(stopped.stdout)) == (FORCED, told[: route.BATCH_SIZE])
-    assert "go on with: winnow route survivor --unanswered --storage sqlite:///winnow.db" in stopped.stderr
+    assert "run: winnow route survivor --unanswered --storage sqlite:///winnow.db" in stopped.stderr
     n_left = len(left) - route.BATCH_SIZE
     status = done(answered, "status", "survivor")
     assert f"arrived   {n_left} prompts that came later have no answer yet" in status
@@ -350,4 +350,4 @@ def test_whatever_signal_stops_it_what_answers_the_rest_is_told(answered, monkey
     monkeypatch.setattr(EnginePool, "generate", lambda *given, **options: signal.raise_signal(number))
     stopped = winnow(answered, *spell(97))
     assert (stopped.returncode, stopped.stdout) == (code, "")
-    assert "go on with: winnow route survivor --unanswered --storage sqlite:///winnow.db" in stopped.stderr
+    assert "run: winnow route survivor --unanswered --storage sqlite:///winnow.db" in stopped.stderr
