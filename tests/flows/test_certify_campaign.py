@@ -431,7 +431,9 @@ def test_a_campaign_that_has_ended_is_not_to_be_resumed_for_labels(tmp_path):
     write_certify(tmp_path, labelled=certify.N_EXAMPLES)
     assert winnow(tmp_path, "run", "campaign.yaml").returncode == 0
     told = done(tmp_path, "label", "survivor", str(write_labels(tmp_path, ["e0"])))
-    assert "survivor has ended and waits for no labels; what it was told serves other campaigns" in told
+    assert (
+        "survivor has ended and waits for no labels; its labels remain available to other campaigns" in told
+    )
     assert "resume" not in told
 
 

@@ -434,7 +434,7 @@ def test_an_endless_statement_is_broken_off(tmp_path, monkeypatch):
     scored_campaign(tmp_path)
     monkeypatch.setattr(db, "PATIENCE", 0.2)
     page = asked("WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT max(i) FROM n")
-    assert any("took longer than 0.2 s and was broken off" in each for each in texts(page))
+    assert any("took longer than 0.2 s and was stopped" in each for each in texts(page))
 
 
 def test_a_frame_holds_whatever_a_database_holds(monkeypatch):
@@ -544,7 +544,7 @@ def test_two_candidates_of_the_matrix_are_compared_on_the_examples_of_both(tmp_p
     scored_campaign(tmp_path)
     page = shown("matrix_page")
     page.main.multiselect[0].set_value(["a", "b"]).run()
-    assert [each for each in texts(page) if each.startswith("On 2 examples that both were scored on")] == [
+    assert [each for each in texts(page) if each.startswith("On 2 examples with scores of both")] == [
         "On 2 examples with scores of both: a is higher on 1, b on 1, and they are equal on 0;"
         " mean difference -0.250."
     ]

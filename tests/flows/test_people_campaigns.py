@@ -184,7 +184,7 @@ def test_who_finds_every_task_with_others_is_told_so(ratings, monkeypatch):
         assert annotating.next_question(database, campaign, f"P{number}") is not None
     database.close()
     said = typed(ratings, monkeypatch)
-    assert "what is left was shown to others, who have 10 minutes for each" in said
+    assert "the remaining items are open in other annotators' sessions, for up to 10 minutes each" in said
     assert "winnow query survivor labels --storage sqlite:///winnow.db lists " in said
 
 

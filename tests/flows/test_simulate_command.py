@@ -109,7 +109,7 @@ REFUSED = {
     "budget of text": (["--budgets", "0.1,half"], "--budgets: 'half' is no number"),
     "budget too large": (["--budgets", "31"], "--budgets: 31 is 31 pairs, the table has 1 to 30"),
     "budget too small": (["--budgets", "0.001"], "--budgets: 0.001 is 0 pairs"),
-    "one beside shares": (["--budgets", "0.5, 1"], "1 is a single one of 30 pairs and stands beside shares"),
+    "one beside shares": (["--budgets", "0.5, 1"], "1 means a single one of 30 pairs, among shares"),
     "negative gap": (["--metric", "top1-eps", "--gap", "-1"], "--gap: gap must be non-negative"),
     "impossible level": (["--metric", "top1-mcnemar", "--level", "1"], "--level: level must be in (0, 1)"),
     "unused history": (["--history", "steps.npz"], "none of the selectors learns from a history"),
@@ -262,7 +262,10 @@ BAD_DUELS = {
     "shares": (["--budgets", "0.5"], "--budgets: '0.5' is no number; for example 500,1000"),
     "metric": (["--metric", "ndcg"], "--metric ndcg is for tables of scores"),
     "history": (["--history-share", "0.5"], "duels have no history"),
-    "mixed": (["--selector", "ucb-e"], "ucb-e answers best-mean and llm-po best-duel: no table serves both"),
+    "mixed": (
+        ["--selector", "ucb-e"],
+        "ucb-e answers best-mean and llm-po best-duel: compare selectors of one objective",
+    ),
     "contradiction": (
         ["b,0.3,0.5"],
         "'a' is preferred to 'b' at 0.8, 'b' to 'a' at 0.3; the two must add up",
@@ -337,12 +340,16 @@ def test_regret_is_summed_up_over_prompts_and_has_no_target(tmp_path):
 BAD_ROUTES = {
     "no vectors": (["--contexts"], [], "give one of --contexts FILE, --embed TEMPLATE"),
     "two vectors": ([], ["--embed", "{{ input }}"], "give one of --contexts FILE, --embed TEMPLATE"),
-    "embedded file": (["--contexts"], ["--embed", "x"], "nothing is known of the examples of scores.csv"),
+    "embedded file": (["--contexts"], ["--embed", "x"], "scores.csv has only scores and no texts"),
     "history": ([], ["--history-share", "0.5"], "routes have no history"),
     "metric": ([], ["--metric", "ndcg"], "--metric ndcg is for tables of scores; routes have outscore-the-b"),
     "budget": ([], ["--budgets", "41"], "--budgets: 41 is 41 prompts, the table has 1 to 40"),
     "types": ([], ["--types", "vectors.npy"], "needs shape (40,), a row for each example"),
-    "mixed": ([], ["--selector", "ucb-e"], "ucb-e answers best-mean and pak-ucb route: no table serves both"),
+    "mixed": (
+        [],
+        ["--selector", "ucb-e"],
+        "ucb-e answers best-mean and pak-ucb route: compare selectors of one objective",
+    ),
     "parameter": ([], ["--selector", "random:dim=2"], "dim is set by --contexts or --embed; leave it out"),
 }
 

@@ -76,7 +76,7 @@ def test_every_greedy_or_wrong_statement_ends_in_a_sentence(storage, statement, 
 def test_what_looks_at_no_clock_is_stopped_when_its_time_is_up(storage):
     others = set(psutil.Process().children())
     slow = f"{NUMBERS} SELECT sum(length(replace(hex(zeroblob(500000)), '0', 'ab'))) FROM n"
-    with pytest.raises(QueryRefused, match=r"took longer than 0\.5 s and was broken off"):
+    with pytest.raises(QueryRefused, match=r"took longer than 0\.5 s and was stopped"):
         answer(storage, slow, Bounds(seconds=0.5, bytes=4 * MIB))
     assert set(psutil.Process().children()) <= others
 
@@ -96,7 +96,7 @@ def test_a_reader_who_takes_their_time_is_not_late(storage, monkeypatch):
 def test_a_process_that_ends_by_itself_is_a_sentence(storage):
     others = set(psutil.Process().children())
     rows = answered(storage, f"{NUMBERS} SELECT i FROM n", BOUNDS)
-    with rows as (_, found), pytest.raises(QueryRefused, match=r"ended by itself \(exit code -9\)"):  # noqa: PT012
+    with rows as (_, found), pytest.raises(QueryRefused, match=r"ended unexpectedly \(exit code -9\)"):  # noqa: PT012
         next(found)
         (child,) = set(psutil.Process().children()) - others
         os.kill(child.pid, signal.SIGKILL)

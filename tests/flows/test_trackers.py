@@ -184,7 +184,10 @@ def test_an_export_to_nowhere_and_to_a_server_that_is_not_there_are_sentences(fo
 @pytest.mark.parametrize(
     ("uri", "said"),
     [
-        ("sqlite:///winnow.db", "sqlite:///winnow.db holds results of Winnow, among which MLflow would make"),
+        (
+            "sqlite:///winnow.db",
+            "sqlite:///winnow.db is a Winnow database, where MLflow would create its own",
+        ),
         ("sqlite:///notes.txt", "file is not a database"),
         ("oracle://me:secret@127.0.0.1/x", "check that the server runs"),
     ],

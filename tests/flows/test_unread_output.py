@@ -105,7 +105,7 @@ def test_characters_that_standard_output_lacks_are_escaped_and_that_is_said_once
     if format_ == "jsonl":
         assert [json.loads(line) for line in said.splitlines()] == [TEXT] * 3
     assert err.count("standard output is ") == 1
-    assert f"standard output is {encoding}, and characters that it lacks are written as \\uXXXX;" in err
+    assert f"standard output is {encoding}, so other characters are written as \\uXXXX;" in err
 
 
 def test_what_the_user_chose_for_such_characters_stays(tmp_path):

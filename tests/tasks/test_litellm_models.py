@@ -32,19 +32,19 @@ def test_an_api_that_is_known_is_asked_at_its_own_address():
 @pytest.mark.parametrize(
     ("keys", "said"),
     [
-        ({"api_key": None}, r"api_key: litellm gets no key but the one that is named .* \$ANTHROPIC_API_KEY"),
+        ({"api_key": None}, r"api_key: litellm receives only the key named .* \$ANTHROPIC_API_KEY"),
         ({"api_key": "$NOT_SET"}, "api_key: the environment variable NOT_SET is not set"),
         ({"chat": False}, "chat: provider litellm is for models that chat; set chat: true"),
         ({"model": "claude-x"}, "model: provider litellm wants API/MODEL, where API is one of anthropic"),
         ({"model": "anthropic/"}, "model: provider litellm wants API/MODEL"),
         ({"model": "huggingface/http://evil.example"}, "model: provider litellm wants API/MODEL"),
-        ({"model": "azure/mine"}, "model_base_url: this API has another address for each customer"),
+        ({"model": "azure/mine"}, "model_base_url: this API has a different address for each customer"),
         ({"model_args": {"api_base": "https://evil.example"}}, "model_args: .* takes no 'api_base'"),
         ({"model_args": {"extra_headers": {"a": "b"}}}, "model_args: .* takes no 'extra_headers'"),
         ({"model_args": {"thinking": {"type": "enabled"}, "tools": []}}, "takes no 'tools'"),
-        ({"revision": "main"}, "revision: no API that litellm speaks takes one"),
-        ({"chat_template_args": {"a": 1}}, "chat_template_args: no API that litellm speaks takes one"),
-        ({"lora": "folder"}, "lora: provider 'litellm' puts no adapter on a model"),
+        ({"revision": "main"}, "revision: no API of litellm takes one"),
+        ({"chat_template_args": {"a": 1}}, "chat_template_args: no API of litellm takes one"),
+        ({"lora": "folder"}, "lora: provider 'litellm' does not support adapters"),
     ],
 )  # fmt: skip
 def test_what_litellm_would_take_up_by_itself_has_to_be_named_and_nothing_more_may_be(keys, said):
@@ -110,12 +110,12 @@ def test_where_it_is_asked_is_stored_among_the_keys_of_servers():
 @pytest.mark.parametrize(
     ("keys", "said"),
     [
-        ({"min_p": 0.1}, "min_p: litellm has no word for it"),
-        ({"repetition_penalty": 1.1}, "repetition_penalty: litellm has no word for it"),
-        ({"stop_token_ids": [1]}, "stop_token_ids: litellm has no word for it"),
+        ({"min_p": 0.1}, "min_p: litellm has no such setting"),
+        ({"repetition_penalty": 1.1}, "repetition_penalty: litellm has no such setting"),
+        ({"stop_token_ids": [1]}, "stop_token_ids: litellm has no such setting"),
         (
             {"structured_output": {"regex": "a"}},
-            "structured_output: litellm holds texts to a json_schema alone",
+            "structured_output: litellm supports only json_schema",
         ),
     ],
 )
@@ -127,7 +127,7 @@ def test_sampling_that_no_api_has_is_refused(keys, said):
 def test_top_k_goes_where_it_arrives():
     given = GenerateConfig(top_k=5)
     assert sampling_of(given, ModelSpec(**KEYED), str).top_k == 5
-    with pytest.raises(SpecError, match="top_k: litellm passes it on to anthropic and gemini alone"):
+    with pytest.raises(SpecError, match="top_k: litellm passes it on only to anthropic and gemini"):
         sampling_of(given, ModelSpec(**KEYED | {"model": "groq/x"}), str)
     assert {name for name, api in APIS.items() if api.top_k} == {"anthropic", "gemini"}
 

@@ -92,7 +92,7 @@ def test_what_is_no_number_of_rounds_is_refused(campaign_file, replace, by, said
 
 def test_another_question_is_refused_in_one_sentence(campaign_file):
     file = campaign_file("objective: best-mean", "objective: best-duel\nlookahead: 2")
-    with pytest.raises(SpecError, match="is for best-mean: best-duel plans each round on all that was told"):
+    with pytest.raises(SpecError, match="is for best-mean: best-duel plans each round from all results"):
         check_campaign_file(file)
 
 
@@ -100,6 +100,6 @@ def test_a_selector_that_cannot_take_up_rounds_is_refused_in_one_sentence(campai
     monkeypatch.setattr("winnow.tasks.setup.check.looks_ahead", lambda name: False)
     file = campaign_file("batch_size: 8", "batch_size: 8\nlookahead: 2")
     with pytest.raises(
-        SpecError, match="ucb-e has no take_up, by which it would go on with rounds that were"
+        SpecError, match="ucb-e has no method take_up, which lookahead needs to resume rounds in flight"
     ):
         check_campaign_file(file)

@@ -135,7 +135,7 @@ def test_what_fits_together_is_sound(spec, changes):
             {"choices": {"field": "input"}},
             "choices.field: example 'e0': input is not a list of texts; give it a list",
         ),
-        ({"choices": {"field": "nested.label"}}, "example 'e0': nested.label is no list of texts"),
+        ({"choices": {"field": "nested.label"}}, "example 'e0': nested.label is not a list of texts"),
         ({"choices": {"texts": ["only"]}}, "example 'e0' has 1 choices; give it two or more"),
         ({"choices": {"texts": ["a", "{{ target }}"]}}, "choices.texts[1]: "),
         ({"choices": {"texts": ["a", "{{ options[0][9:] }}"]}}, "example 'e0' has a choice that is empty"),
@@ -232,7 +232,7 @@ def test_duels_are_between_texts(spec, key):
 
 def test_an_example_without_choices_is_named(spec):
     rows = [ROWS[0], {**ROWS[1], "options": None}]
-    with pytest.raises(SpecError, match="example 'e1': options is no list of texts"):
+    with pytest.raises(SpecError, match="example 'e1': options is not a list of texts"):
         check_campaign(spec(rows=rows))
 
 
@@ -286,8 +286,8 @@ def test_the_first_target_is_weighed_after_the_delimiter(spec):
         ({"choices": {"field": "options"}}, "choices: choices is for output_type: multiple-choice"),
         ({"generate_configs": [{"name": "w", "temperature": 1.0}]}, "generate_configs: nothing is sampled"),
         ({"output_type": None}, "judge.type: judge greedy reads log-likelihoods of output_type: log"),
-        ({"rows": [ROWS[0], ROWS[1] | {"target": None}]}, "example 'e1' has no target that could be weighed"),
-        ({"rows": [ROWS[0], ROWS[1] | {"target": ""}]}, "example 'e1' has no target that could be weighed"),
+        ({"rows": [ROWS[0], ROWS[1] | {"target": None}]}, "example 'e1' has no target to score"),
+        ({"rows": [ROWS[0], ROWS[1] | {"target": ""}]}, "example 'e1' has no target to score"),
     ],
 )  # fmt: skip
 def test_what_does_not_fit_the_weighing_of_targets_is_named(spec, changes, said):

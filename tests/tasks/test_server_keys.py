@@ -61,8 +61,8 @@ def test_a_server_of_ones_own_needs_no_key_and_gets_none(monkeypatch):
 SECRETS = [
     ({"api_key": "sk-123-secret"}, "api_key: must be the name of an environment variable"),
     ({"api_key": "$sk-123-secret"}, "api_key: must be the name of an environment variable"),
-    ({"model_base_url": "http://user:sk-123-secret@host/v1"}, "model_base_url: may hold no user, password"),
-    ({"model_base_url": "http://sk-123-secret@host/v1"}, "model_base_url: may hold no user, password"),
+    ({"model_base_url": "http://user:sk-123-secret@host/v1"}, "model_base_url: must have no user, password"),
+    ({"model_base_url": "http://sk-123-secret@host/v1"}, "model_base_url: must have no user, password"),
     (
         {"model_base_url": "http://host/sk-123-secret/v1/chat/completions"},
         "model_base_url: must end with the",
@@ -70,9 +70,9 @@ SECRETS = [
     ({"model_base_url": "http://host/v1/completions/"}, "model_base_url: must end with the version, as in"),
     (
         {"model_base_url": "http://sk-123-secret/v1?api-version=1"},
-        "model_base_url: may hold no query; Azure is asked by provider: litellm",
+        "model_base_url: must have no query; for Azure use provider: litellm",
     ),
-    ({"model_base_url": "http://host/v1?key=sk-123-secret"}, "model_base_url: may hold no user, password"),
+    ({"model_base_url": "http://host/v1?key=sk-123-secret"}, "model_base_url: must have no user, password"),
     ({"model_base_url": "sk-123-secret"}, "model_base_url: must be the base URL of a server"),
     ({"model_base_url": "http://host:sk-123-secret/v1"}, "model_base_url: must be the base URL of a server"),
 ]

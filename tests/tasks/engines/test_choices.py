@@ -78,8 +78,8 @@ def test_probabilities_of_choices_never_exceed_one_in_all(texts):
         (Letters(), ("yes", "né"), "no tokens for the choice 'né'"),
         (Letters(), ("yes", "\n"), r"no tokens for the choice '\\n'"),
         (Letters(), ("yes", "~"), "no tokens for the choice '~'"),  # beyond the weights
-        (Letters(blind=True), ("m", "M"), "do not tell the choices 'm' and 'M' apart"),
-        (Letters(blind=True), ("Ab", "aBc"), "do not tell the choices 'Ab' and 'aBc' apart"),
+        (Letters(blind=True), ("m", "M"), "are the same for choices 'm' and 'M'"),
+        (Letters(blind=True), ("Ab", "aBc"), "are the same for choices 'Ab' and 'aBc'"),
         (None, ("yes", "no"), "the choice 'yes' cannot be encoded: TypeError"),
     ],
 )
