@@ -1,16 +1,16 @@
-"""Errors that tell the user in one sentence what is wrong.
+"""Errors that explain to the user in one sentence what is wrong.
 
 * WinnowError          the message names the place, the value and the remedy
-  - ContradictoryState what is believed cannot be true            (`winnow db check`; report it)
-  - JudgeBroken        a plug-in judge fails on everything          (fix it)
-  - LabelMissing       a round is judged without all its labels   (label the example)
-  - PluginFailed       a plug-in raised an exception                (fix it)
-  - SpecError          the campaign as written cannot be run           (fix the spec)
-    - SpecMistakes     of what is written, one a line              (fix them all)
-    - DatasetError     the data file, or how its columns are mapped    (fix the file or `dataset`)
-    - TemplateError    a prompt template, or a value put into it       (fix the template)
-    - JudgeError       the judge's type or one of its parameters       (fix `judge`)
-    - ServedModelDiffers   another server does not serve the same      (set `model_base_url` back)
+  - ContradictoryState the selector's state is impossible             (`winnow db check`; report it)
+  - JudgeBroken        a plug-in judge fails on everything            (fix it)
+  - LabelMissing       a label of a round to be judged is missing     (label the example)
+  - PluginFailed       a plug-in raised an exception                  (fix it)
+  - SpecError          the campaign cannot run as specified           (fix the spec)
+    - SpecMistakes     several mistakes in the file, one per line     (fix them all)
+    - DatasetError     the data file, or how its columns are mapped   (fix the file or `dataset`)
+    - TemplateError    a prompt template, or a value put into it      (fix the template)
+    - JudgeError       the judge's type or one of its parameters      (fix `judge`)
+    - ServedModelDiffers   another server serves a different model    (set `model_base_url` back)
 """
 
 from collections.abc import Iterable
@@ -23,12 +23,12 @@ from winnow.tasks.text.printable import one_line, printable, shortened
 class WinnowError(Exception):
     """Root of all errors that a user can act on; anything else that escapes is a bug.
 
-    It quotes files, servers and models that may be anybody's; as a text it is printable, one line,
-    and of bounded length.
+    Messages quote untrusted files, servers and models; as a text they are printable, one line, and of bounded
+    length.
     """
 
     has_lines: ClassVar[bool] = False
-    """Whether it is several lines, as whoever raises it means it to be."""
+    """Whether the message intentionally has several lines."""
 
     def __str__(self) -> str:
         return shortened((printable if self.has_lines else one_line)(self._sentence()))
@@ -42,7 +42,7 @@ class WinnowError(Exception):
 
 
 class ContradictoryState(WinnowError):
-    """The selector's beliefs after a round cannot hold for any scores."""
+    """The selector's state after a round is impossible for any scores."""
 
     def __init__(self, campaign: str, round_: int, why: str) -> None:
         super().__init__(
@@ -52,18 +52,18 @@ class ContradictoryState(WinnowError):
 
 
 class LabelMissing(WinnowError):
-    """A human label that a round was going to be judged with is not there."""
+    """A human label needed to judge a round is missing."""
 
     def __init__(self, key: str) -> None:
         super().__init__(f"example {key!r} has no label; give it one with winnow label, then run it again")
 
 
 class SpecError(WinnowError):
-    """The spec asks for something that cannot be done.
+    """The spec requests something impossible.
 
     Attributes:
         message: One sentence: what is wrong and what to do.
-        path: The place in the spec, such as "prompts[0].template", or None if there is no spec.
+        path: The key in the spec, such as "prompts[0].template", or None if there is no spec.
     """
 
     def __init__(self, message: str, path: str | None = None) -> None:
@@ -82,7 +82,7 @@ class SpecMistakes(SpecError):
 
 
 class DatasetError(SpecError):
-    """The data file cannot be read, or does not hold what the spec says."""
+    """The data file cannot be read, or does not match the spec."""
 
 
 class TemplateError(SpecError):
@@ -90,21 +90,21 @@ class TemplateError(SpecError):
 
 
 class JudgeError(SpecError):
-    """There is no such judge, or it does not take these parameters."""
+    """The judge does not exist, or does not accept these parameters."""
 
 
 class ServedModelDiffers(SpecError):
-    """A server that took another one's place does not answer as that one did."""
+    """A server that replaced another one does not give the same answers."""
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """A question that offers the known name nearest to this one; empty if none is near."""
+    """A question that suggests the nearest known name; empty if none is near."""
     near = get_close_matches(name, sorted(known), n=1)
     return f"did you mean {near[0]!r}?" if near else ""
 
 
 def in_quotes(given: object) -> str:
-    """The end of a sentence about a value that must be a text: how YAML reads it as one."""
+    """The end of a message about a value that must be text: how to quote it in YAML."""
     reads = (
         "; YAML reads yes, no, on and off without them as true and false" if isinstance(given, bool) else ""
     )
@@ -112,12 +112,12 @@ def in_quotes(given: object) -> str:
 
 
 def unknown_name(kind: str, name: str, known: Iterable[str]) -> str:
-    """The sentence for a name that is not among the known ones.
+    """The message for an unknown name.
 
     Args:
-        kind: The kind of thing that the name was taken for, such as "judge".
+        kind: The word for such a name, such as "judge".
         name: The name as it was written.
-        known: The names that would have been right.
+        known: The valid names.
     """
     choices = sorted(known)
     question = did_you_mean(name, choices)

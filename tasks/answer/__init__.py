@@ -1,1 +1,1 @@
-"""The answer of a campaign: one model of what is known, and the sentences that may be said of it."""
+"""The answer of a campaign: one data model of its results, and the sentences derived from it."""

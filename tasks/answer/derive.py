@@ -1,4 +1,4 @@
-"""The answer of a stored campaign: its last decision, read as the question that it was asked."""
+"""Derive the answer of a stored campaign from its last decision."""
 
 from collections.abc import Sequence, Set
 from dataclasses import replace
@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 
 
 SOLVING = ("winner", "tied", "policy", "decided", "none")
-"""Outcomes that are an answer, of which scores that are all 0 are told; "none" where nobody is certified."""
+"""Outcomes that count as an answer and warn if all scores are 0; "none" if no candidate is certified."""
 
 
 def answer_of(
@@ -73,15 +73,15 @@ def answer_of(
     Args:
         look: The campaign as it is now.
         decision: Its latest decision, None before the first round is finished.
-        has_ended: Whether nobody runs it and its last decision, or a spent limit, ends it.
-        waits: Whether it has to wait for people.
-        stopped_by: The limit that ends it where its selector would continue.
+        has_ended: Whether no process runs it, and its last decision or a spent limit ends it.
+        waits: Whether it waits for annotators.
+        stopped_by: The limit that ends it although its selector would continue.
         budgets: All its limits.
         n_examples: Number of examples of its benchmark, held-out ones included.
-        without_text: Comparisons for which a text could not be made.
-        people: Counts of the people and of their judgments, where people judge.
-        certificate: Its certificate, where it certifies.
-        standing: The results of choosing a candidate for each prompt, where it routes.
+        without_text: Comparisons for which no output could be generated.
+        people: Counts of the annotators and their judgments, for a human judge.
+        certificate: Its certificate, for certify.
+        standing: The results of routing, for route.
     """
     traits = traits_of(look.record.objective)
     reason = reason_of(decision, stopped_by if has_ended else None)
@@ -140,7 +140,7 @@ def answer_of(
 
 
 def _question(campaign: CampaignRecord, names: Sequence[str], n_examples: int) -> Answer:
-    """The question of a campaign, as its file alone has it: an answer with nothing found yet."""
+    """An answer without results yet, from the campaign's file alone."""
     spec = campaign.spec
     selector = spec["selector"]
     return Answer(
@@ -180,7 +180,7 @@ def _named_by_program(campaign: CampaignRecord, *, is_done: bool) -> str | None:
 
 
 def _held_out(look: Look, decision: DecisionRecord | None) -> "HeldOut | None":
-    """The standing of the held-out examples; None if there are none, and then numpy is not imported."""
+    """Results on the held-out examples; None, without importing numpy, if none are held out."""
     if look.record.spec.get("holdout") is None:
         return None
     from winnow.tasks.objectives.best_mean.holdout.results import held_out_of
@@ -189,14 +189,14 @@ def _held_out(look: Look, decision: DecisionRecord | None) -> "HeldOut | None":
 
 
 def _is_held_out_left(held_out: "HeldOut | None", decision: DecisionRecord | None) -> bool:
-    """Whether selection had ended, and not all that is held out is scored."""
+    """Whether selection had ended before all held-out examples were scored."""
     if held_out is None or decision is None or held_out.is_complete:
         return False
     return held_out.told > 0 or decision.reason not in ("running", "budget")
 
 
 def _constraints(look: Look, best: str | None) -> tuple[Constrained, ...]:
-    """The constraints that the best candidate has to meet, and its means so far."""
+    """The constraints on the best candidate, with its means so far."""
     constraints = constraints_of(look.record.spec)
     if not constraints:
         return ()
@@ -210,7 +210,7 @@ def _constraints(look: Look, best: str | None) -> tuple[Constrained, ...]:
 
 
 def _means_of_metrics(look: Look, best: str | None, metrics: Set[str]) -> dict[str, tuple[float | None, int]]:
-    """By metric, the best candidate's mean on the examples of selection, and of how many values it is."""
+    """The best candidate's mean and number of values on the selection examples, by metric."""
     if best is None:
         return {}
     if look.record.spec.get("holdout") is None:
@@ -228,7 +228,7 @@ def _judges(campaign: CampaignRecord) -> tuple[str, ...]:
 
 
 def _stored_texts(look: Look) -> tuple[int, int] | None:
-    """Number of comparisons that had a text, and of all, where no text is made; None elsewhere."""
+    """Number of comparisons with a stored output, and of all comparisons; None if the campaign generates."""
     if look.record.execution.get("reuse") != ONLY:
         return None
     by_reason = unscored_views.by_reason(look.session, look.record)
@@ -239,7 +239,7 @@ def _stored_texts(look: Look) -> tuple[int, int] | None:
 def _limit(
     answer: Answer, stopped_by: BudgetUsage | None, budgets: Sequence[BudgetUsage]
 ) -> BudgetUsage | None:
-    """The limit that ended it without an answer; to certify, also the one on labels, which ends the tests."""
+    """The limit that ended the campaign without an answer; for certify, this includes the limit on labels."""
     if answer.reason != "budget" and answer.outcome != "none" and not answer.unsettled:
         return None
     return stopped_by or next((each for each in budgets if each.is_spent), None)
@@ -251,7 +251,7 @@ def _also_spent(limit: BudgetUsage, budgets: Sequence[BudgetUsage]) -> tuple[Bud
 
 
 def _additions(look: Look) -> tuple[Addition, ...]:
-    """The candidates that joined later, those of a list together."""
+    """Candidates that joined later, grouped by the list that added them."""
     first_rounds = campaign_records.first_rounds(look.session, look.record.id)
     joined = sorted(set(first_rounds) - {0})
     return tuple(
@@ -276,10 +276,10 @@ def _intervals_if(
 
 
 def _known(look: Look, answer: Answer) -> frozenset[str]:
-    """The candidates of whom the answer speaks that were scored on every example, in duels against all left.
+    """Candidates in the answer that were scored on every example; for duels, against all remaining ones.
 
-    An interval without width does not say so: its two ends may meet because it missed the mean. But of one
-    that has a width nothing is known exactly, so that its candidate need not be counted.
+    An interval of width 0 does not imply this: its ends can meet because it missed the mean. But a mean whose
+    interval has a positive width is not known exactly, so such candidates are not counted.
     """
     if not traits_of(answer.objective).looks_for_best:
         return frozenset()
@@ -306,7 +306,7 @@ def _known(look: Look, answer: Answer) -> frozenset[str]:
 def standings_of(
     names: Sequence[str], decision: DecisionRecord | None, traits: Traits
 ) -> tuple[CandidateStanding, ...]:
-    """The standings of the candidates after a decision, by position.
+    """The status and estimates of each candidate after a decision, by position.
 
     Args:
         names: Names of the candidates, by position.
@@ -339,7 +339,7 @@ def standings_of(
 
 
 def _exact_differences(names: Sequence[str], decision: DecisionRecord) -> list[Difference | None]:
-    """The differences to the best candidate, of means known exactly, for a method that stores none.
+    """Differences of exactly known means to the best candidate, for a method that stores no differences.
 
     So --exhaustive, which scores every pair, has a runner-up.
     """
@@ -358,7 +358,7 @@ def _exact_differences(names: Sequence[str], decision: DecisionRecord) -> list[D
 
 
 def _difference(names: Sequence[str], decision: DecisionRecord, arm: int) -> Difference | None:
-    """The difference between an arm and the one it is compared with; None of that one and of later ones."""
+    """The difference between an arm and the one it is compared with; None for that one and for later arms."""
     found = decision.differences
     if found is None or arm == found["against"] or arm >= len(found["estimates"]):
         return None
@@ -375,7 +375,7 @@ def _unscored(
     decision: DecisionRecord | None,
     *statuses: ArmStatus,
 ) -> tuple[Unscored, ...]:
-    """The missing scores of candidates with some statuses, by position; looked up only if there are any."""
+    """Missing scores of the candidates with some statuses, by position; reads only if there are any."""
     if decision is None or not set(statuses) & set(decision.status):
         return ()
     rows = unscored_views.shares(look.session, look.record.id)
@@ -400,9 +400,9 @@ def _unscored(
 
 
 def _lacking(look: Look, decision: DecisionRecord | None) -> tuple[Unscored, ...]:
-    """The missing scores of candidates in question, on the examples of selection: others do not settle it.
+    """Missing selection scores of the candidates that could still be the answer.
 
-    Candidates that bets have ruled out are left out, as in `Answer.contenders`.
+    Held-out examples do not count. Candidates eliminated by bets are excluded, as in `Answer.contenders`.
     """
     found = _unscored(look, decision, "active", "baseline")
     bets = None if decision is None else decision.bets

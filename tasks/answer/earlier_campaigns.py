@@ -1,9 +1,9 @@
-"""Earlier campaigns with outcomes on examples that this one's answer takes for fresh.
+"""Earlier campaigns with outcomes on examples that this campaign's answer treats as fresh.
 
-Draws of selection are made again where candidates change (`tasks.campaign.example_seed`). Labels and held-out
-examples are not: there are only so many. A prompt that was fixed where an earlier campaign saw it fail seems
-better on these than it is elsewhere, and so does the one of many candidates that did best there. Whether
-anything was chosen after seeing them nobody but the user knows; that it could have been is in the database.
+Selection draws are made again if candidates change (`tasks.campaign.example_seed`). Labels and held-out
+examples are not, because their number is limited. If a prompt was improved after an earlier campaign showed
+its failures, it looks better on these examples than elsewhere; so does the best of many candidates there.
+Only the user knows whether anything was chosen after seeing them; the database shows that it was possible.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -28,22 +28,23 @@ from winnow.tasks.spec.selector_traits import GATE
 from winnow.tasks.spec.stored_spec import ONLY
 
 TESTED = ("certify", "holdout", "selector")
-"""Keys of a spec that, with what scores are made of, `delta` and `epsilon`, say what is tested. A budget only
+"""Spec keys that, with the make-up of scores, `delta` and `epsilon`, define what is tested. A budget only
 ends a test."""
 
 OF_SCORES = {*MADE_OF, "models_asked_as", "judge_asked_as", "served"} - {
     "dataset_fingerprint",
     "history_fingerprint",
 }
-"""All that scores are made of but the examples: a file with one more line is the same question again."""
+"""Everything that scores depend on except the examples: a file with one more line is the same question."""
 
 CHANCES = ("selector", "batch_size", "lookahead", "holdout", "history_fingerprint")
-"""Keys by which the same question may get another answer, beside seed, budget and `delta`.
+"""Keys besides seed, budget and `delta` that can change the answer to the same question.
 
-A certificate is about more than its examples: with other examples it answers the same question."""
+A certificate is about more than its examples: with other examples it answers the same question.
+"""
 
 SHOWN = "shown"
-"""Key of the versions of a campaign that was made to show outputs, and deleted: `winnow try` makes one."""
+"""Version key of a campaign that only showed outputs and was deleted, as `winnow try` creates."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,17 +53,17 @@ class Earlier:
 
     campaign: str
     examples: int
-    """Number of the examples in question that it has outcomes on."""
+    """Number of the examples in question with outcomes in it."""
     of: int
     """Number of the examples in question."""
 
 
 def earlier_of(look: Look) -> Earlier | None:
-    """The earlier campaign that tested something else on the largest number of the examples taken for fresh.
+    """The earlier campaign with another test on the largest number of examples that count as fresh here.
 
-    Fresh examples are the ones whose labels the campaign was told, those that its autoevaluator answered
-    beside them, and those that it holds out. An earlier campaign that differs in its budget or seed alone is
-    no such test, as the firings of a schedule are not: the chances of error of two of these add up.
+    Fresh examples are those whose labels the campaign observed, those that its autoevaluator answered as
+    well, and those that it holds out. An earlier campaign that differs only in its budget or seed does not
+    count, nor do other runs of a schedule: the error probabilities of two of these add up.
     """
     if not traits_of(look.record.objective).measures_risk and look.record.spec.get("holdout") is None:
         return None
@@ -77,9 +78,9 @@ def _most_seen_by(
     others: Sequence[CampaignRecord],
     find_fresh: Callable[[], Collection[int]],
 ) -> Earlier | None:
-    """The campaign of `others` with outcomes on the largest number of fresh examples; None if none has any.
+    """The campaign of `others` with outcomes on most of the fresh examples; None if none has any.
 
-    Of several with as many it is the first.
+    The first one, if several have the same number.
     """
     fresh, found = find_fresh() if others else [], None
     there: dict[int, set[int]] = {}  # where they stand in each dataset
@@ -97,28 +98,28 @@ def _most_seen_by(
 
 
 def _n_seen(look: Look, positions: Collection[int]) -> int:
-    """The number of some examples of its dataset that a campaign has outcomes on, whoever answered them."""
+    """Number of these examples of its dataset with outcomes in a campaign, for any candidate."""
     if traits_of(look.record.objective).measures_risk and not isinstance(look.record, PrunedRecord):
         return len({*seen_by(look.session, look.record)} & {*positions})
     return count_scored(look.session, look.record, positions)
 
 
 def seen_by(session: Session, campaign: CampaignRecord) -> Collection[int]:
-    """Positions of the examples that a campaign has outcomes on, whoever answered them."""
+    """Positions of the examples with outcomes in a campaign, for any candidate."""
     measures_risk = traits_of(campaign.objective).measures_risk
     return _fresh(Look(session, campaign)) if measures_risk else scored_positions(session, campaign)
 
 
 def name_of(campaign: CampaignRecord) -> str:
-    """The name of an earlier campaign, with a mark where the campaign was pruned."""
+    """The name of an earlier campaign, with a mark if it was pruned."""
     return f"{campaign.name} (pruned)" if isinstance(campaign, PrunedRecord) else campaign.name
 
 
 def changed_since(look: Look) -> Earlier | None:
-    """The earlier campaign with other scores on the largest number of the examples that this one compares by.
+    """The earlier campaign with other scores on the largest number of examples compared here.
 
-    Scores are others where anything that they are made of differs, candidates among it. The question, the
-    selector and the error probability do not matter to what is said of all pairs at once.
+    Scores differ if anything that they depend on differs, candidates included. The question, the selector and
+    the error probability do not matter for statements about all pairs at once.
     """
     mine, met_others = _scores_of(look.record), _met_others(look)
     before = campaigns_before(look.session, look.record, with_duels=True)
@@ -127,7 +128,7 @@ def changed_since(look: Look) -> Earlier | None:
 
 
 def n_shown(look: Look) -> int:
-    """Number of examples on which a user was shown outputs, as by `winnow try`, before the campaign began."""
+    """Number of examples with outputs shown to a user before the campaign began, as by `winnow try`."""
     shown = [each for each in campaigns_before(look.session, look.record) if SHOWN in each.versions]
     found: set[int] = set()
     for each in shown:
@@ -139,10 +140,10 @@ def n_shown(look: Look) -> int:
 
 
 def is_drawn_again(look: Look) -> bool:
-    """Whether an earlier campaign drew the same examples for what a server has served before it changed.
+    """Whether an earlier campaign drew the same examples before a served model changed.
 
-    Draws are made again where candidates are others, but that a served model is another one is only found
-    once it is asked.
+    Examples are drawn again if candidates differ, but a change of a served model is only detected once it is
+    contacted.
     """
     changed = _changed_models(look)
     if not changed:
@@ -153,15 +154,15 @@ def is_drawn_again(look: Look) -> bool:
 
 
 def serves_another(look: Look, now: CampaignRecord) -> bool:
-    """Whether a served model was found to have changed between the time one campaign met it and another did.
+    """Whether a served model was found to have changed between the contacts of two campaigns.
 
-    The later one may have met what was served before, too.
+    The later campaign may have contacted the earlier model, too.
     """
     return _met_before(look, _changed_models(look.at(now)))
 
 
 def _changed_models(look: Look) -> dict[str, int]:
-    """The served models that had changed when a campaign met them, and how often each had."""
+    """Served models that had changed when a campaign contacted them, with the number of changes of each."""
     met = pruned_records.epochs_met(look.session, look.record)
     return {model: last for model, (_, last) in met.items() if last > 0}
 
@@ -172,19 +173,19 @@ def _met_before(look: Look, changed: Mapping[str, int]) -> bool:
 
 
 def _met_others(look: Look) -> Callable[[CampaignRecord], bool]:
-    """Whether an earlier campaign scored others than its file says by now, or than a campaign met.
+    """Whether an earlier campaign scored candidates that its file, or a campaign's contacts, no longer have.
 
-    It began as one of others where candidates joined it later.
+    It began with other candidates if some joined later.
     """
     changed, grown = _changed_models(look), pruned_records.grown(look.session)
     return lambda before: before.id in grown or _met_before(look.at(before), changed)
 
 
 def asked_before(look: Look) -> tuple[str, ...]:
-    """Names of the earlier decided campaigns that asked the same question by other chances, oldest first.
+    """Names of the earlier decided campaigns on the same question with other random choices, oldest first.
 
-    Each of their answers may be wrong by a chance of its own. By another budget too: a round is cut to what
-    is left of it, and draws others then.
+    Each of their answers can be wrong with its own probability. A different budget counts as well: it
+    shortens a round, and later draws differ.
     """
     question, chances = _question(look.record), _chances(look.record)
     changed, grown = _changed_models(look), pruned_records.grown(look.session)
@@ -224,7 +225,7 @@ def _scores_of(campaign: CampaignRecord) -> dict[str, object]:
 
 
 def _fresh(look: Look) -> Collection[int]:
-    """Positions of the examples whose outcomes nothing about a campaign may have been chosen by."""
+    """Positions of the examples whose outcomes must not have influenced anything about the campaign."""
     if (address := traits_of(look.record.objective).fresh_positions) is None:
         return held_out_positions(look)
     own: Collection[int] = object_at(address)(look)
@@ -240,7 +241,7 @@ def held_out_positions(look: Look) -> set[int]:
 
 
 def _tested(campaign: CampaignRecord) -> dict[str, object]:
-    """All that says what a campaign tested: one that differs in any of it tested something else."""
+    """Everything that defines what a campaign tested; a difference in it means a different test."""
     spec, stopping = campaign.spec, campaign.spec["stopping"]
     found = made_of(campaign) | {key: spec.get(key) for key in TESTED}
     del found["dataset_fingerprint"]  # data that have grown are the same question again

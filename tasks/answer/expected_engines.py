@@ -1,7 +1,7 @@
-"""The engines that a campaign will have, and which of them may write other texts if they are asked again.
+"""Expected engines of a campaign, and which of them may not reproduce their outputs.
 
-Before anything is loaded, the file, the checkpoint and this machine's devices say what to expect of a device
-and a precision. What is said of the engines of stored outputs is in `running`.
+Before anything is loaded, the file, the checkpoint and this machine's devices determine the expected device
+and precision. For the engines of stored outputs, see `unit_costs`.
 """
 
 import json
@@ -17,21 +17,21 @@ from winnow.tasks.engines.openai.requests import is_seedless
 from winnow.tasks.engines.protocol import ModelRef
 
 DEVICE_FILES = ("/dev/nvidiactl", "/dev/dxg", "/dev/kfd")
-"""Files of drivers of GPUs."""
+"""Driver files of GPUs."""
 
 INVARIANT = "VLLM_BATCH_INVARIANT"
-"""The variable by which vLLM computes a text alike whatever is written beside it, on a GPU."""
+"""Environment variable that makes vLLM's outputs on a GPU independent of the rest of the batch."""
 
 
 def expected_unsteady(checked: ResolvedCampaign) -> tuple[str, ...]:
-    """The expected engines that may write other texts when a campaign is made again, each once, sorted."""
+    """Expected engines that may not reproduce their outputs, each once, sorted."""
     has_gpu = checked.spec.execution.cluster is not None or _has_gpu()
     expected = [_identity(each, has_gpu) for each in checked.models_to_ask if each.provider != FUNCTION]
     return unsteady_among(expected, checked.identity())
 
 
 def _identity(model: ModelRef, has_gpu: bool) -> str:
-    """The words of an engine's identity that say where and how it computes."""
+    """The part of an engine's identity that names device and precision."""
     if model.provider in REMOTE:
         words = [model.provider, model.model]
         return " ".join([*words, NO_SEED] if is_seedless(model.model_args) else words)
@@ -46,7 +46,7 @@ def _identity(model: ModelRef, has_gpu: bool) -> str:
 
 
 def _precision(model: ModelRef) -> str:
-    """The type of a model's weights: that of its file, else of its checkpoint."""
+    """Data type of a model's weights: from the campaign's file, else from its checkpoint."""
     given = str(model.model_args.get("dtype") or "auto").removeprefix("torch.")
     if given != "auto":
         return {"float": "float32", "half": "float16"}.get(given, given)
@@ -56,7 +56,7 @@ def _precision(model: ModelRef) -> str:
 
 
 def _own_precision(folder: Path) -> str:
-    """The type in which a checkpoint's weights are stored; "auto" where its configuration does not say."""
+    """Data type of a checkpoint's stored weights; "auto" if its configuration does not name it."""
     try:
         config = json.loads(read_text(folder / "config.json"))
         return str(config.get("dtype") or config.get("torch_dtype") or "auto").removeprefix("torch.")

@@ -1,4 +1,4 @@
-"""Questions once an answer is known: what holds beyond it, what candidates take to run, what settles it."""
+"""Further results for a known answer: new examples, running costs, and what would settle it."""
 
 from winnow.storage.objectives import traits_of
 from winnow.storage.queries.objective import paired as paired_views
@@ -12,11 +12,11 @@ from winnow.tasks.campaign.look import Look
 from winnow.tasks.data.clusters import stored_clusters
 
 MOST_RUNNING = 4
-"""Number of candidates whose running costs are told, at most."""
+"""Maximum number of candidates whose running costs are shown."""
 
 
 def beyond_the_benchmark(look: Look, answer: Answer) -> Beyond | None:
-    """The comparison of the best candidate and its closest opponent on new examples; None if none is made."""
+    """Compare the best candidate and its closest opponent on new examples; None if not possible."""
     if not traits_of(answer.objective).looks_for_best or answer.outcome is None:
         return None
     if answer.held_out is not None and answer.held_out.told:
@@ -45,7 +45,7 @@ def beyond_the_benchmark(look: Look, answer: Answer) -> Beyond | None:
 
 
 def running_of(look: Look, answer: Answer) -> tuple[RunningCost, ...]:
-    """The cost of asking the best candidate and the runner-up, or those that share the first place.
+    """Running costs of the best candidate and the runner-up, or of those tied for first place.
 
     Gates and routes have no such pair.
     """
@@ -57,10 +57,10 @@ def running_of(look: Look, answer: Answer) -> tuple[RunningCost, ...]:
 
 
 def next_step_of(look: Look, answer: Answer) -> NextStep | None:
-    """The comparisons that would probably settle a search for the best mean whose budget is spent.
+    """The comparisons that would probably settle a best-mean campaign whose budget is spent.
 
-    None if it is not undecided or is another question, without a paired difference to the best candidate that
-    has an interval, and where their number cannot be reckoned.
+    None if the campaign is not undecided or has another objective, if there is no paired difference to the
+    best candidate with an interval, or if the number cannot be computed.
     """
     rival, is_open = answer.runner_up, answer.outcome == "undecided" and answer.reason == "budget"
     is_plain = (
@@ -88,5 +88,5 @@ def next_step_of(look: Look, answer: Answer) -> NextStep | None:
 
 
 def same_questions(look: Look, answer: Answer) -> tuple[str, ...]:
-    """Earlier campaigns whose chances of being wrong add up to that of this answer, where it has one."""
+    """Earlier campaigns whose error probabilities add up to that of this answer, if it has one."""
     return asked_before(look) if answer.claim.kind == "proven" else ()

@@ -1,4 +1,4 @@
-"""The data of a campaign's answer. Terminal, log, pages and JSON show it; none of them works it out."""
+"""Data of a campaign's answer, as shown in terminal, log, pages and JSON; none of them computes it."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -21,18 +21,17 @@ if TYPE_CHECKING:  # these need numpy, which few answers have need of
     from winnow.tasks.objectives.route.status import Standing
 
 Outcome = Literal["winner", "tied", "policy", "decided", "none", "waiting", "undecided", "failed"]
-"""The ways in which a campaign can end:
+"""How a campaign can end:
 
-* winner: one candidate is the answer, or the m best where so many are looked for; to certify, the cheapest
-  certified one.
-* tied: several candidates are the answer, and which of them is chosen does not matter to the question.
-* policy: a routed campaign has answered its prompts; the answer is what was learned of whom to ask.
-* decided: of every candidate that was not dropped it is known whether it is worse than the baseline by more
-  than epsilon.
+* winner: one candidate is the answer, or the m best with `top_m`; for certify, the cheapest certified one.
+* tied: several candidates are the answer, and the question does not distinguish between them.
+* policy: a routed campaign has answered its prompts; the answer is the learned policy.
+* decided: for every candidate not dropped, it is known whether it is worse than the baseline by more than
+  epsilon.
 * none: the tests are over and no candidate is certified; or no candidate beats or ties every other, or meets
   the constraints.
-* waiting: people have to label examples, or to judge outputs, before it can continue.
-* undecided: nothing more may be spent, or nothing is left to ask, and the question is open.
+* waiting: annotators have to label examples or judge outputs before it can continue.
+* undecided: a limit is spent, or no pair is left to compare, and the question is open.
 * failed: every candidate was dropped, or none can be compared with the baseline.
 """
 
@@ -44,14 +43,13 @@ class Difference:
     against: str
     estimate: float | None
     lower: float | None
-    """The lower end of an interval that holds for all candidates at once, as does `upper`; None if not
-    known."""
+    """Lower end of an interval that, with `upper`, holds for all candidates at once; None if unknown."""
     upper: float | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CandidateStanding:
-    """The standing of one candidate: its status and the estimates about it."""
+    """The status of one candidate and its estimates."""
 
     name: str
     status: ArmStatus = "active"
@@ -60,26 +58,26 @@ class CandidateStanding:
     upper: float | None = None
     difference: Difference | None = None
     wealth: float | None = None
-    """Wealth of the bets against the candidate, which began with 1; None if the selector makes none."""
+    """Wealth of the bets against the candidate, starting at 1; None if the selector makes no bets."""
     out_in_round: int | None = None
-    """The round after which the bets had shown it to be out; None if they have not."""
+    """The round after which the bets had eliminated it; None if they have not."""
     out_at: int | None = None
-    """Number of comparisons up to then."""
+    """Number of comparisons up to that round."""
 
 
 @dataclass(frozen=True, slots=True)
 class People:
-    """Progress of the people who judge a campaign."""
+    """Progress of the annotators of a campaign."""
 
     annotators: int
-    """Number of different names that have judged something."""
+    """Number of different annotator names with a judgment."""
     wanted: int
     """Judgments that the planned round waits for."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Constrained:
-    """A constraint, and what is known of how the best candidate meets it."""
+    """A constraint, and how well the best candidate meets it so far."""
 
     constraint: Constraint
     mean: float | None
@@ -87,18 +85,18 @@ class Constrained:
     valued: int
     """Number of its comparisons that have a value."""
     judges: tuple[str, ...] = ()
-    """The models that the values come from, in part at least; empty if rules alone give them."""
+    """Models that compute the values, at least in part; empty if rules alone do."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unscored:
-    """A candidate, and what it lacks."""
+    """A candidate with missing outcomes."""
 
     name: str
     told: int
     """Comparisons that it took part in."""
     unscored: int
-    """Number of those comparisons without an outcome; to certify, without a loss that counts."""
+    """Those comparisons without an outcome; for certify, without a loss that counts."""
     reason: str | None
     """The most frequent reason for that; None where it is not known."""
     left_out_in: int | None = None
@@ -107,7 +105,7 @@ class Unscored:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Addition:
-    """Candidates that joined together once the campaign had begun."""
+    """Candidates that joined together after the campaign had begun."""
 
     names: tuple[str, ...]
     rounds: int
@@ -116,126 +114,122 @@ class Addition:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """The answer as it stands, of a campaign that runs or has ended."""
+    """The current answer of a running or ended campaign."""
 
     objective: str
     outcome: Outcome | None
     """The way the campaign ended; None while it has not ended."""
     claim: Claim
     reason: str
-    """The selector's reason for the end of the campaign, or "running"; "budget" whichever limit is spent."""
+    """The selector's reason for the end, "budget" for any spent limit, or "running"."""
     best: str | None
-    """The winner, the first of the tied, or the one leading so far; None for a gate, which looks for no best
-    one."""
+    """The winner, the first of the tied, or the current leader; None for a gate, which has no best one."""
     candidates: tuple[CandidateStanding, ...]
     """All of them, by position."""
     dropped: tuple[Unscored, ...] = ()
-    """The candidates that were left out for good, of which nothing is claimed."""
+    """Candidates that were dropped permanently; nothing is claimed about them."""
     lacking: tuple[Unscored, ...] = ()
-    """The candidates that are still in question, where nothing is left to ask and the question is open. A
-    limit may have ended the campaign all the same, where held-out examples are left to score."""
+    """Candidates still in question when no pair is left to compare and the question is open. A limit may
+    still have ended the campaign if held-out examples are left to score."""
     additions: tuple[Addition, ...] = ()
-    """Lists of candidates that joined a benchmark's campaign once it had begun, in order."""
+    """Lists of candidates that joined after the campaign had begun, in order."""
     left_out: Mapping[str, str] = field(default_factory=dict)
-    """Models that could not be asked when the campaign began and take no part, and the cause of each."""
+    """Models that were unreachable at the start and take no part, with the cause for each."""
     expects_additions: bool = False
-    """Whether additions were reckoned with from the start, so that they raise no error probability."""
+    """Whether additions were planned from the start, so that they do not raise the error probability."""
     n_examples: int
-    """Number of the benchmark's examples, less those held out; of a routed campaign, of the prompts it began
-    with."""
+    """Number of the benchmark's examples without held-out ones; for route, of its initial prompts."""
     delta: float | None
     """Error probability that was requested; None if only a budget ends the campaign."""
     epsilon: float = 0.0
     baseline: str | None = None
-    """The candidate to compare the others with, where that is the question and not which is the best."""
+    """The candidate that the others are compared with; None if the best is searched for."""
     groups: Grouping | None = None
     """The groups whose means are compared, and how; None if means over all examples are compared."""
     constraints: tuple[Constrained, ...] = ()
-    """The constraints that the best candidate has to meet."""
+    """The constraints on the best candidate."""
     top_m: int = 1
-    """Number of best candidates that are looked for."""
+    """Number of best candidates to find."""
     costs: Mapping[str, float] | None = None
-    """The cost of each candidate, where the cheapest that is good enough is looked for."""
+    """Cost of each candidate, if the cheapest good enough one is searched for."""
     judges: tuple[str, ...] = ()
     """The models that score outputs; empty if none does."""
     silent: Mapping[str, int] = field(default_factory=dict)
-    """Number of scored outputs, by each of several judging models, of which it said nothing that could be
-    read."""
+    """Number of scored outputs without a readable reply, for each of several judge models."""
     judged_in_part: bool = False
-    """Whether rules, too, have a part in the scores that the judging models give."""
+    """Whether rules also contribute to the scores that judge models give."""
     people: People | None = None
-    """The people who judge, and the judgments wanted of them; None if people do not judge outputs."""
+    """Annotators and the judgments that they still owe; None if people do not judge outputs."""
     samples: tuple[int, str] | None = None
-    """Texts that a candidate writes for each example, and how their scores become one; None for one text."""
+    """Outputs per candidate and example, and how their scores are combined; None for one output."""
     stored_texts: tuple[int, int] | None = None
-    """Number of comparisons that had a stored output, and of all, of a campaign that makes no text; else
-    None."""
+    """Comparisons with a stored output, and all of them, for a campaign that generates nothing; else None."""
     servers: tuple[ServerChange, ...] = ()
-    """Served models that were found to have changed, or to be several."""
+    """Served models that were found to have changed, or to be several models."""
     intervals_if: tuple[Assumption, ...] = ()
-    """Assumptions of the estimates and their intervals, whether anything is claimed or not."""
+    """Assumptions of the estimates and their intervals, with or without a claim."""
     refuted: tuple[Assumption, ...] = ()
     """Assumptions of the method that the outcomes refuted."""
     known: frozenset[str] = frozenset()
-    """The names of candidates that were scored on everything, so that nothing about them is an estimate: of
-    the best ones and the runner-up, or of the baseline and all that are compared with it."""
+    """Names of candidates scored on every example, whose means are therefore exact: of the best ones and the
+    runner-up, or of the baseline and all candidates compared with it."""
     plugin: str | None = None
-    """The selector, where it is a plug-in's, whose claims nobody but its author vouches for."""
+    """The third-party selector, whose guarantee Winnow has not verified; None for Winnow's own."""
     is_of_program: bool = False
-    """Whether a program's own function gives the scores, so that nobody else can continue with it."""
+    """Whether a program's own function gives the scores, so that only that program can continue."""
     named_by_program: str | None = None
-    """The plug-in that no installed package has, such as "judge 'short' is named by @winnow.judge", so that
-    only a program can continue with the campaign; looked for where there is more to do."""
+    """The plug-in that no installed package provides, such as "judge 'short' is named by @winnow.judge", so
+    that only a program can continue the campaign; looked up only if the campaign is unfinished."""
     limit: BudgetUsage | None = None
-    """The spent limit without which more would be known."""
+    """The spent limit that prevents a better answer."""
     also_spent: tuple[BudgetUsage, ...] = ()
-    """The other limits that are spent, so that nothing continues before they are raised as well."""
+    """Other spent limits that must be raised as well before the campaign can continue."""
     held_out: "HeldOut | None" = None
     """The winner's results on examples that selection never saw; None if none are held out."""
     only_held_out_left: bool = False
-    """Whether selection had learned all that it wants to know when a limit ended the campaign, so that only
-    held-out examples are left to score."""
+    """Whether selection was complete when a limit ended the campaign, so that only held-out examples are left
+    to score."""
     beyond: Beyond | None = None
-    """The comparison with the closest opponent on new examples; None if nobody asked or none is made."""
+    """Comparison with the closest opponent on new examples; None if not requested or not possible."""
     shown: int = 0
-    """Examples on which a user was shown outputs before the campaign began; 0 if nobody asked."""
+    """Examples with outputs shown to a user before the campaign began; 0 if not requested."""
     running: tuple[RunningCost, ...] = ()
-    """Running costs of the best candidate and the runner-up, or of the tied; empty if nobody asked."""
+    """Running costs of the best candidate and the runner-up, or of the tied; empty if not requested."""
     unsteady: tuple[str, ...] | None = None
-    """Engines whose texts may be others in a run that is made again; None if nobody asked."""
+    """Engines whose outputs may differ if the run is repeated; None if not requested."""
     rival: str | None = None
-    """The candidate of a duel campaign that does best against the best so far, of those not tied with it."""
+    """In a duel campaign, the strongest opponent of the best candidate that is not tied with it."""
     rival_share: tuple[float, int] | None = None
-    """The share of scored duels of the two that the best candidate won, a tie being half a win, and the
-    number of these duels; None if a model estimates the share."""
+    """The best candidate's share of their scored duels (a tie is half a win), and the number of these; None
+    if a model estimates the share."""
     asked_before: tuple[str, ...] | None = None
-    """Earlier campaigns that asked the same by other draws or another test; None if nobody asked."""
+    """Earlier campaigns on the same question with other draws or another test; None if not requested."""
     next_step: NextStep | None = None
-    """The comparisons that would probably settle an undecided answer; None if these cannot be reckoned."""
+    """Comparisons that would probably settle an undecided answer; None if they cannot be computed."""
     earlier: Earlier | None = None
-    """A campaign begun earlier that tested something else on some of the examples that count as fresh here:
-    those with labels, or those held out."""
+    """An earlier campaign that tested something else on some examples that count as fresh here: those with
+    labels, or those held out."""
     certificate: "Certificate | None" = None
-    """Results of a campaign that certifies; None of others."""
+    """Results of a certify campaign; None for others."""
     standing: "Standing | None" = None
-    """Results of a campaign that routes; None of others."""
+    """Results of a route campaign; None for others."""
     without_text: int = 0
-    """Comparisons for which a text could not be made: a budget does not count them, and bets do."""
+    """Comparisons for which no output could be generated; they do not count for the budget, but for bets."""
     is_unsolved: bool = False
-    """Whether the campaign has ended with an answer, or certified nobody, and every known score is 0."""
+    """Whether the campaign ended with an answer, or certified none, and every known score is 0."""
     allows_all_zero: bool = False
-    """Whether an answer counts although every score is 0."""
+    """Whether an answer counts even if every score is 0."""
     campaign: str = "NAME"
     """The campaign's name in commands."""
 
     @property
     def is_mixed(self) -> bool:
-        """Whether texts of two models are compared as if they were one's."""
+        """Whether outputs of two models are compared as if one model had written them."""
         return any(each.mixes for each in self.servers)
 
     @property
     def is_own_baseline(self) -> bool:
-        """Whether the answer is the candidate that drops are from, of which nothing was to be shown."""
+        """Whether the answer is the baseline of the drops itself, for which nothing had to be shown."""
         baseline = None if self.certificate is None else self.certificate.baseline
         return baseline is not None and self.best == baseline
 
@@ -255,21 +249,21 @@ class Answer:
 
     @property
     def listed_estimate(self) -> float | None:
-        """The estimate that all listed candidates share; None if they differ, as one would mislead."""
+        """The estimate that all listed candidates share; None if they differ."""
         listed = frozenset(self.listed)
         found = {each.estimate for each in self.candidates if each.name in listed}
         return found.pop() if len(found) == 1 else None
 
     @property
     def runner_up(self) -> CandidateStanding | None:
-        """The candidate that comes closest to the best, or to the last of the m best, as far as is known.
+        """The candidate closest to the best, or to the last of the m best; None if unknown.
 
-        Not a tied candidate. Those still in question come before all that are out. Of either, it is
-        the candidate that is behind by the least in the worst case: the one whose difference has the highest
-        lower end. A high estimate on a few examples does not make a runner-up. Without intervals it is the
-        highest estimate. None with constraints: whether the candidate with the next mean meets them is often
-        not known. None, too, where the m best are not settled: the candidate next to the first of them is one
-        of them itself. In duels it is the candidate that does best against the best.
+        Tied candidates do not count, and candidates still in question precede eliminated ones. Among these it
+        is the candidate whose difference has the highest lower end, so a high estimate on a few examples does
+        not make a runner-up. Without intervals it is the highest estimate. None with constraints, because it
+        is often unknown whether the next candidate meets them. None also if the m best are not settled,
+        because the candidate next to the first of them is itself one of them. For duels it is the strongest
+        opponent of the best.
         """
         if self.constraints or (self.top_m > 1 and not self.top and not self.tied):
             return None
@@ -288,9 +282,9 @@ class Answer:
 
     @property
     def unsettled(self) -> tuple[str, ...]:
-        """To certify, who would be the answer if its risk, open at the end, were shown to be low enough.
+        """For certify, candidates that would be the answer if their open risk were shown to be low enough.
 
-        A plain mean leaves nothing open, once it has all labels.
+        Empty for a plain mean, once it has all labels.
         """
         if self.certificate is None or not self.certificate.is_reliable:
             return ()
@@ -301,12 +295,12 @@ class Answer:
 
     @property
     def held_out_mean(self) -> float | None:
-        """The mean of the best candidate on the held-out examples, once all of them are done."""
+        """The best candidate's mean on the held-out examples, once all of them are scored."""
         return None if self.held_out is None else self.held_out.mean
 
     @property
     def listed_held_out(self) -> float | None:
-        """`held_out_mean`, where the one listed candidate is the one that it is the mean of."""
+        """`held_out_mean` if it belongs to the only listed candidate; else None."""
         found = self.held_out
         return found.mean if found is not None and self.listed == (found.winner,) else None
 
@@ -316,31 +310,31 @@ class Answer:
 
     @property
     def tied(self) -> tuple[str, ...]:
-        """The candidates that share the first place."""
+        """The candidates tied for first place."""
         return self.named("tied")
 
     @property
     def top(self) -> tuple[str, ...]:
-        """The candidates shown to be among the m best and not tied with another one, best first."""
+        """The candidates shown to be among the m best and not tied with another candidate, best first."""
         found = [each for each in self.candidates if each.status == "top"]
         found.sort(key=lambda each: (each.name != self.best, -(each.estimate or 0.0)))
         return tuple(each.name for each in found)
 
     @property
     def chosen(self) -> str | None:
-        """The cheapest candidate that was shown to be good enough, where it is not the best itself."""
+        """The cheapest candidate shown to be good enough, if it is not the best itself."""
         return next(iter(self.named("chosen")), None)
 
     @property
     def lacks_texts(self) -> bool:
-        """Whether it makes no text, and some comparison had no stored one."""
+        """Whether the campaign generates nothing, and some comparison had no stored output."""
         return self.stored_texts is not None and self.stored_texts[0] < self.stored_texts[1]
 
     @property
     def winners(self) -> frozenset[str]:
         """The winners: one candidate, the tied ones, or the m best; empty if the question is open.
 
-        A cheaper one that was chosen won, also where several share the first place.
+        If a cheaper candidate was chosen, it is the winner, even if several are tied for first place.
         """
         if self.outcome not in ("winner", "tied"):
             return frozenset()
@@ -349,10 +343,10 @@ class Answer:
 
     @property
     def contenders(self) -> tuple[str, ...]:
-        """Candidates still in question: the leading one, then by estimate, then those without an estimate.
+        """Candidates still in question: the leader, then by estimate, then those without an estimate.
 
-        A candidate that bets have ruled out is in question no more, though its status says so until something
-        is proven: it may be the best one by less than epsilon.
+        A candidate eliminated by bets is not in question, although its status stays active until something is
+        proven: it could be the best by less than epsilon.
         """
         open_ = [
             each
@@ -364,12 +358,12 @@ class Answer:
 
     @property
     def ranked(self) -> tuple[str, ...]:
-        """The contenders with a known score, and in any case the leading one, in the same order."""
+        """The contenders with a known score, and always the leader, in the same order."""
         unknown = {each.name for each in self.candidates if each.estimate is None} - {self.best}
         return tuple(name for name in self.contenders if name not in unknown)
 
     def is_known(self, *names: str | None) -> bool:
-        """Whether the means of candidates have no error: all of their examples were scored by one model."""
+        """Whether the candidates' means are exact: one model scored all of their examples."""
         return self.known.issuperset(names) and not self.is_mixed
 
     @property
@@ -379,12 +373,12 @@ class Answer:
 
 
 def _at_worst(difference: Difference) -> float:
-    """The lead of a candidate in the worst case; a number below all possible leads where it is not known."""
+    """The worst-case lead of a candidate; a number below all possible leads if it is unknown."""
     return -2.0 if difference.lower is None else difference.lower
 
 
 def claim_of(stored: JsonView) -> Claim:
-    """A claim from what the database holds of it."""
+    """The claim as stored in the database."""
     return Claim(
         kind=stored["kind"],
         delta=stored["delta"],

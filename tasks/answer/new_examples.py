@@ -1,17 +1,17 @@
-"""What follows from an answer for new examples like those of the benchmark.
+"""What an answer implies for new examples like those of the benchmark.
 
-A benchmark is finite, and "the best on these 150 examples" says nothing of the 151st. If its examples are a
-random sample of those that matter, so are the score differences of two candidates on them. Three statements
-are derived from these, each with an error probability of its own:
+A benchmark is finite, and "the best on these 150 examples" implies nothing for the 151st. If its examples are
+a random sample of those that matter, so are the score differences of two candidates on them. Three statements
+are derived from these, each with its own error probability:
 
 1. which candidates could be the best on new examples;
-2. that one candidate is better there than every other one;
+2. that one candidate is better on them than every other one;
 3. the difference between the best candidate and an opponent, which are chosen by their scores, so that the
    interval holds for all pairs of candidates at once.
 
 Which examples were scored for two candidates follows from scores, and so does the end of the campaign; see
-`algorithms.new_examples.paired_sample`. If a selector chooses examples by what it predicts, those scored are
-no random sample, and nothing follows for two candidates unless both were asked on all examples.
+`algorithms.new_examples.paired_sample`. If a selector chooses examples by what it predicts, the scored ones
+are not a random sample, and nothing follows for two candidates unless both were evaluated on all examples.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -34,47 +34,47 @@ if TYPE_CHECKING:
 LEVEL = 0.05
 """Error probability of each statement."""
 LEAST = LEAST_CLUSTERS
-"""Examples scored for both, or clusters of them; of fewer, the interval would say next to nothing."""
+"""Minimum number of examples, or clusters, scored for both candidates; below, intervals are useless."""
 MOST_EXCLUDERS = 8
-"""Candidates that all others are compared with; comparing with fewer excludes fewer, and is as valid."""
+"""Number of candidates that all others are compared with; fewer exclude fewer, and stay valid."""
 MOST_RIVALS = 4
-"""Candidates for the closest opponent whose interval is computed."""
+"""Number of candidates for the closest opponent whose intervals are computed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Beyond:
-    """The statements about new examples; the first two only of a search for the one best mean."""
+    """The statements about new examples; the first two only if the single best mean is searched for."""
 
     could_be_best: tuple[str, ...] | None = None
-    """Candidates that no other one is shown to exceed on new examples, by position; None if not derived."""
+    """Candidates not shown to be worse than another on new examples, by position; None if not derived."""
     is_better: bool = False
-    """Whether there is one such candidate, and it is shown to be better than every other one."""
+    """Whether exactly one candidate could be best, and it is shown to be better than every other."""
     unjudged: tuple[str, ...] = ()
-    """Those among them that nothing is known of: dropped, or joined after scores had been seen."""
+    """Those of them that were dropped, or joined after scores had been seen, and cannot be compared."""
     unscored: int = 0
-    """Number of comparisons of all candidates without an outcome; 0 if those two are not derived."""
+    """Comparisons of all candidates without an outcome; 0 if the first two statements are not derived."""
     winner: str
-    """The best candidate; of the m best, the last of them; of a gate, the one with the highest estimate."""
+    """The best candidate; with `top_m`, the last of them; for a gate, the one with the highest estimate."""
     rival: str
-    """The candidate with the highest upper end of its difference to the winner; of a gate, the baseline."""
+    """The candidate with the highest upper end of its difference to the winner; for a gate, the baseline."""
     n: int
-    """Examples that both were scored on, as far as they are a random sample."""
+    """Number of examples scored for both that form a random sample."""
     clusters: int | None = None
-    """Number of clusters that these are in, if whole clusters were drawn."""
+    """Number of clusters of these examples, if whole clusters were drawn; else None."""
     left_out: int
-    """Their comparisons without an outcome; of duels, those of the two with each other."""
+    """Comparisons of the two without an outcome; for duels, those against each other."""
     is_sample: bool
-    """Whether these are a random sample of the benchmark's, or all of them."""
+    """Whether these are all examples of the benchmark, or a random sample of them."""
     joined: str | None = None
-    """The one of them that was chosen after scores on these examples had been seen: to it they are no random
-    sample, whatever they are to the others."""
+    """The one of the two that was chosen after scores on these examples had been seen; for it, they are not a
+    random sample."""
     alike: int = 0
-    """Number of examples that put a prompt to the winner which an earlier example put already."""
+    """Number of examples whose prompt for the winner repeats that of an earlier example."""
     earlier: Earlier | None = None
-    """A campaign begun earlier that has outcomes of other candidates or by another judge on such examples."""
+    """An earlier campaign with outcomes of other candidates, or by another judge, on such examples."""
     difference: float | None
-    """Mean difference on those, in [-1, 1]; for duels, in [0, 1], the share that the winner won. None if
-    there are too few examples or they are no sample."""
+    """Mean difference on these examples, in [-1, 1]; for duels, the winner's share, in [0, 1]. None if they
+    are too few or not a sample."""
     lower: float | None
     upper: float | None
 
@@ -88,25 +88,25 @@ class Question:
     names: Sequence[str]
     """All candidates, by position."""
     n_examples: int
-    """Number of examples of the benchmark that selection may ask."""
+    """Number of the benchmark's examples available to selection."""
     selector: str
     is_duel: bool
     baseline: str | None = None
     """The baseline of a gate, fixed before any score."""
     joined: Collection[str] = ()
-    """Candidates that joined once the campaign had begun."""
+    """Candidates that joined after the campaign had begun."""
     dropped: Collection[str] = ()
     """Candidates that were dropped because they lacked outcomes."""
     clusters: Sequence[str] | None = None
     """Cluster of each example of the dataset, by position; None if examples were drawn one by one."""
     lacks_texts: bool = False
-    """Whether examples were left out for want of a stored output: which ones follows from scores."""
+    """Whether examples without a stored output were left out; which ones these are depends on scores."""
     earlier: Earlier | None = None
     """See `Beyond`."""
 
     @property
     def are_drawn(self) -> bool:
-        """Whether the examples of each candidate, or of each pair of a duel, were drawn at random."""
+        """Whether the examples of each candidate, or of each pair in duels, were drawn at random."""
         return draws_examples(self.selector) and not self.lacks_texts
 
 
@@ -115,10 +115,10 @@ def beyond_of(question: Question, winner: str, rival: str, *, finds_best: bool) 
 
     Args:
         question: The campaign.
-        winner: Name of the best candidate, as `Beyond` has it.
+        winner: Name of the best candidate, as in `Beyond`.
         rival: Name of its closest opponent by the benchmark alone.
-        finds_best: Whether the one best mean is looked for. If so, the two statements on all candidates are
-            derived, and the opponent is replaced by the one with the highest upper end.
+        finds_best: Whether the single best mean is searched for. If so, the two statements on all candidates
+            are derived, and the opponent is replaced by the one with the highest upper end.
     """
     samples = DuelSamples(question) if question.is_duel else ScoreSamples(question)
     could_be_best: tuple[str, ...] | None = None
@@ -195,7 +195,7 @@ def _closest(
 ) -> str | None:
     """The candidate whose difference to the winner has the highest upper end; None if none has one.
 
-    Those that could be the best come before all others.
+    Candidates that could be the best come first.
     """
     others = [
         name
@@ -210,7 +210,7 @@ def _closest(
 
 
 def _hoped(sample: "PairedSample") -> float:
-    """About the upper end, to choose those for which it is computed."""
+    """Approximate upper end, to choose the samples for which it is computed."""
     differences = sample.largest
     spread: float = (differences.std() + 0.1) / len(differences) ** 0.5
     return sample.mean + 3.0 * spread
@@ -228,12 +228,12 @@ def _alike(question: Question, winner: str, rival: str) -> int:
 
 @dataclass(frozen=True)
 class ScoreSamples:
-    """Score differences of two candidates each, as random samples."""
+    """Score differences of pairs of candidates, as random samples."""
 
     question: Question
 
     def of(self, first: str, second: str) -> "PairedSample":
-        """The sample of two candidates, the first less the second."""
+        """The sample for two candidates: the first one's scores minus the second one's."""
         from winnow.algorithms.new_examples.paired_sample import NOTHING, paired_sample
 
         one, other = (self._rows[self._arms[name]] for name in (first, second))
@@ -244,7 +244,7 @@ class ScoreSamples:
         return _of_clusters(self.question.clusters, self._positions, one.scores - other.scores)
 
     def promising(self) -> list[int]:
-        """Candidates by how many examples they were asked on, and then by their means."""
+        """Candidates by the number of examples they were evaluated on, then by mean."""
         import numpy as np
 
         def worth(arm: int) -> tuple[int, float]:
@@ -265,12 +265,12 @@ class ScoreSamples:
 
     @cached_property
     def _order(self) -> "IntArray":
-        """The examples in an order by chance."""
+        """The examples in random order."""
         return by_chance(range(self.question.n_examples)).astype(int)
 
     @cached_property
     def _positions(self) -> list[int]:
-        """Positions in the dataset of all examples that were asked."""
+        """Dataset positions of all evaluated examples."""
         return sorted({draw.example for draw in self._draws})
 
     @cached_property
@@ -301,12 +301,12 @@ class ScoreSamples:
 
 @dataclass(frozen=True)
 class DuelSamples:
-    """Outcomes of duels of two candidates each, as random samples: the first scored duel on each example."""
+    """Duel outcomes of pairs of candidates, as random samples: the first scored duel on each example."""
 
     question: Question
 
     def of(self, first: str, second: str) -> "PairedSample":
-        """The sample of two candidates: 1 for a win of the first, -1 for one of the second."""
+        """The sample for two candidates: 1 for a win of the first, -1 for a win of the second."""
         import numpy as np
 
         from winnow.algorithms.new_examples.paired_sample import NOTHING, PairedSample
@@ -331,7 +331,7 @@ class DuelSamples:
 def _of_clusters(
     clusters: Sequence[str], positions: Sequence[int], differences: "FloatArray"
 ) -> "PairedSample":
-    """The sample of clusters; nothing is known of a pair if there are too few of them.
+    """The sample of clusters; None inside if there are too few of them.
 
     Args:
         clusters: Cluster of each example of the dataset, by position.
@@ -356,9 +356,9 @@ def _is_known(values: "FloatArray") -> "BoolArray":
 
 
 def by_chance(values: "Sequence[float] | FloatArray") -> "FloatArray":
-    """Values in an order that has nothing to do with them, nor with where they stood, and is always the same.
+    """Values in a fixed pseudo-random order that depends neither on them nor on their positions.
 
-    What bets on one value after the other holds for independent draws in such an order alone.
+    The guarantee of bets on one value after another requires independent draws in such an order.
     """
     import numpy as np
 
@@ -368,7 +368,7 @@ def by_chance(values: "Sequence[float] | FloatArray") -> "FloatArray":
 
 
 def draws_examples(selector: str) -> bool:
-    """Whether a selector is known to draw examples uniformly from those that are left."""
+    """Whether a selector is known to draw examples uniformly from the remaining ones."""
     from winnow.algorithms.registry import SELECTORS
 
     is_ours = any(selector in names for names in SELECTORS.values())

@@ -1,11 +1,11 @@
-"""The number of comparisons of the two closest candidates that would probably settle an undecided answer.
+"""Estimate how many comparisons of the two closest candidates would settle an undecided answer.
 
 An interval of a mean difference over n of N examples that are drawn without replacement has a width of about
-sqrt(1/n - 1/N). The opponent could still be ahead by up to `reach` though it is `gap` behind; so the two are
-told apart once that width is (gap + epsilon) / (gap + reach) of what it is now, if the gap stays. This is an
-estimate and no bound: gaps move, and other candidates are asked too. Of 39 simulated races of two candidates
-by `champion` (600 examples, gaps of 0.06 and 0.1), three in four took between a third and one and a half of
-it, and the slowest 4.5 times as much.
+sqrt(1/n - 1/N). The opponent could still be ahead by up to `reach` although it is `gap` behind. So the two
+are separated once that width is (gap + epsilon) / (gap + reach) of the present one, if the gap stays. This is
+an estimate, not a bound: gaps change, and other candidates are evaluated too. Of 39 simulated races of two
+candidates by `champion` (600 examples, gaps of 0.06 and 0.1), three in four took between a third and one and
+a half of it, and the slowest 4.5 times as much.
 """
 
 import math
@@ -14,29 +14,29 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NextStep:
-    """The comparisons that could tell the two closest candidates of an undecided campaign apart."""
+    """Comparisons that could separate the two closest candidates of an undecided campaign."""
 
     leading: str
     rival: str
     gap: float
-    """The observed difference by which the opponent's mean is behind, above 0."""
+    """Observed lead over the opponent's mean, above 0."""
     comparisons: int
-    """Number of further comparisons of the two together, about, if the gap stays."""
+    """Approximate number of further comparisons of both together, if the gap stays."""
 
 
 def examples_to_separate(n: int, n_examples: int, *, gap: float, reach: float, epsilon: float) -> int | None:
-    """The number of examples, about, that both candidates would have to be scored on.
+    """Approximate number of examples on which both candidates would have to be scored.
 
     Args:
         n: Examples that both were scored on.
         n_examples: N, those of the benchmark.
         gap: Mean difference by which the opponent is behind, in [0, 1].
         reach: Difference by which it could still be ahead: the upper end of its difference's interval.
-        epsilon: Difference by which it may be ahead without that mattering.
+        epsilon: Tolerance: a lead of the opponent up to it does not matter.
 
     Returns:
-        A number in (n, N]; None if the two are told apart, there is no gap to go by, or the interval still is
-        all that the examples which are left allow, so that its width says nothing of how it shrinks.
+        A number in (n, N]; None if the two are separated, if there is no gap, or if the interval is still
+        limited only by the remaining examples, so that its width does not predict how it shrinks.
     """
     widest = (n_examples - n * (1.0 + gap)) / n_examples
     if not 0 < n < n_examples or gap + epsilon <= 0.0 or not epsilon < reach < widest:

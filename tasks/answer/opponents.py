@@ -8,14 +8,14 @@ from winnow.tasks.answer.model import Answer, CandidateStanding
 from winnow.tasks.campaign.look import Look
 
 SHARES = "winnow.storage.queries.objective.duels:shares_of"
-"""Address of the function, so that campaigns without duels do not load it."""
+"""Import path of the function, so that campaigns without duels do not load it."""
 
 
 def with_rival(look: Look, answer: Answer) -> Answer:
-    """The answer with the candidate that does best against the best one, where duels have shown that.
+    """Add the strongest opponent of the best candidate to the answer, if duels have shown it.
 
-    Where a model estimates the preferences, it is the candidate that the model ranks next. A pair that never
-    met counts as even, as it does for the estimates; where such a candidate would come first, none is named.
+    If a model estimates the preferences, it is the candidate ranked next by the model. A pair without duels
+    counts as even, as in the estimates; if such a candidate would come first, no opponent is named.
     """
     if not traits_of(answer.objective).compares_pairs or answer.best is None or answer.outcome == "none":
         return answer
@@ -37,11 +37,11 @@ def with_rival(look: Look, answer: Answer) -> Answer:
 
 
 def closest_pair(answer: Answer) -> tuple[str, str] | None:
-    """The candidate that the answer puts first and its closest opponent: a tied one, else the runner-up.
+    """The first candidate of the answer and its closest opponent: a tied one, else the runner-up.
 
-    Of the m best it is the last of them that has a closest opponent: where several share the last places, two
-    of these; where they are not settled, the last and the first of those in question between whom they end by
-    their estimates. Where differences are not known, the highest estimate is the closest.
+    With `top_m`, the pair is at the boundary of the m best: two of those tied for the last places, or, if the
+    places are not settled, the last of the m best and the first of those in question, by estimate. Without
+    known differences, the highest estimate is the closest.
     """
     if answer.baseline is not None:
         return _pair_of_gate(answer, answer.baseline)
@@ -62,7 +62,7 @@ def closest_pair(answer: Answer) -> tuple[str, str] | None:
 
 
 def _pair_of_gate(answer: Answer, baseline: str) -> tuple[str, str] | None:
-    """The candidate with the highest estimate, the worse ones last, and the baseline."""
+    """The candidate with the highest estimate (those shown to be worse come last), and the baseline."""
     if answer.outcome == "failed":
         return None
     others = _estimated(answer, baseline)
@@ -71,7 +71,7 @@ def _pair_of_gate(answer: Answer, baseline: str) -> tuple[str, str] | None:
 
 
 def _estimated(answer: Answer, but: str | None) -> list[CandidateStanding]:
-    """The candidates, but for one and those that were dropped, that have an estimate."""
+    """Candidates with an estimate, without one named candidate and the dropped ones."""
     return [
         each
         for each in answer.candidates

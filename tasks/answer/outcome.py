@@ -14,9 +14,9 @@ from winnow.tasks.spec.stored_spec import baseline_name, has_features
 
 
 def reason_of(decision: DecisionRecord | None, stopped_by: BudgetUsage | None) -> str:
-    """The reason why a campaign ended: the selector's, or "budget" where it would continue and may not.
+    """The reason why a campaign ended: the selector's, or "budget" if a limit stopped it.
 
-    "running" where neither has happened.
+    "running" if neither has happened.
     """
     if decision is None:
         return "running"
@@ -32,7 +32,7 @@ def outcome_at(
     reason: str,
     claim: Claim,
 ) -> Outcome:
-    """The outcome of a campaign that has ended, its candidates being `names`."""
+    """The outcome of an ended campaign with the candidates `names`."""
     if (baseline := baseline_name(campaign.spec["selector"])) is not None:
         return _outcome_of_gate(names, baseline, decision, reason)
     is_none_known = "constraints" in campaign.spec and claim.kind in ("exact", "proven")
@@ -42,7 +42,7 @@ def outcome_at(
 def _outcome_of(
     objective: str, decision: DecisionRecord | None, reason: str, claim: Claim, *, is_none_known: bool
 ) -> Outcome:
-    """The outcome without a baseline; with `is_none_known`, a decision that names no candidate is "none"."""
+    """The outcome without a baseline; "none" if `is_none_known` and the decision names no candidate."""
     if decision is None or reason == "all-dropped":
         return "failed" if reason == "all-dropped" else "undecided"
     if (address := traits_of(objective).outcome) is not None:
@@ -62,7 +62,7 @@ def _outcome_of(
 def _outcome_of_gate(
     names: Sequence[str], baseline: str, decision: DecisionRecord | None, reason: str
 ) -> Outcome:
-    """The outcome of a gate: decided once every candidate but the baseline is."""
+    """The outcome of a gate: decided once every candidate except the baseline is."""
     if decision is None or reason == "all-dropped":
         return "failed" if reason == "all-dropped" else "undecided"
     statuses = zip(names, decision.status, strict=True)
@@ -79,15 +79,15 @@ def claim_at(
     is_seen: bool,
     is_redrawn: bool,
 ) -> Claim:
-    """The claim about a campaign that has ended, with all that it takes for granted.
+    """The claim about an ended campaign, with all its assumptions.
 
     Args:
         campaign: The campaign.
         decision: Its latest decision.
         reason: The reason why it ended.
-        is_mixed: Whether a served model changed on the way.
-        is_seen: Whether an earlier campaign has scored examples that are taken for new ones.
-        is_redrawn: Whether its examples are drawn as those of an earlier campaign were.
+        is_mixed: Whether a served model changed during the campaign.
+        is_seen: Whether an earlier campaign scored examples that count as new here.
+        is_redrawn: Whether its examples are drawn in the same way as those of an earlier campaign.
     """
     delta = campaign.spec["stopping"]["delta"]
     claim = _claim_by(decision, reason, delta, is_mixed=is_mixed)
@@ -116,9 +116,9 @@ def _claim_by(decision: DecisionRecord | None, reason: str, delta: float | None,
 
 
 def _compares_nobody(campaign: CampaignRecord, statuses: Sequence[str]) -> bool:
-    """Whether one candidate is left of several, the others having been dropped for want of outcomes.
+    """Whether only one of several candidates is left because the others were dropped for missing outcomes.
 
-    What is exact, or proven, of the best of one says nothing, but that it meets constraints.
+    An exact or proven claim about the best of one candidate is empty, except that it meets constraints.
     """
     looks_for_best = traits_of(campaign.objective).looks_for_best
     is_plain = baseline_name(campaign.spec["selector"]) is None and not campaign.spec.get("constraints")
@@ -126,10 +126,10 @@ def _compares_nobody(campaign: CampaignRecord, statuses: Sequence[str]) -> bool:
 
 
 def _is_nobody_left(campaign: CampaignRecord, decision: DecisionRecord | None) -> bool:
-    """Whether duels showed of each candidate that it is not preferred over, or even with, every other.
+    """Whether duels showed that no candidate is preferred over, or even with, every other one.
 
-    One that is has that probability of being among those shown not to be, `delta`, as long as none was
-    dropped and each pair is counted for itself (`CountEvidence.beaten`).
+    If one is, the probability that it is among those eliminated is at most `delta`, if none was dropped and
+    each pair is counted by itself (`CountEvidence.beaten`).
     """
     if not traits_of(campaign.objective).compares_pairs or campaign.spec["stopping"]["delta"] is None:
         return False

@@ -1,4 +1,4 @@
-"""What a campaign can show on new examples, before it runs: by the rule of the claims that it makes."""
+"""What a campaign can show on new examples, computed before it runs by the rule of its claims."""
 
 from dataclasses import dataclass
 
@@ -10,26 +10,26 @@ from winnow.tasks.text.phrases import amount, count_of, percentage, points, risk
 
 TYPICAL_DISAGREEMENT = 0.18
 """Share of the examples on which exactly one of the best two is right: the median over choices of 2 to 20
-candidates that are close, on ten real tables; see docs/common-sizes.md."""
+close candidates on ten real tables; see docs/common-sizes.md."""
 
 TARGETS = 0.02, 0.01
-"""Differences for which the number of examples is named: the first that the benchmark does not show."""
+"""Differences for which the needed number of examples is named: the first that the benchmark cannot show."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Resolution:
-    """The smallest difference that is shown on new examples, and what a smaller one takes."""
+    """The smallest difference that can be shown on new examples, and the examples a smaller one needs."""
 
     examples: int
     candidates: int
     disagreement: float
     """Share of the examples on which exactly one of the two candidates is right."""
     least: float | None
-    """None if no difference is shown."""
+    """Smallest difference that is shown; None if no difference is."""
     target: float | None
-    """A smaller difference; None if there is none to name."""
+    """A smaller difference to name; None if there is none."""
     needed: int | None
-    """About how many examples show that one."""
+    """Approximate number of examples that show the smaller difference."""
 
 
 def resolution_of(n_examples: int, n_candidates: int, disagreement: float) -> Resolution:
@@ -51,7 +51,7 @@ def resolution_of(n_examples: int, n_candidates: int, disagreement: float) -> Re
 
 
 def has_resolution(checked: ResolvedCampaign) -> bool:
-    """Whether the best of all candidates is looked for, by claims that count single examples."""
+    """Whether the best of all candidates is searched for, with claims that count single examples."""
     spec = checked.spec
     finds_best = traits_of(spec.objective).scores_a_benchmark and spec.selector.name != GATE
     is_plain = spec.groups is None and not spec.constraints and spec.selector.params.get("top_m", 1) == 1

@@ -1,4 +1,4 @@
-"""The answer as lines of a word and a sentence, as `winnow status` and the pages show it."""
+"""The answer as lines of a label and a sentence, for `winnow status` and the pages."""
 
 from collections.abc import Sequence
 
@@ -12,15 +12,15 @@ from winnow.tasks.engines.known_providers import NO_SEED
 from winnow.tasks.text.phrases import amount, count_of, list_of, percentage
 
 NAMING = ("winner", "best", "certified", "passed")
-"""The lines that begin with the name of a winner, where there is one."""
+"""Labels of lines that begin with the name of a winner, if there is one."""
 
 SETTLES = ("sure", "open", "next")
-"""The lines that tell how far the question is settled. The cost stands after them, before all that explains
-the answer: a reader of no more than a phone's screen has both."""
+"""Labels of lines on how far the question is settled. The cost follows them and precedes all explanations, so
+both fit on a phone's screen."""
 
 
 def status_lines(answer: Answer, totals: JsonView) -> list[Line]:
-    """A word and a sentence for each thing that there is to say: who, how well, how surely, at what cost.
+    """A label and a sentence for each fact: what to use, how good, with which confidence, at what cost.
 
     Args:
         answer: The answer as it stands.
@@ -36,7 +36,7 @@ def status_lines(answer: Answer, totals: JsonView) -> list[Line]:
 
 
 def _asked_lines(answer: Answer) -> list[Line]:
-    """That each answer to one question may be wrong by a chance of its own; nothing if it was put once."""
+    """The warning that each answer to one question can be wrong; empty if it was asked once."""
     if not answer.asked_before:
         return []
     examples = ", other examples" if traits_of(answer.objective).measures_risk else ""
@@ -49,7 +49,7 @@ def _asked_lines(answer: Answer) -> list[Line]:
 
 
 def repeat_lines(engines: Sequence[str]) -> list[Line]:
-    """That a run may not be reproduced; nothing if all engines are steady."""
+    """The warning that a run may not be reproducible; empty if all engines are reproducible."""
     if not engines:
         return []
     whose, verb = list_of(engines), "writes" if len(engines) == 1 else "write"
@@ -65,7 +65,7 @@ def repeat_lines(engines: Sequence[str]) -> list[Line]:
 
 
 def _score_lines(answer: Answer) -> list[Line]:
-    """The meaning of a score, where it is not that of one text."""
+    """The meaning of a score, if it is not that of one output."""
     if answer.samples is None:
         return []
     n, reducer = answer.samples
@@ -73,7 +73,7 @@ def _score_lines(answer: Answer) -> list[Line]:
 
 
 def cost(answer: Answer, totals: JsonView) -> str:
-    """The comparisons that the answer took, beside an evaluation of every candidate on every example."""
+    """The comparisons that the answer took, next to an evaluation of every candidate on every example."""
     spent = f"{count_of(totals['answered'], 'comparison')} in {rounds(totals['rounds'])}"
     if answer.certificate is not None:
         what = "human label" if answer.people is None else "example"
@@ -91,7 +91,7 @@ def cost(answer: Answer, totals: JsonView) -> str:
 
 
 def named_winner(answer: Answer, line: Line) -> str | None:
-    """The winner whose name a line begins with; None of other lines, and where nobody won."""
+    """The winner whose name a line begins with; None for other lines, and without a winner."""
     word, sentence = line
     if answer.outcome != "winner" or word not in NAMING:
         return None

@@ -1,6 +1,6 @@
-"""The cost of asking a candidate, by the texts it was scored on, and whether these texts can be reproduced.
+"""Running cost of a candidate from its scored outputs, and whether these outputs are reproducible.
 
-Engine time and price are those of 1 000 examples. Texts may differ where they depend on what is beside them.
+Engine time and price are for 1 000 examples. Outputs can differ if they depend on the rest of a batch.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -22,19 +22,19 @@ EXAMPLES = 1_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunningCost:
-    """The cost of asking a candidate about `EXAMPLES` examples like those that it was scored on."""
+    """The cost of running a candidate on `EXAMPLES` examples like those that it was scored on."""
 
     name: str
     seconds: float
-    """Seconds of engine time, without loading; texts of one batch share its time."""
+    """Seconds of engine time, without loading; outputs of one batch share its time."""
     tokens: float
-    """Number of tokens, read and written."""
+    """Number of input and output tokens."""
     price: float | None
     """Price in the currency of the campaign's prices; None if nothing has a price."""
 
 
 def running_costs(look: Look, names: Sequence[str]) -> tuple[RunningCost, ...]:
-    """The running costs of those candidates of these names that have texts."""
+    """Running costs of those of these candidates that have outputs."""
     found = texts_by_candidate(look.session, look.record.id, names)
     return tuple(_running_cost(look.record, name, found[name]) for name in names if name in found)
 
@@ -51,7 +51,7 @@ def _running_cost(campaign: CampaignRecord, name: str, made: CandidateTexts) -> 
 
 
 def running_words(costs: Sequence[RunningCost], *, is_of_program: bool) -> str:
-    """A sentence with all these costs; for a program's function, only with the time of its calls."""
+    """A sentence with all these costs; for a program's function, only the time of its calls."""
     if is_of_program:
         said = "; ".join(f"{each.name} {_short(each.seconds)} s" for each in costs)
         return f"{amount(EXAMPLES)} examples: {said}; by the calls of its function so far"
@@ -65,31 +65,31 @@ def _said(cost: RunningCost) -> str:
 
 
 def _short(value: float) -> str:
-    """Three digits that count, and whole numbers from 100 on."""
+    """Format with three significant digits, and whole numbers from 100 on."""
     return amount(round(value)) if value >= 100.0 else f"{value:.3g}"
 
 
 STEADY = (frozenset({"batch-invariant"}), frozenset({"cpu", "float32"}))
-"""Words in the identity of an engine whose texts do not depend on what is written beside them: one says so of
-itself, the other was measured, for tokens drawn by noise. On a CPU in float32, logits of Gemma 3 270M (with
-262,144 tokens) differ by up to 5e-5 in groups of other sizes. Of 3,600 first tokens drawn by noise none was
-another one; of 36,000 along cumulated probabilities 279 were. On a GPU libraries add up in an order that
-depends on the size of a batch, in float32 too."""
+"""Words in the identity of an engine whose outputs do not depend on the rest of a batch. The first is
+declared by the engine; the second was measured, for tokens drawn by noise. On a CPU in float32, logits of
+Gemma 3 270M (with 262,144 tokens) differ by up to 5e-5 in groups of other sizes. Of 3,600 first tokens drawn
+by noise none changed; of 36,000 along cumulated probabilities 279 did. On a GPU, libraries sum in an order
+that depends on the size of a batch, in float32 too."""
 
 
 def unsteady_engines(look: Look) -> tuple[str, ...]:
-    """The engines of a campaign's texts that may write others when they are asked again, by identity.
+    """Engines of a campaign that may not reproduce their outputs, by identity.
 
-    Where engines are asked whole calls, those of this machine answer each of these alike. A server answers
-    whoever else asks it, and an engine that says nothing of its precision is taken at its worst where texts
-    of several rounds were written together.
+    If engines receive whole calls, those of this machine answer each call in the same way. A server also has
+    other clients. An engine without a known precision counts as not reproducible if outputs of several rounds
+    were generated together.
     """
     by_model = engines_by_model(look)
     return unsteady_among((each for engines in by_model.values() for each in engines), look.record.spec)
 
 
 def unsteady_among(engines: Iterable[str], spec: JsonView) -> tuple[str, ...]:
-    """Those of the engines of a campaign, by identity, that may write other texts; each once, sorted."""
+    """Those of a campaign's engines, by identity, that may not reproduce their outputs; sorted, each once."""
     streams, ahead = spec.get("streaming", True), bool(spec.get("lookahead"))
     cumulates = rules_of(spec) < 1 and _samples(spec)
     found = {
@@ -107,7 +107,7 @@ def _samples(value: object) -> bool:
 
 
 def engines_by_model(look: Look) -> dict[str, list[str]]:
-    """The engines of a campaign's first and last text of each model that wrote one, judging ones included."""
+    """Engines of the first and last output of each model of a campaign, judge models included."""
     models = [*look.record.spec.get("models", []), *(model for _, model in judging_models(look.record.spec))]
     # A function scores one call at a time; of thousands of them, each is a model of its own.
     written = [model_name(each) for each in models if each.get("provider") != FUNCTION]
@@ -115,11 +115,11 @@ def engines_by_model(look: Look) -> dict[str, list[str]]:
 
 
 def _is_unsteady(identity: str, *, streams: bool, ahead: bool, cumulates: bool) -> bool:
-    """Whether an engine may write other texts.
+    """Whether an engine may not reproduce its outputs.
 
     Args:
         identity: Its identity.
-        streams: Whether requests join those that it is at work on.
+        streams: Whether new requests join running ones.
         ahead: Whether several rounds are in flight.
         cumulates: Whether tokens that Winnow draws are drawn along their cumulated probabilities.
     """

@@ -1,6 +1,6 @@
-"""The part of its budget that a campaign has spent, counted from its rows: what was reused cost nothing.
+"""The spent part of a campaign's budget, counted from its rows; reused outputs are free.
 
-Canary prompts of served models count among tokens and cost, though no total of texts has them.
+Canary prompts of served models count for tokens and cost, although no total of outputs includes them.
 """
 
 import math
@@ -22,24 +22,24 @@ from winnow.tasks.text.phrases import amount
 
 
 class Allowance:
-    """The limit of an algorithm that counts every pair it is told, kept so that only answered ones are spent.
+    """Limit of an algorithm that counts every observed pair, adjusted so that only answered pairs are spent.
 
-    A pair whose texts could not be made, as where a model cannot be loaded, costs nothing. The algorithm
-    counts it all the same; so whenever it was told as many pairs as it may ask, the limit is raised by those
-    that cost nothing. The limit follows from the budget and from what the finished rounds came to, in order:
-    a resumed campaign has the one that it would have had.
+    A pair without an output, for example because a model cannot be loaded, is free. The algorithm counts it
+    all the same. So whenever the algorithm has observed as many pairs as its limit allows, the limit is
+    raised by the number of free pairs. The limit depends only on the budget and on the outcomes of the
+    finished rounds, in order: a resumed campaign has the same one.
 
     Args:
-        budget: Answered pairs that may be told; None for no limit.
+        budget: Answered pairs that can be observed; None for no limit.
     """
 
     def __init__(self, budget: int | None) -> None:
         self._budget = budget
         self._asked = 0
         self.answered = 0
-        """Pairs of finished rounds that had all their texts."""
+        """Pairs of finished rounds with all their outputs."""
         self.limit = budget
-        """Pairs that may be told, answered or not; None for no limit."""
+        """Pairs that can be observed, answered or not; None for no limit."""
 
     def add(self, asked: int, answered: int) -> bool:
         """Count a finished round; return whether that raised the limit."""
@@ -69,7 +69,7 @@ ALONE: dict[Kind, str] = WORDS | {
     "gpu_seconds": "GPU-second",
     "human_labels": "label",
 }
-"""The kinds of a budget in words, as they stand before the word budget."""
+"""The kinds of a budget in words, as used before the word budget."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,12 +89,12 @@ class BudgetUsage:
 
     @property
     def share(self) -> float:
-        """The spent share of the limit, 1 or more where all is spent."""
+        """The spent share of the limit, 1 or more if it is spent."""
         return self.spent / self.limit
 
     @property
     def sentence(self) -> str:
-        """The sentence that the limit is spent, such as "the token budget is spent: 10 240 of 10 000"."""
+        """A sentence for a spent limit, such as "the token budget is spent: 10 240 of 10 000"."""
         return f"the {ALONE[self.kind]} budget is spent: {amount(self.spent)} of {amount(self.limit)}"
 
     def __str__(self) -> str:
@@ -102,9 +102,9 @@ class BudgetUsage:
 
 
 def price_weights(campaign: CampaignRecord, model: str) -> tuple[float, float, float] | None:
-    """The price of an input token, an output token and a second of a model's engine; None if nobody said.
+    """Price of an input token, an output token and an engine second of a model; None if not given.
 
-    An hour is paid for each device of the engine, and for none if the model runs elsewhere.
+    An hour is paid for each device of the engine; a model that runs elsewhere uses none.
     """
     execution = campaign.execution.get("execution", {})
     price, hourly = execution.get("prices", {}).get(model), execution.get("price_per_hour")
@@ -122,20 +122,20 @@ def price_weights(campaign: CampaignRecord, model: str) -> tuple[float, float, f
 def unpriced(
     models: Iterable[str], prices: Container[str], hourly: float | None, devices: Mapping[str, int]
 ) -> list[str]:
-    """Names of the models without a price. A price of an hour is for devices of ours alone.
+    """Names of the models without a price. An hourly price applies only to this machine's devices.
 
     Args:
         models: Their names.
-        prices: Those whose tokens have a price.
-        hourly: Price of an hour of a device; None if nobody said.
-        devices: Number of our devices that a model is spread over, by its name; 0 if it runs elsewhere.
+        prices: Models with a token price.
+        hourly: Price of an hour of a device; None if not given.
+        devices: Number of this machine's devices used by a model, by its name; 0 if it runs elsewhere.
     """
     is_paid_by_hour = hourly is not None
     return [each for each in models if each not in prices and not (is_paid_by_hour and devices.get(each, 1))]
 
 
 def lowered_limits(before: CampaignRecord, after: CampaignRecord) -> list[str]:
-    """A campaign's limits that are lower than they were, or new, such as "tokens 800 (before: 1,000)"."""
+    """A campaign's limits that were lowered or added, such as "tokens 800 (before: 1,000)"."""
     limits = [limits_of(each.execution["budget"], each.objective) for each in (before, after)]
     return [
         f"{WORDS[kind]} {amount(limit)} (before: {amount(had) if had < math.inf else 'no limit'})"
@@ -145,10 +145,10 @@ def lowered_limits(before: CampaignRecord, after: CampaignRecord) -> list[str]:
 
 
 class BudgetTracker:
-    """The books of one campaign; each look adds up only the rounds finished since the last one.
+    """Tracks the spending of one campaign; each call adds only the rounds finished since the last one.
 
     Args:
-        campaign: As it is stored; of its spec, what engines need is read as well.
+        campaign: As stored; its spec also gives the settings of engines.
         limits: Limits by kind; None for the campaign's own.
     """
 
@@ -169,16 +169,16 @@ class BudgetTracker:
 
     @property
     def primary(self) -> Kind:
-        """The kind of budget that the algorithm itself keeps to."""
+        """The kind of budget that the algorithm itself enforces."""
         return self._primary
 
     @property
     def is_idle(self) -> bool:
-        """Whether there is no limit but the algorithm's own."""
+        """Whether there is no limit except the algorithm's own."""
         return not self._limits.keys() - {self._primary}
 
     def usage(self, session: Session) -> tuple[BudgetUsage, ...]:
-        """Every limit and what is spent of it, after the last finished round."""
+        """Every limit and the amount spent, after the last finished round."""
         self._add_rounds(session)
         return tuple(
             BudgetUsage(
@@ -248,7 +248,7 @@ def total_price(session: Session, campaign: CampaignRecord) -> float | None:
 
 
 def has_ended(session: Session, campaign: CampaignRecord, decision: DecisionRecord | None) -> bool:
-    """Whether its selector, or a limit that is spent, ends a campaign.
+    """Whether a campaign is ended by its selector or by a spent limit.
 
     Args:
         session: Reads the results.
@@ -266,13 +266,13 @@ def ending_limit(
     decision: DecisionRecord | None,
     budgets: tuple[BudgetUsage, ...],
 ) -> BudgetUsage | None:
-    """The limit that is spent and lets no further round begin; None if that is the algorithm's own.
+    """The spent limit that prevents a further round; None if it is the algorithm's own.
 
     Args:
         session: Reads the results.
         campaign: The campaign.
         decision: Its latest one.
-        budgets: As `BudgetTracker.usage` has them.
+        budgets: From `BudgetTracker.usage`.
     """
     if decision is None or rounds.unfinished_round(session, campaign.id) is not None:
         return None
@@ -280,10 +280,10 @@ def ending_limit(
 
 
 def _is_unaware(campaign: CampaignRecord, decision: DecisionRecord) -> bool:
-    """Whether a selector may not know yet that its own budget is spent.
+    """Whether a selector may not have observed yet that its own budget is spent.
 
-    So it is where candidates joined, and where the budget was lowered after it had said to continue: then it
-    would be asked for a round again and again, and plan none.
+    This happens after candidates joined, or after the budget was lowered once the selector had decided to
+    continue. It would then be asked for rounds repeatedly and plan none.
     """
     if not traits_of(campaign.objective).looks_for_best:
         return False
@@ -291,14 +291,14 @@ def _is_unaware(campaign: CampaignRecord, decision: DecisionRecord) -> bool:
 
 
 def overspent(budgets: tuple[BudgetUsage, ...], primary: Kind | None) -> BudgetUsage | None:
-    """The first limit that is spent, but for the primary one that the algorithm keeps to itself."""
+    """The first spent limit except the primary one, which the algorithm enforces itself."""
     return next((each for each in budgets if each.is_spent and each.kind != primary), None)
 
 
 def devices_by_model(spec: JsonView) -> dict[str, int]:
-    """Over how many devices the engine of each model of a stored spec is spread; judges' models too.
+    """Number of devices of each model's engine in a stored spec, judge models included.
 
-    A model that runs elsewhere takes none of ours: it is paid for by its tokens.
+    A model that runs elsewhere uses no device here: it is paid by tokens.
     """
     certify = spec.get("certify") or {}
     autoevaluator = certify.get("autoevaluator")
@@ -311,7 +311,7 @@ def devices_by_model(spec: JsonView) -> dict[str, int]:
 
 
 def _devices(model: JsonView) -> int:
-    """Number of our devices that a model takes: the product of vLLM's arguments that cut it into parts."""
+    """Number of this machine's devices of a model: the product of vLLM's parallelism arguments."""
     if model.get("provider") in REMOTE:
         return 0
     args = model.get("model_args", {})

@@ -24,9 +24,9 @@ class Campaign:
     storage: str
     """URL of the database, its password included."""
     record: CampaignRecord
-    """The campaign as it was found or stored here; `look` reads it again."""
+    """The campaign as found or stored here; `look` reads it again."""
     checked: "ResolvedCampaign | None" = None
-    """The campaign with all that it refers to, once this process has checked it."""
+    """The campaign with everything that it refers to, once this process has checked it."""
     _spec: "CampaignSpec | None" = field(default=None, init=False)
 
     @property
@@ -36,7 +36,7 @@ class Campaign:
 
     @property
     def spec(self) -> "CampaignSpec":
-        """Its spec, read once."""
+        """The campaign's spec, read once."""
         if self.checked is not None:
             return self.checked.spec
         if self._spec is None:
@@ -52,7 +52,7 @@ class Campaign:
 
     @contextmanager
     def look(self) -> Generator[Look, None, None]:
-        """Read the campaign as it is now.
+        """Read the campaign's current state.
 
         Raises:
             CampaignNotFound: If it was deleted since.

@@ -1,6 +1,6 @@
-"""Score matrices by their source: a file, or what a campaign of a results database has observed.
+"""Score matrices from a file or from the observed scores of a stored campaign.
 
-`campaign:NAME` are the comparisons of a campaign; where `NAME-exhaustive` has filled its table, those.
+`campaign:NAME` means the comparisons of a campaign; if `NAME-exhaustive` has completed its table, those.
 """
 
 import datetime as dt
@@ -45,14 +45,14 @@ def load_score_table(source: str, storage: str) -> ScoreTable:
 
 
 def load_ended_table(source: str, storage: str, learner: str | None = None) -> ScoreTable:
-    """The table of a file, or of an ended campaign, so that what is read now is what will be read later.
+    """The table of a file or an ended campaign, so that a later read gives the same scores.
 
-    Of a campaign that went on after that, the learner gets the scores that were there when it began: those up
-    to the round that its identity names, or where it names none, those that are no younger than it is.
+    If the campaign continued after that, the learner gets the scores that existed when it began: up to the
+    round in its identity, or, without one, those not younger than the learner.
 
     Args:
         source: See `load_score_table`.
-        storage: See there.
+        storage: See `load_score_table`.
         learner: The campaign that learns from it, stored or not; None for no campaign.
 
     Raises:
@@ -91,7 +91,7 @@ def _best_mean(session: Session, name: str) -> CampaignRecord:
 
 
 def _filled_table(session: Session, campaign: CampaignRecord, storage: str) -> ScoreTable | None:
-    """The table of the campaign that has asked all that this one left out; None if there is none."""
+    """The table of the campaign that evaluated all pairs left out by this one; None if there is none."""
     full = campaign_records.find_campaign(session, exhaustive_name(campaign.name))
     if full is None or not has_the_same_scores(full.spec, campaign.spec):
         return None
@@ -104,9 +104,9 @@ def _filled_table(session: Session, campaign: CampaignRecord, storage: str) -> S
 def _campaign_table(
     session: Session, campaign: CampaignRecord, storage: str, until: dt.datetime | int | None = None
 ) -> ScoreTable:
-    """The scores that a campaign was told by then.
+    """The scores that a campaign had observed by then.
 
-    Without dropped candidates, where the campaign asked about all others on every example.
+    Without dropped candidates, if the campaign evaluated all others on every example.
     """
     decision = outcome_records.latest_decision(session, campaign.id, until)
     if decision is None:
@@ -142,7 +142,7 @@ def _campaign_table(
 
 
 def _with_scores(table: ScoreTable) -> ScoreTable:
-    """The table, refused where no candidate has a score: then there is nothing to replay or to learn from."""
+    """Return the table, and raise an error if no candidate has a score."""
     if not np.isnan(table.scores).all():
         return table
     source = table.source

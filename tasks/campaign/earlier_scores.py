@@ -24,12 +24,12 @@ class EarlierScores:
     scores: FloatArray
     """Shape (M, n), in [0, 1], NaN if there is no score."""
     last_rounds: Mapping[str, int]
-    """By source that is a campaign: the number of its last round that is known. Rounds are told apart by
-    numbers, since those of a machine whose clock is behind look older than they are."""
+    """Number of the last known round of each source that is a campaign. Rounds are identified by number,
+    because rounds from a machine whose clock is slow look older than they are."""
 
     @property
     def identity(self) -> JsonObject:
-        """The content and its sources, as a campaign's identity has them."""
+        """The content and its sources, as stored in a campaign's identity."""
         content = str(self.scores.shape).encode() + np.ascontiguousarray(self.scores).tobytes()
         found: JsonObject = {"history_fingerprint": hashlib.sha256(content).hexdigest()}
         return found | ({LAST_ROUNDS: dict(self.last_rounds)} if self.last_rounds else {})

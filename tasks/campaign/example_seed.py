@@ -1,4 +1,4 @@
-"""The seed by which a campaign draws examples, which follows from what its scores are made of as well."""
+"""The seed for drawing examples, derived also from everything that scores depend on."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from itertools import chain
@@ -13,15 +13,16 @@ from winnow.tasks.spec.stored_spec import ONLY
 from winnow.tasks.text.canonical_json import sha256
 
 CONSTRAINED = ("constraints", "metric_code")
-"""Further keys of the claim where there are constraints: bounds, and the source of the values."""
+"""Further keys of the claim with constraints: the bounds, and the source of the values."""
 
 ASKED = {"baseline": None, "top_m": 1}
-"""Parameters of a selector that say what is claimed, and their values where none is given."""
+"""Selector parameters that define the claim, with their default values."""
 
 MODELS = frozenset({"model", "models"})
-"""Keys under which a judge's models are."""
+"""Keys that hold a judge's models."""
 ASKED_AS = ("model_args", "chat", "chat_template_args", "reasoning", "generate_config")
-"""Keys of a model that decide its texts beside what fingerprints cover: weights, chat template, adapter."""
+"""Keys of a model that affect its outputs besides fingerprints, which cover weights, chat template and
+adapter."""
 OF_MACHINES = {
     *WIDTH_ARGS,
     "device",
@@ -31,29 +32,29 @@ OF_MACHINES = {
     "max_num_batched_tokens",
     "max_num_seqs",
 }
-"""Arguments of engines that say what fits into a machine: a campaign may be moved to another."""
+"""Arguments of engines that fit a model to a machine: a campaign can move to another one."""
 USUAL = {"temperature": 0.0, "top_p": 1.0, "top_k": 0, "max_tokens": 256, "stop_seqs": []}
-"""The stored form of a `generate_config` that says nothing."""
+"""The stored form of an empty `generate_config`."""
 PLACES = frozenset({"from"})
-"""Keys for the source of the examples that a prompt shows."""
+"""Keys for the source of the examples in a prompt."""
 
 
 def seed_of_draws(campaign: CampaignRecord) -> int:
-    """The seed of the draws, from the campaign's seed and from what its scores are made of.
+    """The seed of the draws, from the campaign's seed and everything that its scores depend on.
 
-    What is claimed is true if the scores were settled before the draws and apart from them. A prompt that was
-    fixed where an earlier campaign saw it fail is right on the examples that this one drew; by the same draws
-    it would seem to be right on all examples. The same goes for a judge, for targets and for a history. So
-    where any of these differs, other examples are drawn. Groups and constraints change no score. But weights,
-    or a bound, that were chosen where an earlier campaign saw who gains by them would be tested by the draws
-    that they were chosen by. So would a baseline that did badly there, or a number of the best after which it
-    saw a gap. Without constraints metrics decide nothing, and change no draw. Of a served model the id
-    counts, and not where it is; of every model, how it is asked. To certify, labels are requested again where
-    they were asked before, as people made them. Prompts that are routed are not drawn; but with `explore` it
-    is drawn which candidate answers them, and the estimated advantage of routing rests on that.
+    A claim is valid if the scores were fixed before, and independently of, the draws. If a prompt was
+    improved after an earlier campaign showed its failures, it is right on the examples that the earlier one
+    drew; the same draws would make it seem right everywhere. The same holds for a judge, targets and a
+    history. So if any of these differs, other examples are drawn. Groups and constraints change no score. But
+    weights, a bound, a baseline or a `top_m` could be chosen after an earlier campaign's results, and would
+    then be tested by the draws that they were chosen by. Without constraints, metrics decide nothing, and
+    change no draw. A served model counts by its id, not its address; every model counts with its request
+    settings. For certify, human labels are requested for the same examples again. Routed prompts are not
+    drawn; but with `explore`, the answering candidate is drawn, and the estimated advantage of routing
+    depends on that.
 
-    Where only stored outputs are taken, no other campaign draws by this seed: a pair without a text counts at
-    its worst, and other campaigns made the texts of the pairs that they drew.
+    If only stored outputs are used, no other campaign uses this seed: a pair without an output counts at its
+    worst, and other campaigns generated the outputs of the pairs that they drew.
     """
     explores = campaign.spec["selector"].get("params", {}).get("explore")
     apart_from = made_of(campaign) if explores or traits_of(campaign.objective).looks_for_best else {}
@@ -63,7 +64,7 @@ def seed_of_draws(campaign: CampaignRecord) -> int:
 
 
 def made_of(campaign: CampaignRecord) -> dict[str, object]:
-    """The make-up of scores and what is asked of them, wherever served models are; see `seed_of_draws`."""
+    """Everything that scores depend on, without addresses of served models; see `seed_of_draws`."""
     spec = campaign.spec
     found = {key: spec.get(key) for key in MADE_OF}
     served = frozenset(spec.get("served_at") or ())
@@ -95,13 +96,13 @@ def made_of(campaign: CampaignRecord) -> dict[str, object]:
 
 
 def _asked_as(what: str, models: Iterable[JsonView]) -> dict[str, object]:
-    """The settings by which models are asked, by their names; nothing if these are the usual ones."""
+    """The request settings of models by name, without the usual ones."""
     found = {str(each.get("name")): settings for each in models if (settings := _settings(each))}
     return {what: found} if found else {}
 
 
 def _settings(model: JsonView) -> dict[str, object]:
-    """The settings of a model that are not the usual ones: a default that is written out is no setting."""
+    """The settings of a model that differ from the defaults, whether written out or not."""
     found = {key: model[key] for key in ASKED_AS if model.get(key)}
     if isinstance(args := found.get("model_args"), Mapping):
         found["model_args"] = {key: value for key, value in args.items() if key not in OF_MACHINES}
@@ -111,14 +112,14 @@ def _settings(model: JsonView) -> dict[str, object]:
 
 
 def _without(keys: Collection[str], value: object) -> object:
-    """A value without some keys, at any depth: what they name may move, and fingerprints say what it is."""
+    """A value without some keys, at any depth: these can move, and fingerprints identify their content."""
     if isinstance(value, Mapping):
         return {key: _without(keys, each) for key, each in value.items() if key not in keys}
     return [_without(keys, each) for each in value] if isinstance(value, list | tuple) else value
 
 
 def _ids(value: object, served: Collection[str]) -> Iterator[str]:
-    """The ids of the served models that are described somewhere in a value."""
+    """Ids of the served models that occur anywhere in a value."""
     if isinstance(value, Mapping):
         if value.get("name") in served and "model" in value:
             yield f"{value['model']} {value.get('revision')}"

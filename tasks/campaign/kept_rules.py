@@ -1,8 +1,8 @@
-"""Rules that a campaign keeps: defaults that were settled when it began, by name, in its stored identity.
+"""Rules fixed when a campaign begins: defaults by name, stored in its identity.
 
-A later release may choose other defaults. So what a campaign's file leaves open is settled when it begins and
-stored in its identity, at its key of the file or under its own name. A rule that a stored campaign lacks is
-the one of releases before there was a choice; whoever reads a rule gives that one.
+A later release can have other defaults. So everything that a campaign's file leaves open is fixed at the
+start and stored in its identity, at its key of the file or under its own name. If a stored campaign lacks a
+rule, the behaviour of releases before that choice applies; each reader of a rule passes that default.
 """
 
 from collections.abc import Collection, Mapping
@@ -10,11 +10,11 @@ from collections.abc import Collection, Mapping
 from winnow.storage.json_types import JsonObject, JsonView
 
 TIES = "ties"
-"""Name of the rule at the key `stopping.ties`: whether a campaign ends while only ties are open."""
+"""The rule at the key `stopping.ties`: whether a campaign ends while only ties are open."""
 
 
 def kept_rules_of(identity: JsonView, names: Collection[str]) -> JsonObject:
-    """Those rules of a stored campaign that have one of these names."""
+    """The rules of a stored campaign with these names."""
     places = {name: identity["stopping"] if name == TIES else identity for name in names}
     return {name: place[name] for name, place in places.items() if name in place}
 

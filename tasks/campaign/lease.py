@@ -1,9 +1,10 @@
-"""Holding a campaign's lease, with a heartbeat in the background; and whether the holder of one lives.
+"""Hold a campaign's lease with a background heartbeat, and detect whether a holder is alive.
 
-* A process of this start of this machine, in this process namespace, is looked up: it is there or it is not.
-* Of any other process only heartbeats tell. PostgreSQL has one clock for all, and judges how old they are.
-* SQLite has none, and clocks differ and are set. There a process must itself have watched a lease for its
-  lifetime, by a clock that nobody sets, and seen no heartbeat, before it takes the lease for given up.
+* A process of this machine since its last start, in this process namespace, is looked up directly.
+* For any other process there are only heartbeats. PostgreSQL has one clock for all, which measures their age.
+* SQLite has no such clock, and clocks differ and are changed. There a process must itself have watched a
+  lease for its lifetime, by a monotonic clock, and seen no heartbeat, before it treats the lease as
+  abandoned.
 """
 
 import datetime as dt
@@ -29,7 +30,7 @@ HEARTBEAT = LIFETIME / 6
 
 
 def now() -> dt.datetime:
-    """The present moment, in UTC: by this clock all is stored but the leases of PostgreSQL, which has one."""
+    """The current time in UTC; all times are stored by this clock, except PostgreSQL's leases."""
     return dt.datetime.now(dt.UTC)
 
 
@@ -37,7 +38,7 @@ def now() -> dt.datetime:
 def holding(database: Database, campaign_id: int) -> Generator[LeaseRecord, None, None]:
     """Hold a campaign's lease, with a heartbeat, until the block ends.
 
-    Where only watching can tell whether its last holder lives, that takes the lease's lifetime.
+    If only watching can show whether its last holder is alive, this takes the lease's lifetime.
 
     Raises:
         LeaseHeld: If another live process holds it.
@@ -84,7 +85,7 @@ LOOK_EVERY_S = 1.0
 _NAMELESS = f"unknown-{uuid.uuid4()}"
 
 _silent: set[LeaseRecord] = set()
-"""Leases as they were when this process had watched them for their lifetime and seen no heartbeat."""
+"""Leases that this process watched for their lifetime without seeing a heartbeat."""
 
 
 def this_process() -> Holder:
@@ -101,7 +102,7 @@ def this_process() -> Holder:
 
 
 def is_dead(holder: Holder) -> bool:
-    """Whether a process is known to be no more; of one that cannot be looked up from here, it is not."""
+    """Whether a process is known to have ended; False if it cannot be looked up from here."""
     if not _is_near(holder):
         return False
     process = look_up(holder.pid)
@@ -111,24 +112,24 @@ def is_dead(holder: Holder) -> bool:
 
 
 def is_gone(lease: LeaseRecord) -> bool:
-    """Whether it is certain enough to write in its place that a lease's holder is no more, or is frozen."""
+    """Whether it is certain enough, for taking over a lease, that its holder has ended or is frozen."""
     if lease.is_expired is not None:
         return lease.is_expired or is_dead(lease.holder)
     return lease in _silent or is_dead(lease.holder)
 
 
 def seems_gone(lease: LeaseRecord, *, now: dt.datetime) -> bool:
-    """Whether a lease would be gone if the clocks of all machines agreed: enough to tell, not to write.
+    """Whether a lease would be gone if all machines' clocks agreed: enough to report, not to write.
 
     Args:
-        lease: One that was not given back.
+        lease: A lease that was not released.
         now: The time by the clock of this machine.
     """
     return is_gone(lease) or (lease.is_expired is None and not _is_fresh(lease, now))
 
 
 def how_left(lease: LeaseRecord) -> str:
-    """The way in which the last holder left a lease that is not live, or seems not to be."""
+    """How the last holder left a lease that is not live, or seems not to be."""
     if lease.released_at is not None:
         return f"{lease.holder} stopped in order at {lease.released_at:%Y-%m-%d %H:%M:%S} UTC"
     last = f"its last heartbeat was at {lease.heartbeat_at:%Y-%m-%d %H:%M:%S} UTC"
@@ -144,11 +145,11 @@ def how_left(lease: LeaseRecord) -> str:
 
 
 def watch(database: Database, campaign_id: int, *, now: dt.datetime) -> None:
-    """Find out whether the holder of a campaign lives, where only watching its heartbeats can tell.
+    """Determine whether the holder of a campaign is alive, if only its heartbeats can show that.
 
-    Returns when it is known, after the lease's lifetime at the latest; at once where there is nothing to
-    find out, and where the last heartbeat seems to be recent, so that whoever asks is refused without delay.
-    What was seen is remembered: `is_gone` tells it.
+    Returns once it is known, after the lease's lifetime at the latest; immediately if nothing needs watching,
+    or if the last heartbeat seems recent, so that a refusal comes without delay. The result is remembered for
+    `is_gone`.
     """
     watched = _find(database, campaign_id)
     if watched is None or not _is_unknown(watched) or _is_fresh(watched, now):
@@ -183,7 +184,7 @@ def _is_fresh(lease: LeaseRecord, now: dt.datetime) -> bool:
 
 
 def _is_near(holder: Holder) -> bool:
-    """Whether it can be looked up from here."""
+    """Whether a process can be looked up from here."""
     return (holder.boot_id, holder.pid_namespace) == _whereabouts()
 
 
@@ -193,10 +194,10 @@ def _find(database: Database, campaign_id: int) -> LeaseRecord | None:
 
 
 def _whereabouts() -> tuple[str, str]:
-    """The start of this process's system, and the process's namespaces of numbers and of time.
+    """The boot identity of this system, and the process's PID and time namespaces.
 
-    Where they cannot be read, the process shares them with no other, and learns of another's death from
-    silence.
+    If they cannot be read, the process shares them with no other, and detects another's death by missing
+    heartbeats.
     """
     try:
         if os.readlink("/proc/self") != str(os.getpid()):

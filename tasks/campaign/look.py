@@ -1,4 +1,4 @@
-"""One look at a stored campaign: what its database says of it at one moment."""
+"""The stored state of a campaign at one moment."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -12,7 +12,7 @@ from winnow.storage.records.record_types import CampaignRecord, DecisionRecord
 
 @dataclass(frozen=True, eq=False)
 class Look:
-    """A campaign as one transaction sees it; what was read once is remembered."""
+    """A campaign as one transaction sees it; values that were read are cached."""
 
     session: Session
     record: CampaignRecord

@@ -1,4 +1,4 @@
-"""The texts that a round needs: the groups in which they are requested, and the result of each."""
+"""The outputs that a round needs: the groups in which they are requested, and the result of each."""
 
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
@@ -14,24 +14,24 @@ TextOrFailure = StoredText | GenerationFailure
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlannedGeneration:
-    """One text a round needs, of a candidate or of a judge."""
+    """One output that a round needs, from a candidate or a judge."""
 
     key: str
-    """The key that its text is stored under."""
+    """The key under which its output is stored."""
     model: ModelRef
     fingerprint: str
     """The fingerprint of the model's weights."""
     request: Request
     replicate: int = 0
     request_key: str | None = None
-    """SHA-256 over all that determines the text; None if that is `key`."""
+    """SHA-256 over everything that determines the output; None if that is `key`."""
     unasked: GenerationFailure | None = None
-    """The failure to be told where there is nothing that a model could be asked; else None."""
+    """The failure to report if there is nothing to send to a model; else None."""
     cut_at_stop: bool = False
-    """Whether its text is judged up to its stop sequences alone, whatever the server did with these."""
+    """Whether its output is judged only up to its stop sequences, however the server handled these."""
 
     def judged(self, text: str) -> str:
-        """The part of its text that judges see."""
+        """The part of its output that judges see."""
         sampling = self.request.sampling
         if not (self.cut_at_stop and sampling.stop) or sampling.choices or self.request.continuations:
             return text
@@ -40,18 +40,18 @@ class PlannedGeneration:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GenerationBatch:
-    """The results of planned generations, in their order: a text as it is judged, or a failure, for each."""
+    """The result of each planned generation, in order: an output as it is judged, or a failure."""
 
     planned: Sequence[PlannedGeneration]
     texts: Mapping[str, StoredText]
-    """Stored generations by key."""
+    """Stored outputs by key."""
     failures: Mapping[str, GenerationFailure]
-    """Failures to make a text, by key."""
+    """Failures to generate an output, by key."""
     calls: Mapping[JudgeCall, TextOrFailure] = field(default_factory=dict)
-    """The answers to calls that a judge of these texts has made already."""
+    """Answers to calls that a judge of these outputs has already made."""
 
     def has(self, position: int) -> bool:
-        """Whether the text or the failure at a position is known yet."""
+        """Whether the output or failure at a position is known yet."""
         key = self.planned[position].key
         return key in self.texts or key in self.failures
 
@@ -71,7 +71,7 @@ RequestGroups = list[list[PlannedGeneration]]
 
 
 def missing_groups(planned: Sequence[PlannedGeneration], size: int, known: Set[str]) -> RequestGroups:
-    """The generations of each group that are not known, each text once; groups without any are left out."""
+    """The unknown generations of each group, each output once; empty groups are omitted."""
     seen = set(known)
     groups: RequestGroups = []
     for group in _groups(planned, size):
@@ -82,14 +82,15 @@ def missing_groups(planned: Sequence[PlannedGeneration], size: int, known: Set[s
 
 
 GOLDEN = 0.6180339887498949
-"""Multiples of it, less their whole parts, lie evenly in [0, 1) however many there are."""
+"""The fractional parts of its multiples are evenly spread over [0, 1), however many there are."""
 
 
 def _spread(groups: RequestGroups) -> RequestGroups:
-    """The groups, those of servers in an order in which each candidate's are spread over the round.
+    """The groups, with each candidate's requests to a server spread over the round.
 
-    A server answers few requests at once when a round begins and ends, and each then has a large share of its
-    time: candidates with equal work would have other shares by the order of their prompts.
+    A server answers few requests at once at the beginning and end of a round, and each of these then has a
+    large share of its time. Without the spread, candidates with equal work would get different shares by the
+    order of their prompts.
     """
     local = [group for group in groups if group[0].model.provider not in REMOTE]
     served = [group for group in groups if group[0].model.provider in REMOTE]
@@ -100,17 +101,18 @@ def _spread(groups: RequestGroups) -> RequestGroups:
 def whole_calls(
     planned: Sequence[PlannedGeneration], size: int, known: Set[str], made_in: Mapping[str, int], own: int
 ) -> RequestGroups:
-    """The groups that were not answered yet, made of the same requests whatever has been answered since.
+    """Groups of all requests of the round, independent of how many were answered since it began.
 
-    Where texts depend on what is asked beside them, a process that continues has to ask what the first one
-    would have asked. So a group holds what was not known when the round began. What rounds in flight have
-    stored since is no reason to leave a request out: when it came is up to the clock.
+    If outputs depend on the rest of their batch, a process that resumes must send the same batches as the
+    first one. So a group holds the requests that were unanswered when the round began. Answers that rounds in
+    flight have stored since are not skipped, because their time of arrival depends on the clock.
 
     Args:
-        planned: Each text that the round needs, in its order.
-        size: Number of texts in a group, at most.
-        known: Keys of the texts that are there, or that cannot be made.
-        made_in: Numbers of the rounds in which the campaign made texts since this round began, by key.
+        planned: Each output that the round needs, in its order.
+        size: Maximum number of requests in a group.
+        known: Keys of outputs that are stored or cannot be generated.
+        made_in: By key, the number of the round in which the campaign generated the output since this one
+            began.
         own: The number of the round.
     """
     calls = missing_groups(planned, size, known - made_in.keys())
@@ -125,9 +127,9 @@ def whole_calls(
 
 
 def _groups(planned: Sequence[PlannedGeneration], size: int) -> RequestGroups:
-    """Groups by model, in each of which prompts that begin alike stand next to each other.
+    """Groups by model, in each of which prompts with a common beginning are adjacent.
 
-    An engine's prefix cache then still has what they share, however small it is.
+    A prefix cache of any size can then reuse the common part.
     """
     by_model: dict[str, list[PlannedGeneration]] = {}
     for generation in planned:

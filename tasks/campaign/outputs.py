@@ -1,7 +1,7 @@
-"""Outputs before they are judged: the part that a judge sees, and what may be wrong with one.
+"""The judged part of an output, and the faults of an output.
 
-A fault is read from the output and the settings of its candidate alone. The same text has the same faults
-whenever it is looked at, so that nothing has to be stored.
+A fault is derived only from the output and its candidate's settings. The same output always has the same
+faults, so nothing has to be stored.
 """
 
 import json
@@ -21,23 +21,23 @@ if TYPE_CHECKING:
 Fault = Literal["empty", "thoughts", "in-thoughts", "stop-ignored", "stop-kept", "structure"]
 """A fault of an output:
 
-* empty: nothing of it is judged, and no reasoning was told apart from it.
-* thoughts: the model's reasoning is part of what is judged.
-* in-thoughts: it ended by itself within its reasoning, before any answer.
+* empty: its judged part is empty, and no reasoning was separated from it.
+* thoughts: the model's reasoning is in the judged part.
+* in-thoughts: the model ended within its reasoning, before any answer.
 * stop-ignored: it continues after a stop sequence.
 * stop-kept: it ends with its stop sequence.
 * structure: it cannot be the beginning of its `structured_output`.
 """
 
 PATTERN_SECONDS = 0.05
-"""Time for a `structured_output` pattern on one output; where it takes longer, nothing is said."""
+"""Seconds for a `structured_output` pattern on one output; a slower one reports nothing."""
 
 LONGEST_MATCHED = 10_000
-"""Characters of an output that such a pattern is tried on; longer outputs are passed over."""
+"""Maximum length of an output that such a pattern is tried on; longer outputs are skipped."""
 
 
 class Settings(NamedTuple):
-    """The settings of a candidate that say what its outputs are like."""
+    """Settings of a candidate that determine the form of its outputs."""
 
     stop: tuple[str, ...] = ()
     reasoning: Reasoning | None = None
@@ -55,7 +55,7 @@ class Settings(NamedTuple):
 
 
 class Output(NamedTuple):
-    """A stored output, as far as faults are read from it."""
+    """A stored output, with the fields that faults depend on."""
 
     text: str
     reasoning: str | None
@@ -64,10 +64,10 @@ class Output(NamedTuple):
 
 
 def judged_text(text: str, settings: Settings) -> str:
-    """The part of a stored output that judges see: all before its first complete stop sequence.
+    """The judged part of a stored output: everything before its first complete stop sequence.
 
-    Servers end a text there themselves; some ignore stop sequences, or keep them. A stop sequence within
-    reasoning that a parser keeps in the text (`strip: false`) does not count.
+    Servers usually end an output there; some ignore stop sequences, or keep them. A stop sequence within
+    reasoning that a parser keeps in the output (`strip: false`) does not count.
     """
     found = _stop_in(text, settings)
     return text if found is None else text[: found[0]]
@@ -92,7 +92,7 @@ def faults_of(output: Output, settings: Settings) -> list[Fault]:
 
 
 def _stop_in(text: str, settings: Settings) -> tuple[int, int] | None:
-    """The beginning and end of the stop sequence that is complete first; of several, the first named."""
+    """Start and end of the stop sequence that is complete first; of several, the first in the settings."""
     if not settings.stop:
         return None
     start = _end_of_thoughts(text, settings.reasoning)
@@ -101,7 +101,7 @@ def _stop_in(text: str, settings: Settings) -> tuple[int, int] | None:
 
 
 def _end_of_thoughts(text: str, reasoning: Reasoning | None) -> int:
-    """The place where reasoning that is part of a text ends; the text's end if it never does."""
+    """Position at which reasoning inside a text ends; the text's end if it never does."""
     if reasoning is None or reasoning.parser == "server" or reasoning.strip:
         return 0
     end = text.find(END)
@@ -118,10 +118,10 @@ def _is_within(text: str, reasoning: Reasoning | None) -> bool:
 
 
 OPENINGS = "<[◁"
-"""Characters that every such tag begins with."""
+"""The first characters of all such tags."""
 OF_MODELS = r"think|seed:think|thought|analysis_thought"
 OF_PROMPTS = r"thinking|thoughts|reasoning|reflection|scratchpad"
-"""Names of tags that prompts ask for as well: they count only where a text begins with one."""
+"""Names of tags that prompts also request: they count only at the beginning of an output."""
 
 _BEGINNING = re.compile(
     rf"\s*(?:<\|?(?:{OF_MODELS}|{OF_PROMPTS})\|?>|\[THINK\]|◁think▷|<\|channel\|>\s*(?:analysis|thought))",
@@ -131,7 +131,7 @@ _END = re.compile(rf"</(?:{OF_MODELS})>|\[/THINK\]|◁/think▷|<\|channel\|>\s*
 
 
 def holds_thoughts(text: str, reasoning: Reasoning | None) -> bool:
-    """Whether a text that is judged holds a model's reasoning, by the tags that models put around it."""
+    """Whether a judged output contains a model's reasoning, detected by the usual tags."""
     if reasoning is not None and reasoning.parser == "think-tags" and not reasoning.strip:
         return False  # it was asked for
     if text.startswith("analysis") and "assistantfinal" in text:
@@ -142,12 +142,12 @@ def holds_thoughts(text: str, reasoning: Reasoning | None) -> bool:
 
 
 def has_think_tags(text: str) -> bool:
-    """Whether the reasoning in a text stands between the tags that the parser think-tags reads."""
+    """Whether the reasoning in a text is between the tags of the parser think-tags."""
     return text.lstrip().startswith(START) or END in text
 
 
 def can_begin(text: str, structure: Structure) -> bool:
-    """Whether a text can be the beginning of a structure; True if that is not known, as of a grammar."""
+    """Whether a text can be the beginning of a structure; True if unknown, as for a grammar."""
     if structure.kind == "choice":
         return any(each.startswith(text.strip()) for each in json.loads(structure.value))
     if structure.kind == "json_schema":
@@ -176,11 +176,11 @@ def _can_begin_json(text: str, schema: object) -> bool:
 
 WORDS = ("true", "false", "null")
 _IN_NUMBER = re.compile(r"-?|\.|\.?[0-9]*[eE][-+]?")
-"""Matches what is left of a text that ends within a number."""
+"""Matches the rest of a text that ends within a number."""
 
 
 def _is_unfinished(error: json.JSONDecodeError, text: str) -> bool:
-    """Whether a text is no JSON only because it ends too early."""
+    """Whether a text is invalid JSON only because it is truncated."""
     rest = text[error.pos :]
     is_within_text = error.msg.startswith("Unterminated string") or (
         error.msg.startswith("Invalid \\") and len(rest) < len("\\ud800")
@@ -190,7 +190,7 @@ def _is_unfinished(error: json.JSONDecodeError, text: str) -> bool:
 
 
 _TOO_SLOW: set[str] = set()
-"""Patterns that took too long once, and are not tried again."""
+"""Patterns that took too long once and are not tried again."""
 
 
 def _can_match(pattern: str, text: str) -> bool:
@@ -206,7 +206,7 @@ def _can_match(pattern: str, text: str) -> bool:
 
 @lru_cache(maxsize=64)
 def _compiled(pattern: str) -> "regex.Pattern[str] | None":
-    """None for a pattern of another dialect."""
+    """Compile a pattern; None for a pattern of another dialect."""
     import regex
 
     try:

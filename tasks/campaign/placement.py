@@ -1,6 +1,6 @@
-"""Placement of a campaign's engines, on this machine or on those of a cluster, and how many run at once.
+"""Placement of a campaign's engines, on this machine or a cluster, and how many run at once.
 
-From how many requests they take at once follows how many rounds keep them busy.
+The number of simultaneous requests to them determines the number of rounds that keep them busy.
 """
 
 from collections.abc import Callable, Generator, Sequence
@@ -20,31 +20,31 @@ from winnow.tasks.engines.providers import (
 from winnow.tasks.spec.sections.execution import ExecutionSpec
 
 CLUSTERS = {"ray": "winnow.tasks.engines.ray.cluster:ray_engines"}
-"""Addresses of what starts engines on a cluster, by the cluster's kind."""
+"""Import paths of the functions that start engines on a cluster, by kind of cluster."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DevicePlacement:
-    """The surroundings of an engine pool: how engines are started, and the devices and places there are."""
+    """Where and how an engine pool starts engines: the factory, devices and slots."""
 
     factory: EngineFactory
     max_loaded: int
-    """Engines in memory at once on each device."""
+    """Maximum number of engines in memory on each device."""
     devices: Sequence[int]
-    """Numbers of the devices; empty if engines find their own and are asked one at a time."""
+    """Device numbers; empty if engines choose their own and receive requests one engine at a time."""
     width: Callable[[ModelRef], int]
     """Number of the devices that the engine of a model takes."""
 
 
 @contextmanager
 def placed(execution: ExecutionSpec) -> Generator[DevicePlacement, None, None]:
-    """Have a place for engines where the spec wants them, until the block ends.
+    """Provide the place for engines that the spec asks for, until the block ends.
 
-    A cluster looks itself for the machine and the GPUs of an engine. To a campaign it is as many places as
-    there may be models in memory, each of which is asked while the others are.
+    A cluster itself finds the machine and GPUs for an engine. For the campaign it has as many slots as models
+    may be in memory, and each is used in parallel.
 
     Raises:
-        ClusterUnavailable: If they are to run on a cluster that cannot be reached.
+        ClusterUnavailable: If engines should run on a cluster that cannot be reached.
     """
     if execution.cluster is None:
         yield DevicePlacement(
@@ -65,7 +65,7 @@ def placed(execution: ExecutionSpec) -> Generator[DevicePlacement, None, None]:
 
 
 def with_limits(factory: EngineFactory, execution: ExecutionSpec) -> EngineFactory:
-    """The factory with the limits of requests to servers; a served model needs no place in any cluster."""
+    """Add the limits of requests to servers to the factory; a served model needs no slot in a cluster."""
 
     def start(model: ModelRef, settings: EngineSettings) -> Engine:
         settings = replace(
@@ -80,34 +80,34 @@ def with_limits(factory: EngineFactory, execution: ExecutionSpec) -> EngineFacto
 
 
 VLLM_SEQUENCES = 256
-"""Sequences that vLLM runs at once where `max_num_seqs` is not given; 1 024 on GPUs of 70 GiB and more."""
+"""Sequences that vLLM runs at once without `max_num_seqs`; 1 024 on GPUs of 70 GiB and more."""
 FULL = 6.0
-"""Requests in flight over those that engines take at once. A round is in flight for as long as its longest
-text is written, and a text of heavy-tailed length (log-normal with sigma 1.2, cut at 512 tokens) takes a
-sixth of that on average: it takes so many to keep the engines full. `make bench-lookahead` measures it."""
+"""Requests in flight per request that engines run at once. A round is in flight until its longest output is
+complete, and an average output of heavy-tailed length (log-normal with sigma 1.2, cut at 512 tokens) takes a
+sixth of that: this factor keeps the engines full. `make bench-lookahead` measures it."""
 SHARE_OF_GRID = 0.05
-"""Most of all pairs that are in flight, as a share: pairs in flight were planned on less than is known."""
+"""Maximum share of all pairs in flight: pairs in flight were chosen with less information."""
 
 
 def auto_lookahead(models: Sequence[ModelRef], execution: ExecutionSpec, batch_size: int, grid: int) -> int:
-    """The number of rounds in flight beside the first, so that engines are busy and little is wasted.
+    """Number of rounds in flight besides the first, so that engines are busy and little is wasted.
 
     Args:
-        models: All that will be asked.
+        models: All models that will receive requests.
         execution: The settings by which they are run.
         batch_size: Pairs of a round.
-        grid: Pairs in all.
+        grid: Total number of pairs.
     """
     return rounds_ahead(requests_at_once(models, execution), batch_size, grid)
 
 
 def rounds_ahead(at_once: int, batch_size: int, grid: int) -> int:
-    """The same number for engines that take `at_once` requests together."""
+    """`auto_lookahead` for engines that run `at_once` requests together."""
     return max(0, int(min(FULL * at_once, SHARE_OF_GRID * grid) / batch_size) - 1)
 
 
 def requests_at_once(models: Sequence[ModelRef], execution: ExecutionSpec) -> int:
-    """The number of requests that all engines that can be at work together take at the same time."""
+    """Total number of requests that all engines that can run together accept at once."""
     by_engine = {engine_key(each): each for each in models}.values()
     sizes = [(_sequences(each, execution), devices_wanted(each)) for each in by_engine]
     left, total = max(1, len(execution.devices)), 0
@@ -119,7 +119,7 @@ def requests_at_once(models: Sequence[ModelRef], execution: ExecutionSpec) -> in
 
 
 def _sequences(model: ModelRef, execution: ExecutionSpec) -> int:
-    """The number of requests that one engine takes at once; one that answers batch by batch takes a group."""
+    """Number of requests that one engine runs at once; for one that answers batch by batch, a group."""
     if model.provider in REMOTE:
         return execution.max_connections
     if model.provider == "vllm":

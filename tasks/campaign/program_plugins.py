@@ -1,6 +1,6 @@
-"""Plug-ins of a stored campaign that no installed package has: a program names them by decorators.
+"""Plug-ins of a stored campaign that no installed package has: a program registers them by decorators.
 
-Such a program alone can continue with the campaign, as the command line knows nothing of what is named in it.
+Only such a program can continue the campaign, because the command line does not import it.
 """
 
 from collections.abc import Collection, Iterator
@@ -14,7 +14,7 @@ from winnow.tasks.errors import SpecError, unknown_name
 from winnow.tasks.spec.judge_tree import BUILT_IN, PAIRS, judge_trees, judging_models
 
 KINDS = {"engine": "provider", "pair_judge": "pair judge"}
-"""The word that people use for a decorator's plug-ins, where it is not the decorator's own name."""
+"""User-facing word for a decorator's plug-ins, if it is not the decorator's own name."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,29 +22,29 @@ class PluginName:
     """A plug-in by its name in a stored spec."""
 
     decorator: str
-    """The decorator of `winnow` by which a program would name it."""
+    """The decorator of `winnow` that registers it in a program."""
     name: str
     path: str
-    """The place of the name in the spec, such as "judge.type"."""
+    """Key of the name in the spec, such as "judge.type"."""
     ours: Collection[str]
-    """The names that Winnow has of its own."""
+    """Winnow's own names of this kind."""
 
     @property
     def kind(self) -> str:
-        """The word that people use for such a plug-in."""
+        """User-facing word for such a plug-in."""
         return KINDS.get(self.decorator, self.decorator)
 
     @property
     def group(self) -> str:
-        """The entry points by which packages name such plug-ins."""
+        """Entry-point group in which packages register such plug-ins."""
         return f"winnow.{self.decorator}s"
 
 
 def require_plugins(campaign: CampaignRecord) -> None:
-    """Refuse a campaign of whose plug-ins one is not here.
+    """Raise an error if a plug-in of the campaign is missing.
 
     Raises:
-        SpecError: If so.
+        SpecError: If one is missing.
     """
     for each in _plugin_names(campaign):
         if each.name not in (found := plugins(each.group)):
@@ -57,7 +57,7 @@ def require_plugins(campaign: CampaignRecord) -> None:
 
 
 def named_by_program(campaign: CampaignRecord) -> str | None:
-    """A plug-in that a program names, as the end of a sentence about where it goes on; None without one."""
+    """A plug-in registered by a program, as the end of a sentence on how to continue; None without one."""
     for each in _plugin_names(campaign):
         if isinstance(plugins(each.group).get(each.name), Registered | None):
             return f"{each.kind} {each.name!r} is named by @winnow.{each.decorator}"
@@ -86,7 +86,7 @@ def _ours(decorator: str) -> Collection[str]:
 
 
 def _names(campaign: CampaignRecord) -> Iterator[tuple[str, object, str]]:
-    """Decorator, name and place of all that may be a plug-in."""
+    """Decorator, name and key of everything that may be a plug-in."""
     spec = campaign.spec
     models = [(f"models[{number}]", model) for number, model in enumerate(spec.get("models", ()))]
     for place, model in (*models, *judging_models(spec)):

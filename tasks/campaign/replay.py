@@ -1,4 +1,4 @@
-"""Restores the selector's state: it observes all stored rounds of a campaign again, in their order."""
+"""Restore a selector's state by replaying all stored rounds of a campaign in order."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -16,21 +16,21 @@ from winnow.tasks.campaign.left_out import leave_out_by
 from winnow.tasks.campaign.resolved import ResolvedCampaign
 
 ArmExample = tuple[int, int]
-"""An arm and an example, by number."""
+"""An arm and an example, as indices."""
 
 
 class ReplicateCounter:
-    """Counts the pairs of finished rounds, in memory alone: they follow from the stored rounds."""
+    """Counts the pairs of finished rounds, in memory only: they follow from the stored rounds."""
 
     def __init__(self) -> None:
         self._counts: Counter[ArmExample] = Counter()
 
     def add(self, pairs: Iterable[ArmExample]) -> None:
-        """Count the pairs of a round that is finished."""
+        """Count the pairs of a finished round."""
         self._counts.update(pairs)
 
     def replicates(self, pairs: Iterable[ArmExample]) -> list[int]:
-        """For each pair of the next round, how often it came before."""
+        """For each pair of the next round, the number of its earlier occurrences."""
         now: Counter[ArmExample] = Counter()
         replicates = []
         for pair in pairs:
@@ -40,7 +40,7 @@ class ReplicateCounter:
 
 
 def arms_and_examples(arms: Arms, examples: Sequence[int]) -> list[ArmExample]:
-    """The arm and the example of each answer in planned order; a duel is two pairs, its first arm's first."""
+    """Arm and example of each answer in planned order; a duel gives two pairs, its first arm's first."""
     return [
         (arm, example)
         for arms_of_one, example in zip(arms, examples, strict=True)
@@ -51,7 +51,7 @@ def arms_and_examples(arms: Arms, examples: Sequence[int]) -> list[ArmExample]:
 def restored(
     session: Session, record: CampaignRecord, checked: ResolvedCampaign
 ) -> tuple[Selector, Allowance, ReplicateCounter]:
-    """A selector ready for the next round, the number of pairs it may ask, and how often each was asked."""
+    """A selector ready for the next round, its limit of pairs, and the counts of evaluated pairs."""
     allowance, replicates = (
         Allowance(checked.spec.own_budget if checked.counts_pairs else None),
         ReplicateCounter(),
@@ -72,7 +72,7 @@ def restored(
 def retold(
     session: Session, record: CampaignRecord, checked: ResolvedCampaign, selector: Selector
 ) -> Iterator[ToldRound]:
-    """Each finished round in order, once the selector was told it."""
+    """Yield each finished round in order, after the selector has observed it."""
     for told in round_records.told_rounds(session, record.id, checked.told_metrics):
         outcomes = checked.outcomes(told.outcomes, told.losses, told.metrics)
         as_of_round(selector, record, checked, told.number).tell(batch_of(told), outcomes)
@@ -91,13 +91,13 @@ def as_of_round(
 def take_up_rounds(
     session: Session, record: CampaignRecord, checked: ResolvedCampaign, selector: Selector
 ) -> None:
-    """Tell a selector that knows every finished round of the rounds in flight, in the order of asking."""
+    """Make a selector that observed all finished rounds propose the rounds in flight again, in order."""
     if checked.lookahead:
         for planned in round_records.unfinished_rounds(session, record.id):
             cast(LookingAhead, selector).take_up(batch_of(planned))
 
 
 def batch_of(planned: RoundRecord | ToldRound) -> Batch:
-    """The batch that the selector asked for in a stored round."""
+    """The batch that the selector proposed for a stored round."""
     drawn = None if planned.propensities is None else np.array(planned.propensities)
     return Batch(np.array(planned.arms), np.array(planned.examples), propensities=drawn)

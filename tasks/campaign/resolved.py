@@ -1,4 +1,4 @@
-"""A campaign that was checked: all that follows from its file and its data, before and apart from any run."""
+"""A checked campaign: everything that follows from its file and data before a run."""
 
 import math
 from abc import ABC, abstractmethod
@@ -45,52 +45,53 @@ from winnow.tasks.text.phrases import amount, count_of
 
 @dataclass(frozen=True, kw_only=True)
 class ResolvedCampaign(ABC):
-    """A campaign whose every part was found, read and understood; each objective has a class of its own."""
+    """A campaign with all references resolved and checked; each objective has its own subclass."""
 
     RULES: ClassVar[tuple[str, ...]] = ()
-    """Names of the rules that campaigns of this objective keep; see `tasks.campaign.kept_rules`."""
+    """Names of the rules of this objective's campaigns; see `tasks.campaign.kept_rules`."""
 
     spec: CampaignSpec
     dataset: Dataset
     candidates: Sequence[Candidate]
     """The candidates, by arm."""
     judge: Judge[Never]
-    """The judge of outputs or of pairs, as the objective has it."""
+    """The judge of outputs or of pairs, depending on the objective."""
     judge_code: Mapping[str, object] = field(default_factory=dict)
-    """The code of the judge, as JSON values: a version, or digests of a plug-in's files."""
+    """Identity of the judge's code as JSON values: a version, or digests of a plug-in's files."""
     selector_code: Mapping[str, str] | None = None
-    """The code of a selector that was installed as a plug-in, as digests; None for one of Winnow's."""
+    """Digests of the code of a third-party selector; None for one of Winnow's."""
     judge_fingerprints: Mapping[str, str] = field(default_factory=dict)
     """Fingerprints of the weights of each of `judge_models`, by its name."""
     first_rounds: Sequence[int] = ()
-    """The round that each candidate first took part in, by arm; empty while all did from the beginning."""
+    """The first round of each candidate, by arm; empty if all took part from the beginning."""
     weighing: Weighing | None = None
-    """The rules for the texts that models weigh; None if they write texts of their own."""
+    """The rules for the continuations that models score; None if they generate."""
     metrics: Mapping[str, Judge[Sample]] = field(default_factory=dict)
-    """Further judges of outputs by name, whose values decide only where they have to meet constraints."""
+    """Further judges of outputs by name; their values matter only for constraints."""
     begun_with_lookahead: int | None = None
-    """The lookahead that the campaign began with, a number for `auto` too; None before it has begun."""
+    """The lookahead at the start of the campaign, as a number even for `auto`; None before the start."""
     has_auto_epsilon: bool = False
-    """Whether its file leaves `stopping.epsilon` to the number of examples; in `spec` it is a number."""
+    """Whether its file leaves `stopping.epsilon` to the number of examples; `spec` holds the number."""
     kept_rules: JsonView | None = None
-    """The rules that it began with; None before it has begun. See `rules`."""
+    """The rules that the campaign began with; None before the start. See `rules`."""
     text_rules: int = NEWEST
-    """The rules by which texts are made; see `tasks.candidates.text_rules`."""
+    """Version of the rules for outputs; see `tasks.candidates.text_rules`."""
     has_target_forms: bool = True
-    """Whether targets count in their other forms too; see `tasks.judges.target_forms`."""
+    """Whether targets are also accepted in their other forms; see `tasks.judges.target_forms`."""
     begun_uncut: bool = False
-    """Whether it began when outputs were judged whole, where a server ignored stop sequences or kept them."""
+    """Whether the campaign began when outputs were judged whole, even if a server ignored or kept stop
+    sequences."""
     moved_from: Mapping[str, str] = field(default_factory=dict)
-    """The server at which a model was first asked, by its name, where another one is asked now."""
+    """By model name, the first server of a model that is now served elsewhere."""
     left_out: Mapping[str, str] = field(default_factory=dict)
-    """Models of the file that the campaign began without and that have not joined, and the cause of each."""
+    """Models of the file that were missing at the start and have not joined, with the cause for each."""
     tried: list[Selector] = field(default_factory=list, repr=False, compare=False)
-    """The selector that the check made, until `unused_selector` returns it."""
+    """The selector created by the check, until `unused_selector` returns it."""
 
     @classmethod
     @abstractmethod
     def check(cls, spec: CampaignSpec, dataset: Dataset, *, is_allowed: bool = True) -> Self:
-        """Find, read and understand what the spec refers to beside the data.
+        """Resolve and check everything that the spec refers to besides the data.
 
         Args:
             spec: The campaign.
@@ -102,7 +103,7 @@ class ResolvedCampaign(ABC):
         """
 
     def arranged(self, names: Sequence[str], first_rounds: Sequence[int]) -> Self:
-        """The campaign with its candidates as stored, by arm; only joining can change their order."""
+        """The campaign with its candidates in stored order, by arm; only joining can change their order."""
         if not self.takes_more_candidates:
             return self
         by_name = {each.name: each for each in self.candidates}
@@ -110,10 +111,10 @@ class ResolvedCampaign(ABC):
         return found if found.n_begun == self.n_begun else replace(found, tried=[])
 
     def begun_at(self, servers: Mapping[str, str]) -> Self:
-        """The campaign with its models known by the servers that it began with; see `served_at`.
+        """The campaign with its models identified by the servers at its start; see `served_at`.
 
-        What a served model is follows from where it was first asked. Whether the server that is asked now
-        answers as that one did, its canary tells before any of its texts is used.
+        A served model is identified by its first server. Its canary shows whether the present server gives
+        the same answers, before any of its outputs is used.
         """
         moved = {name: servers[name] for name, url in self.served_at.items() if servers.get(name, url) != url}
         if not moved:
@@ -139,7 +140,7 @@ class ResolvedCampaign(ABC):
         )
 
     def begun_as(self, identity: JsonView) -> Self:
-        """The campaign with what was settled when it began, by its stored identity."""
+        """The campaign with the settings fixed at its start, from its stored identity."""
         names = {each.name for each in self.models}
         left_out = {name: why for name, why in identity.get("left_out", {}).items() if name not in names}
         begun = replace(
@@ -154,7 +155,7 @@ class ResolvedCampaign(ABC):
         return begun if begun.rules == self.rules else replace(begun, tried=[])
 
     def _with_epsilon(self, begun_with: float) -> Self:
-        """The campaign with the epsilon that it began with, if its file leaves that open."""
+        """The campaign with the epsilon of its start, if its file leaves it open."""
         if not self.has_auto_epsilon or begun_with == self.epsilon:
             return self
         stopping = self.spec.stopping.model_copy(update={"epsilon": begun_with})
@@ -167,7 +168,7 @@ class ResolvedCampaign(ABC):
 
     @property
     def cuts_at_stop(self) -> bool:
-        """Whether outputs are judged up to their stop sequences alone, whatever servers do with these."""
+        """Whether outputs are judged only up to their stop sequences, however servers handle these."""
         return not self.begun_uncut and any(each.sampling.stop for each in self.candidates)
 
     @classmethod
@@ -178,10 +179,10 @@ class ResolvedCampaign(ABC):
         dataset: Dataset,
         candidates: Sequence[Candidate],
     ) -> JsonObject:
-        """The further fields of a stored campaign that its selector depends on, without reading any file.
+        """Further fields of a stored campaign for its selector, without reading any file.
 
         Raises:
-            SpecError: If what the selector depends on is not stored.
+            SpecError: If a required value is not stored.
         """
         return {}
 
@@ -190,7 +191,7 @@ class ResolvedCampaign(ABC):
         return self
 
     def prepared(self, database: Database) -> Self:
-        """The campaign with all that is worked out once and kept in the database, before rounds begin."""
+        """The campaign with values that are computed once and stored in the database before rounds begin."""
         return self
 
     @property
@@ -200,33 +201,33 @@ class ResolvedCampaign(ABC):
 
     @property
     def judge_models(self) -> Sequence[ModelRef]:
-        """The models that judge, those of metrics too, or answer instead of a human."""
+        """Judge models, including those of metrics and autoevaluators."""
         return ()
 
     @property
     def deciding_models(self) -> Sequence[ModelRef]:
-        """Those of `judge_models` that outcomes come from."""
+        """Those of `judge_models` that determine outcomes."""
         return self.judge_models
 
     @property
     def models(self) -> list[ModelRef]:
-        """Every model there is to load, the candidates' first."""
+        """Every model to load, the candidates' first."""
         answering = {each.model.name: each.model for each in self.candidates}
         return [*answering.values(), *(each for each in self.judge_models if each.name not in answering)]
 
     @property
     def models_to_ask(self) -> list[ModelRef]:
-        """The models that may be asked: under `reuse: only` no candidate's."""
+        """Models that may receive requests: no candidate's under `reuse: only`."""
         return [*self.judge_models] if self.spec.reuse == ONLY else self.models
 
     @property
     def models_needed(self) -> Sequence[ModelRef]:
-        """The models that the campaign cannot do without, whichever candidates there are."""
+        """Models without which the campaign cannot run, whichever candidates there are."""
         return self.judge_models
 
     @property
     def served_at(self) -> dict[str, str]:
-        """URLs at which models were first asked that are known by their server's URL alone, by model name."""
+        """First server URLs, by model name, of models that are identified only by their server's URL."""
         return {
             each.name: self.moved_from.get(each.name, server_url(each.model_base_url))
             for each in self.models
@@ -235,26 +236,26 @@ class ResolvedCampaign(ABC):
 
     @property
     def judge_id(self) -> str:
-        """The judge's type and a digest of all that its verdicts depend on."""
+        """The judge's type and a digest of everything that its verdicts depend on."""
         params = dict(self.spec.identity()["judge"])
         del params["type"]
         return f"{self.spec.judge.type}:{sha256([params, self.judge_identity])[:12]}"
 
     @property
     def judge_identity(self) -> JsonObject:
-        """All that verdicts depend on beside the spec: code, templates' texts, models' weights."""
+        """Everything that verdicts depend on besides the spec: code, templates' texts, models' weights."""
         fingerprints = {each.name: self.judge_fingerprints[each.name] for each in self.deciding_models}
         found = {"code": dict(self.judge_code), "fingerprints": fingerprints}
         return {**self.judge.identity, **{key: value for key, value in found.items() if value}}
 
     @property
     def takes_more_candidates(self) -> bool:
-        """Whether candidates may join once the campaign has begun."""
+        """Whether candidates can join after the campaign has begun."""
         return False
 
     @property
     def lookahead(self) -> int:
-        """Number of rounds in flight beside the first; see `CampaignSpec.lookahead`."""
+        """Number of rounds in flight besides the first; see `CampaignSpec.lookahead`."""
         if self.spec.lookahead != "auto":
             return self.spec.lookahead
         if self.begun_with_lookahead is not None:
@@ -263,12 +264,12 @@ class ResolvedCampaign(ABC):
 
     @property
     def judges_ahead(self) -> bool:
-        """Whether models that judge are asked about each text as it comes, and not about whole rounds."""
+        """Whether judge models receive each output as soon as it arrives instead of whole rounds."""
         return False
 
     @property
     def runs_ahead(self) -> bool:
-        """Whether engines have more in hand than one step of one round."""
+        """Whether engines have more queued than one step of one round."""
         return self.lookahead > 0 or self.judges_ahead
 
     @property
@@ -278,38 +279,38 @@ class ResolvedCampaign(ABC):
 
     @property
     def repeats_examples(self) -> bool:
-        """Whether a candidate may be asked an example again, and answers it again."""
+        """Whether a candidate can be evaluated on an example repeatedly, with a new output each time."""
         return False
 
     @property
     def n_selection_examples(self) -> int:
-        """Number of examples that the algorithm has numbers for."""
+        """Number of examples available to the selector."""
         return len(self.dataset.examples)
 
     @property
     def grid(self) -> int:
-        """Comparisons an exhaustive evaluation would need."""
+        """Number of comparisons of an exhaustive evaluation."""
         return len(self.candidates) * len(self.dataset.examples)
 
     @property
     def most(self) -> int:
-        """Comparisons that may be made, or labels that may be used where it certifies, at most."""
+        """Maximum number of comparisons, or, for certify, of labels used."""
         budget = self.spec.own_budget
         return self.askable if budget is None else min(budget, self.askable)
 
     @property
     def askable(self) -> int:
-        """The most comparisons or labels where no budget limits them."""
+        """Maximum number of comparisons or labels without a budget."""
         return self.grid
 
     @property
     def sides(self) -> str:
-        """The candidates that examples are crossed with, in words."""
+        """The candidates, or pairs of them, that are evaluated on each example, in words."""
         return f"{len(self.candidates)} candidates"
 
     @property
     def size(self) -> str:
-        """The size of the campaign in a few words, for the command that checks a file."""
+        """The size of the campaign in a few words, for `winnow validate`."""
         examples = count_of(len(self.dataset.examples), "example")
         return (
             f"{self.sides} x {examples} = {count_of(self.grid, 'comparison')} in the full grid, "
@@ -321,14 +322,14 @@ class ResolvedCampaign(ABC):
 
     @property
     def _most_words(self) -> str:
-        """The number of comparisons that may be made, in words; repeated duels may exceed the grid."""
+        """Maximum number of comparisons in words; repeated duels may exceed the grid."""
         if self.most == self.grid:
             return "all of them are"
         return f"{self.most:,} of them are" if self.most < self.grid else f"{self.most:,} are"
 
     @property
     def samples_words(self) -> str:
-        """The number of texts that a comparison takes where that is not one, as the middle of a sentence."""
+        """The number of outputs per comparison if it is not one, as the middle of a sentence."""
         samples = self.spec.samples
         return "" if samples is None else f", each of {samples.n} texts ({samples.reduce})"
 
@@ -339,7 +340,7 @@ class ResolvedCampaign(ABC):
 
     @property
     def epsilon_words(self) -> str:
-        """The epsilon that the number of examples sets, as the end of a sentence; empty for any other."""
+        """The epsilon chosen by the number of examples, as the end of a sentence; empty for a given one."""
         return f"; epsilon: auto is {self.epsilon:g}" if self.has_auto_epsilon else ""
 
     @property
@@ -349,18 +350,18 @@ class ResolvedCampaign(ABC):
 
     @property
     def compared_words(self) -> str:
-        """The measure that candidates are compared by, as a sentence's end; empty for the plain mean."""
+        """What candidates are compared by, as the end of a sentence; empty for the plain mean."""
         return ""
 
     @property
     def other_limits(self) -> str:
-        """The other limits that end the campaign, as the end of a sentence."""
+        """The other limits of the campaign, as the end of a sentence."""
         own = own_kind(self.spec.objective)
         limits = [f"{WORDS[kind]} {amount(limit)}" for kind, limit in self.spec.limits.items() if kind != own]
         return f"; it ends sooner once it has spent: {', '.join(limits)}" if limits else ""
 
     def identity(self) -> JsonObject:
-        """All that may not change: the spec's identity fields, the data, the models' weights, code."""
+        """Everything that must not change: the spec's identity fields, data, models' weights, code."""
         return {
             **with_rules(self.spec.identity(), self.rules),
             **({"lookahead": self.lookahead} if "lookahead" in self.spec.identity() else {}),
@@ -384,18 +385,18 @@ class ResolvedCampaign(ABC):
 
     @property
     def _needs_target_forms(self) -> bool:
-        """Whether it makes a difference that targets count in their other forms, or may make one later."""
+        """Whether other accepted forms of targets matter now or may matter later."""
         if not traits_of(self.spec.objective).looks_for_best:  # labels and prompts come later
             return self.has_target_forms
         return self.has_target_forms and have_forms(each.targets for each in self.dataset.examples)
 
     @property
     def rules(self) -> JsonView:
-        """The rules that the campaign keeps, by name; see `tasks.campaign.kept_rules`."""
+        """The campaign's fixed rules, by name; see `tasks.campaign.kept_rules`."""
         return self.new_rules() if self.kept_rules is None else self.kept_rules
 
     def new_rules(self) -> JsonObject:
-        """The rules of a campaign of this objective that begins now, by name."""
+        """The rules of a new campaign of this objective, by name."""
         return {}
 
     def particulars(self) -> JsonObject:
@@ -404,14 +405,14 @@ class ResolvedCampaign(ABC):
 
     @property
     def counts_pairs(self) -> bool:
-        """Whether the algorithm's own budget counts the pairs that it is told."""
+        """Whether the algorithm's own budget counts observed pairs."""
         return True
 
     def create_selector(self, limit: int | None = None) -> Selector:
-        """A selector that was told nothing yet, of the candidates that took part from the beginning.
+        """Create a selector without observations, for the candidates that took part from the beginning.
 
         Args:
-            limit: Pairs that it may ask, where it counts them; None for the budget of the spec.
+            limit: Maximum number of pairs, if it counts them; None for the budget of the spec.
         """
         return campaign_selector(
             self.spec.selector.name,
@@ -422,7 +423,7 @@ class ResolvedCampaign(ABC):
         )
 
     def unused_selector(self, limit: int | None) -> Selector:
-        """A selector that observed no round: the one of the check if its limit is the same, else a new one.
+        """A selector without observations: the one of the check if its limit is the same, else a new one.
 
         Args:
             limit: See `create_selector`.
@@ -432,36 +433,36 @@ class ResolvedCampaign(ABC):
         return self.create_selector(limit)
 
     def found_params(self) -> JsonObject:
-        """Parameters of the selector that are not in the spec as they are."""
+        """Parameters of the selector that differ from the spec or are not in it."""
         return {}
 
     def at_round(self, selector: Selector, number: int) -> Selector:
-        """The selector as it takes part in a round, told all rounds before it; safe to call again."""
+        """The selector at a round after observing all earlier rounds; safe to call again."""
         return selector
 
     @property
     def told_metrics(self) -> Sequence[str]:
-        """The metrics whose values the selector is told, by name."""
+        """Names of the metrics whose values the selector observes."""
         return ()
 
     def outcomes(self, scores: Values, losses: Sequence[Losses], metrics: Sequence[Values]) -> FloatArray:
-        """The outcomes of a round's comparisons for a selector, NaN if one was not scored.
+        """The outcomes of a round's comparisons for a selector, NaN if unscored.
 
         Args:
             scores: Score of each comparison.
-            losses: Losses of each comparison, to certify.
+            losses: Losses of each comparison, for certify.
             metrics: Values of `told_metrics` for each comparison, None if there is none.
         """
         known = [math.nan if score is None else score for score in scores]
         return np.array(known, dtype=np.float64)
 
     def labels_used(self, selector: Selector) -> int | None:
-        """Human labels that were spent; None if the campaign uses none."""
+        """Human labels used so far; None if the campaign uses none."""
         return None
 
 
 def common_params(spec: CampaignSpec) -> JsonObject:
-    """The parameters every selector of an objective shares, from the spec's own keys."""
+    """Parameters shared by all selectors of an objective, from the spec's own keys."""
     common = {
         "batch_size": spec.batch_size,
         "budget": spec.own_budget,

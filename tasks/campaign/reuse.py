@@ -1,14 +1,14 @@
-"""The stored outputs that a campaign may use instead of new ones.
+"""Which stored outputs a campaign may use instead of generating new ones.
 
-`reuse: all` takes any text of the same key, whichever campaign paid for it; `{max_age: 7d}` only those that
-were not older when the round was planned; `campaign` only the campaign's own; `none` makes every request
-again in every round. A text is never taken from a server that has changed since (see `canaries`), nor from
-another campaign where nobody can say whether it has. `only` takes whatever is stored, asks no server, and
-makes no text of a candidate: a pair without one has no outcome.
+`reuse: all` uses any output with the same key, from any campaign; `{max_age: 7d}` only those that were not
+older when the round was planned; `campaign` only the campaign's own; `none` repeats every request in every
+round. An output of a server that has changed since is never used (see `canaries`), nor one of another
+campaign if it is unknown whether the server has changed. `only` uses any stored output, contacts no server,
+and generates nothing for candidates: a pair without an output has no outcome.
 
-Whatever the rule, a round that was interrupted finds the texts that were committed for it. So a rule that
-keeps texts apart does so by their keys. It is a matter of execution: it may change from one run to the next,
-for what was compared is stored and stays, and each text says which round paid for it and with which canary.
+Under every rule, an interrupted round finds the outputs that were committed for it. So rules separate outputs
+by their keys. The rule is an execution setting and can change between runs, because comparisons are stored,
+and each output records its round and canary.
 """
 
 import datetime as dt
@@ -34,10 +34,10 @@ def reusable_texts(
     round_: RoundRecord,
     planned: Sequence[PlannedGeneration],
 ) -> tuple[list[PlannedGeneration], dict[str, StoredText]]:
-    """The planned generations with the keys of their texts, and the stored outputs among these by key.
+    """The planned generations with the keys of their outputs, and the stored outputs among these by key.
 
-    Where a text may not be taken any more, its key is followed by another one, and that by the next: the
-    first without such a text is where the new text is stored, for this campaign and for later ones.
+    If an output must not be reused, its key is followed by another one, and so on: the first key without such
+    an output is where the new output is stored, for this campaign and for later ones.
     """
     reuse = campaign.checked.spec.reuse
     kept_apart = _kept_apart(reuse, campaign.record.name, round_.number)
@@ -57,9 +57,9 @@ def reusable_texts(
 def stored_texts(
     session: Session, planned: Sequence[PlannedGeneration]
 ) -> tuple[list[PlannedGeneration], dict[str, StoredText]]:
-    """The same under `only`: any stored output is taken, and no server is asked whether it has changed.
+    """`reusable_texts` under `only`: any stored output is used, without a check for changes of its server.
 
-    For a served model that has changed, the latest text is taken.
+    For a served model that has changed, the latest output is used.
     """
     epochs = {each.model.name: _latest_epoch(session, each) for each in planned}
     keyed = list(planned)
@@ -77,7 +77,7 @@ def stored_texts(
 
 
 def _latest_epoch(session: Session, planned: PlannedGeneration) -> int:
-    """The number of times that a model was found to have changed; 0 if it is not served."""
+    """Number of detected changes of a model; 0 if it is not served."""
     if planned.model.provider not in REMOTE:
         return 0
     known = canary_records.last_reference(session, served_model(planned.model, planned.fingerprint))
@@ -91,7 +91,7 @@ def _kept_apart(reuse: Reuse, name: str, number: int) -> dict[str, str | int]:
 
 
 def _with_key(planned: PlannedGeneration, kept_apart: dict[str, str | int], epoch: int) -> PlannedGeneration:
-    """The planned generation, under another key where its text is kept apart or its model has changed."""
+    """The planned generation, with another key if its output is kept separate or its model has changed."""
     if not (kept_apart or epoch):
         return planned
     return _rekeyed(planned, sha256({"key": planned.key, "epoch": epoch, **kept_apart}))
@@ -107,7 +107,7 @@ def _refused(
     round_: RoundRecord,
     stored: Sequence[PlannedGeneration],
 ) -> set[str]:
-    """The keys of stored outputs that the campaign may not take."""
+    """Keys of stored outputs that the campaign must not use."""
     reuse = campaign.checked.spec.reuse
     unknown = [each.key for each in stored if campaign.contacts.is_unknown(each.model.name)]
     refused = set(unknown) - _own_or_since(session, campaign, unknown, None)

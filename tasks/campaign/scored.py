@@ -1,4 +1,4 @@
-"""The common part of objectives that score outputs one by one: judge, metrics, and the models these ask."""
+"""Common part of objectives that score single outputs: judge, metrics, and their models."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ class ScoredCampaign(ResolvedCampaign):
 
     @property
     def deciding_models(self) -> Sequence[ModelRef]:
-        """See `ResolvedCampaign`: not those that metrics alone ask."""
+        """See `ResolvedCampaign`: without models that only metrics use."""
         return self.judge.models
 
     @property
@@ -38,7 +38,7 @@ class ScoredCampaign(ResolvedCampaign):
 
     @property
     def metric_particulars(self) -> JsonObject:
-        """The part of `particulars` on metrics: their judges' code, and the weights of models they ask."""
+        """The part of `particulars` on metrics: their judges' code, and their models' weights."""
         if not self.metrics:
             return {}
         judges = [(each.name, each.judge) for each in self.spec.metrics]
@@ -49,10 +49,10 @@ class ScoredCampaign(ResolvedCampaign):
 
 
 def check_judges(spec: CampaignSpec, candidates: Sequence[Candidate]) -> JsonObject:
-    """Make the judges of a spec; return the fields of `ScoredCampaign` that follow from them.
+    """Create the judges of a spec; return the corresponding fields of `ScoredCampaign`.
 
     Raises:
-        SpecError: If there is no such judge, or a name stands for two models.
+        SpecError: If there is no such judge, or a name is used for two models.
     """
     judge = create_judge(spec.judge.type, **spec.judge.params)
     refuse_shared_names(judge.models, candidates)
@@ -69,7 +69,7 @@ def check_judges(spec: CampaignSpec, candidates: Sequence[Candidate]) -> JsonObj
 def _metrics(
     spec: CampaignSpec, asked: Sequence[ModelRef], candidates: Sequence[Candidate]
 ) -> dict[str, Judge[Sample]]:
-    """The judges of metrics, by the names of these; `asked` are the models of the spec's own judge."""
+    """Judges of metrics by metric name; `asked` holds the models of the spec's own judge."""
     made: dict[str, Judge[Sample]] = {}
     known = list(asked)
     for index, metric in enumerate(spec.metrics):
@@ -97,7 +97,7 @@ def fingerprints(models: Sequence[ModelRef]) -> Mapping[str, str]:
 
 
 def refuse_shared_names(models: Iterable[ModelRef], candidates: Sequence[Candidate]) -> None:
-    """Refuse a name that stands for two models, a judge's and another one, wherever it is told or asked.
+    """Raise an error if a judge's model shares its name with a different model.
 
     Raises:
         JudgeError: With the name.

@@ -1,4 +1,4 @@
-"""A campaign while it runs: what is held in memory between rounds, and texts that were begun early."""
+"""In-memory state of a running campaign between rounds, and outputs that are prefetched."""
 
 import threading
 import time
@@ -41,17 +41,17 @@ from winnow.tasks.spec.stored_spec import LEFT_OUT, left_out_of
 
 
 class EarlyTexts:
-    """The texts of one round, on their way from now on.
+    """Outputs of one round, generated in the background.
 
     Args:
         round_id: The round.
-        make: Makes them; called in a thread.
+        make: Generates them; called in a thread.
     """
 
     def __init__(self, round_id: int, make: Callable[[], GenerationBatch]) -> None:
         self.round_id = round_id
         self.began = time.monotonic()
-        """The moment from which they are made."""
+        """Monotonic time of the start."""
         self._made: Future[GenerationBatch] = Future()
         # A daemon: what cannot be broken off must not keep the process from ending.
         threading.Thread(
@@ -60,15 +60,15 @@ class EarlyTexts:
 
     @property
     def is_over(self) -> bool:
-        """Whether nothing is made any more, whatever came of it."""
+        """Whether the generation has ended, successfully or not."""
         return self._made.done()
 
     def texts(self) -> GenerationBatch:
-        """The batch of texts; waits for it, and raises what ended it."""
+        """The batch of outputs; waits for it, and raises its error."""
         return self._made.result()
 
     def wait(self) -> None:
-        """Wait until nothing is made any more; errors are for `texts`."""
+        """Wait until the generation has ended; errors are raised by `texts`."""
         self._made.exception()
 
     def _run(self, make: Callable[[], GenerationBatch]) -> None:
@@ -80,15 +80,14 @@ class EarlyTexts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Contact:
-    """A served model as it was found at the first contact of this process."""
+    """A served model at this process's first contact."""
 
     epoch: int
-    """Number of times that its answers have changed since it was first known: texts of other epochs are
-    another model's."""
+    """Number of detected changes of its answers; outputs of another epoch are another model's."""
     canary_id: int | None
-    """Id of the canary that its texts are stored with; None if it gave no answer to compare."""
+    """Id of the canary for its outputs; None if it gave no answer to compare."""
     refusal: str | None = None
-    """The server's words as it refused all canary prompts; None if it was not asked or did not refuse."""
+    """The server's message if it refused all canary prompts; None if not."""
 
 
 Place = tuple[str, str]
@@ -97,83 +96,83 @@ Place = tuple[str, str]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unrepeated:
-    """A canary that later ones are compared with, and whose prompts were asked once so far."""
+    """A reference canary whose prompts were sent once so far."""
 
     model: ModelRef
     canary_id: int
     known: Sequence[str | None] = ()
-    """Answers of an earlier second time to its first prompts."""
+    """Answers of an earlier second request to its first prompts."""
 
 
 @dataclass(slots=True)
 class Contacts:
-    """The served models that were met, by name and by what and where they are."""
+    """Served models that this process contacted, by name and by identity and address."""
 
     by_name: dict[str, Contact] = field(default_factory=dict)
     by_place: dict[Place, Contact] = field(default_factory=dict)
     unrepeated: dict[Place, Unrepeated] = field(default_factory=dict)
-    """New references whose prompts are still to be asked a second time."""
+    """New references whose prompts still have to be sent a second time."""
 
     def epoch(self, name: str) -> int:
         """The epoch of a model; 0 if it is not served."""
         return self.by_name[name].epoch if name in self.by_name else 0
 
     def canary_id(self, name: str) -> int | None:
-        """The canary that a text of a model is stored with."""
+        """The canary stored with a model's outputs."""
         return self.by_name[name].canary_id if name in self.by_name else None
 
     def refusal(self, name: str) -> str | None:
-        """The words of a model's server as it refused all canary prompts; None if it did not."""
+        """The message of a model's server if it refused all canary prompts; None if not."""
         return self.by_name[name].refusal if name in self.by_name else None
 
     def is_unknown(self, name: str) -> bool:
-        """Whether a model is served, and nobody can say whether it is what it was."""
+        """Whether a served model cannot be checked for changes."""
         return name in self.by_name and self.by_name[name].canary_id is None
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class CampaignSession:
-    """A campaign this process holds the lease of; only its selector is ever replaced."""
+    """A campaign whose lease this process holds; only its selector is ever replaced."""
 
     database: Database
     lease: LeaseRecord
     record: CampaignRecord
     seed_of_draws: int
-    """See `tasks.campaign.example_seed`; reckoned once, as every round draws by it."""
+    """See `tasks.campaign.example_seed`; computed once, because every round uses it."""
     checked: ResolvedCampaign
     candidate_ids: Sequence[int]
     """Database id of each arm."""
     example_ids: Sequence[int]
     """Database id of each example position."""
     selector: Selector
-    """The selector, which was told every finished round."""
+    """The selector, which has observed every finished round."""
     allowance: Allowance
-    """The limit of pairs that the selector may ask."""
+    """The selector's limit of pairs."""
     replicates: ReplicateCounter
-    """Counts of the pairs of every finished round."""
+    """Pair counts of every finished round."""
     engines: EnginePool
     judge_id: str
     """The judge's type and a digest of its parameters."""
     budgets: BudgetTracker
-    """The tracker of what was spent of the budget."""
+    """Tracks spending against the budget."""
     contacts: Contacts
-    """The served models that this process has met."""
+    """Served models contacted by this process."""
     n_in_flight: int = 0
-    """Rounds that were planned and are not recorded, where there may be several."""
+    """Number of rounds that are planned and not recorded."""
     known: Known | None = None
-    """The stored values of each candidate with the last round that this process recorded; None before one."""
+    """Stored values of each candidate after the last round recorded by this process; None before."""
     texts_in_use: dict[int, dict[int, str]] = field(default_factory=dict)
-    """Key of each stored output that an unfinished round uses, by the id of the round and its own."""
+    """Key of each stored output that an unfinished round uses, by round id and output id."""
     request_keys: dict[int, dict[bool, RequestKeys]] = field(default_factory=dict)
-    """Keys of the requests, by the arms that were asked so far, as `plan_text` keeps them."""
+    """Request keys by arm, cached by `plan_text`."""
     is_loading: bool = False
-    """Whether models were told to load."""
+    """Whether loading of models has started."""
     head_start: EarlyTexts | None = None
-    """The texts of the first round where they began to be made before the rounds did."""
+    """Prefetched outputs of the first round, if any."""
 
     @property
     def other_budgets(self) -> Sequence[BudgetUsage]:
-        """The use of each limit that the algorithm does not keep to itself."""
+        """Usage of each limit that the algorithm does not enforce itself."""
         if self.budgets.is_idle:
             return ()
         with self.database.reading() as session:
@@ -181,30 +180,29 @@ class CampaignSession:
 
     @property
     def is_overspent(self) -> bool:
-        """Whether one of `other_budgets` is spent, so that no further round may begin."""
+        """Whether one of `other_budgets` is spent, so that no further round can begin."""
         return any(each.is_spent for each in self.other_budgets)
 
     @property
     def labels_used(self) -> int | None:
-        """Human labels that were spent; None if the campaign uses none."""
+        """Human labels used so far; None if the campaign uses none."""
         return self.checked.labels_used(self.selector)
 
     @property
     def most_restarts(self) -> int:
-        """Upper limit of engine restarts over all models; the pool keeps to the limit of each."""
+        """Upper limit of engine restarts over all models; the pool enforces each model's own limit."""
         return self.checked.spec.execution.max_restarts * len(self.checked.models)
 
     def tell(self, round_: RoundRecord, outcomes: FloatArray, answered: int) -> None:
-        """Tell the selector a round that was just judged, and let it ask for what cost nothing again.
+        """Let the selector observe a judged round, and raise its limit by the pairs that were free.
 
-        `selector` may be another object afterwards, which was told all that this one was: it is to be read
-        again.
+        `selector` can be another object afterwards, with the same observations: read the attribute again.
 
         Args:
             round_: The round, not yet stored as finished.
-            outcomes: Outcomes of its B comparisons for the selector, NaN if one has none: shape (B,); with J
-                constraints (B, 1 + J), the score first; to certify (B, 4), as `Losses` has them.
-            answered: Number of its comparisons that had all their texts.
+            outcomes: Outcomes of its B comparisons for the selector, NaN if missing: shape (B,); with J
+                constraints (B, 1 + J), the score first; for certify (B, 4), as in `Losses`.
+            answered: Number of its comparisons with all outputs.
         """
         if self.allowance.add(len(round_.examples), answered):
             # A selector knows its limit from its first moment on: a fresh one is told all there was.
@@ -229,12 +227,12 @@ class CampaignSession:
         leave_out_by(self.selector, self.record, self.checked.candidates, round_.number)
 
     def use_texts(self, round_: RoundRecord, texts: Mapping[str, StoredText]) -> None:
-        """Remember which stored outputs an unfinished round uses, by their keys."""
+        """Record which stored outputs an unfinished round uses, by their keys."""
         in_use = self.texts_in_use.setdefault(round_.id, {})
         in_use.update({text.id: key for key, text in texts.items()})
 
     def load_engines(self) -> None:
-        """Begin to load as many models as may be held at once, while other things start up; once."""
+        """Start loading as many models as may be in memory at once, while other parts start; runs once."""
         if self.is_loading:
             return
         self.is_loading = True
@@ -246,11 +244,11 @@ class CampaignSession:
 def running(
     database: Database, record: CampaignRecord, checked: ResolvedCampaign
 ) -> Generator[CampaignSession, None, None]:
-    """Take the lease, tell a fresh selector all that is stored, and have engines available.
+    """Take the lease, replay all stored rounds into a new selector, and start the engine pool.
 
     Raises:
         LeaseHeld: If another live process runs the campaign.
-        ClusterUnavailable: If engines are to run on a cluster and there is none.
+        ClusterUnavailable: If engines should run on a cluster and there is none.
     """
     execution = checked.spec.execution
     log_folder = settled_folder(execution.log_folder) / record.name

@@ -1,4 +1,4 @@
-"""A stored campaign as it was begun: its spec, its values as a file would hold them, its dataset."""
+"""Spec, values as in a file, and dataset of a stored campaign."""
 
 from collections.abc import Iterable
 
@@ -13,22 +13,22 @@ from winnow.tasks.spec.types_alone import read_by_types
 
 
 def stored_spec(campaign: CampaignRecord, storage: str) -> CampaignSpec:
-    """The spec a stored campaign began with; `storage` is where it is read from."""
+    """The spec of a stored campaign at its start; `storage` is the database that it is read from."""
     return CampaignSpec.from_stored(_of_file(campaign), campaign.execution, storage)
 
 
 def values_of(campaign: CampaignRecord, storage: str) -> JsonObject:
-    """A stored campaign as a file would hold it."""
+    """A stored campaign in the form of a file."""
     return stored_values(_of_file(campaign), campaign.execution, storage)
 
 
 def _of_file(campaign: CampaignRecord) -> JsonObject:
-    """The identity of a campaign without what was found when it began."""
+    """The identity of a campaign without the values determined at its start."""
     return {key: value for key, value in campaign.spec.items() if key not in FOUND}
 
 
 def stored_dataset(campaign: CampaignRecord, examples: Iterable[NewExample]) -> Dataset:
-    """The examples of a stored campaign; its file is not needed any more."""
+    """The examples of a stored campaign, without reading its file."""
     spec = read_by_types(DatasetSpec, campaign.spec["dataset"])
     with not_collecting():
         found = [Example(key=row.key, fields=row.fields, targets=tuple(row.targets)) for row in examples]

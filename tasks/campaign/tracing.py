@@ -1,4 +1,4 @@
-"""Spans of OpenTelemetry for a campaign's run and for each of its rounds."""
+"""OpenTelemetry spans for a campaign's run and its rounds."""
 
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
@@ -15,7 +15,7 @@ CAMPAIGNS = trace.get_tracer("winnow.campaign")
 
 @contextmanager
 def campaign_span(campaign: CampaignRecord) -> Generator[None, None, None]:
-    """The span of one run of a campaign, from the moment on at which its lease is held."""
+    """The span of one run of a campaign, from the time its lease is held."""
     attributes = {"winnow.campaign": campaign.name, "winnow.objective": campaign.objective}
     with CAMPAIGNS.start_as_current_span("campaign", attributes=attributes):
         yield
@@ -34,7 +34,7 @@ def round_span(campaign: CampaignRecord, round_: RoundRecord) -> Generator[Span,
 
 
 def tell_decision(span: Span, candidates: Sequence[Candidate], decision: Decision) -> None:
-    """Put onto a round's span what was decided after it."""
+    """Set a round's decision as attributes of its span."""
     if not span.is_recording():
         return
     span.set_attribute("winnow.stop", decision.stop)

@@ -9,17 +9,17 @@ from winnow.tasks.processes.fork_server import forking
 from winnow.tasks.spec.campaign import CampaignSpec
 
 LOG = "vllm-imports.log"
-"""Within a campaign's log folder: what the imports print."""
+"""File name, in a campaign's log folder, for the output of the imports."""
 
 
 def imports_once(spec: CampaignSpec, *, at_once: bool = False) -> AbstractContextManager[None]:
-    """Have vLLM's processes of a campaign forked from one that has imported it, until the block ends.
+    """Fork vLLM's processes of a campaign from one that has imported it, until the block ends.
 
-    On a Ray cluster nothing is done: there each engine is the only one of its actor.
+    On a Ray cluster this does nothing, because each engine is the only one of its actor.
 
     Args:
         spec: The campaign's.
-        at_once: Whether to import now, if one of its models runs on vLLM, and not with the first engine.
+        at_once: Whether to import now, if one of its models runs on vLLM, instead of with the first engine.
     """
     if spec.execution.cluster is not None:
         return nullcontext()

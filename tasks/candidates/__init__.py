@@ -1,1 +1,1 @@
-"""Candidates: models, prompts and sampling, and the keys under which their texts are stored."""
+"""Candidates: models, prompts and sampling settings, and the keys under which their outputs are stored."""

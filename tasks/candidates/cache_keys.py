@@ -1,7 +1,7 @@
 """Cache keys of generations and identities of campaigns: SHA-256 of canonical JSON.
 
 One function computes the key of a generation, both for storing it and for looking it up. The part that
-requests share, all but their prompts, is serialised once.
+requests share, everything except their prompts, is serialised once.
 """
 
 import hashlib
@@ -21,10 +21,9 @@ from winnow.tasks.text.canonical_json import canonical_json, digest, sha256
 def fingerprint_model(model: ModelRef) -> str:
     """The identity of the weights: the content of a checkpoint's folder, or the id and revision on a hub.
 
-    For a model with an adapter it is that of the two together, and so for a model with a chat template that
-    takes the place of its own. For a model that runs elsewhere it is provider, id, revision and where it
-    runs, for two servers may hold different weights under one id; where people say what is served, that takes
-    the place of where it runs.
+    An adapter, or a chat template that replaces the model's own, is included. For a model that runs elsewhere
+    the identity is provider, id, revision and address, because two servers can hold different weights under
+    one id. If the user declares what is served, that replaces the address.
     """
     found = _fingerprint_weights(model)
     if model.chat_template is None:
@@ -76,7 +75,7 @@ def request_content(
     continuations: Sequence[str] = (),
     is_greedy: bool = False,
 ) -> JsonObject:
-    """All that determines a text except the seed: JSON values."""
+    """Everything except the seed that determines an output, as JSON values."""
     content: JsonObject = {
         "model": fingerprint,
         "provider": model.provider,
@@ -96,30 +95,30 @@ def request_content(
 
 
 RARE = ("choices", "continuations", "is_greedy")
-"""Keys that the content of a request leaves out where it does not ask for them."""
+"""Keys that are absent from a request's content if unused."""
 
 
 def generation_key(content: Mapping[str, object], seed: int) -> str:
-    """Key under which a generation is stored and found."""
+    """Key under which a generation is stored."""
     return sha256({**content, "seed": seed})
 
 
 VARYING = ("prompt", "replicate", "seed")
-"""Keys that differ between requests, in the order of canonical JSON."""
+"""Keys that differ between requests, in canonical JSON order."""
 
 LAST = "\U0010ffff"
-"""A text that comes after all keys."""
+"""Sorts after all keys."""
 
 
 class RequestKeys:
-    """The keys of the requests to one model with one way of sampling, where nothing is weighed.
+    """Computes keys of requests to one model with one sampling setting, without log-likelihood scoring.
 
     They are those of `request_seed` and `generation_key` for `request_content`, in a fifth of the time.
 
     Args:
-        model: The model that is asked.
+        model: The model.
         fingerprint: Identity of its weights.
-        sampling: The settings by which tokens are drawn.
+        sampling: Its sampling settings.
     """
 
     def __init__(self, model: ModelRef, fingerprint: str, sampling: Sampling) -> None:
@@ -134,7 +133,7 @@ class RequestKeys:
         self._is_greedy = sampling.temperature == 0.0
 
     def of(self, prompt: Prompt, replicate: int, campaign_seed: int) -> tuple[int, str]:
-        """Seed of a request, and the key under which its text is stored."""
+        """Seed of a request, and the key under which its output is stored."""
         common = (
             f'{{{self._to_prompt}"prompt":{canonical_json(prompt)},'
             f'{self._to_replicate}"replicate":{replicate},{self._to_seed}'

@@ -18,7 +18,7 @@ PLACE = "selector.params.costs"
 
 
 def check_costs(spec: "CampaignSpec", candidates: "Sequence[Candidate]") -> FloatArray | None:
-    """Cost of each arm, shape (K,), for a selector that prefers cheaper arms; None for any other.
+    """Cost of each arm, shape (K,), for a selector that prefers cheaper arms; None for others.
 
     Raises:
         SpecError: If it is not a mapping from every candidate to a number of at least 0.

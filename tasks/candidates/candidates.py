@@ -104,11 +104,11 @@ class StoredCandidate:
 
         Args:
             record: As stored.
-            fields: Names of the fields that a template may show of an example.
+            fields: Names of the example fields available to templates.
 
         Raises:
             TemplateError: If a template is refused.
-            KeyError, TypeError, ValueError: If the record is none that Winnow wrote.
+            KeyError, TypeError, ValueError: If the record was not written by Winnow.
         """
         model = dict(record.model)
         fingerprint = str(model.pop("fingerprint"))
@@ -130,8 +130,8 @@ class StoredCandidate:
 
 
 ABSENT_WHERE_NONE = ("lora", "chat_template", "reasoning")
-"""Keys of a stored model that say nothing if they are null: a candidate without an adapter is the same as
-before there were any."""
+"""Keys of a stored model that are absent if null: a candidate without an adapter has the same form as before
+adapters existed."""
 
 
 def build_candidates(spec: CampaignSpec, dataset: Dataset, *, is_allowed: bool = True) -> list[Candidate]:
@@ -144,8 +144,8 @@ def build_candidates(spec: CampaignSpec, dataset: Dataset, *, is_allowed: bool =
 
     Raises:
         SpecError: If a model's folder is missing, a template is refused, an exclusion matches nothing, a
-            prompt requires a chat model and a model is none, or too few candidates are left: two are needed
-            to compare, one to certify.
+            prompt requires a chat model and a model is not one, or too few candidates are left: two are
+            needed to compare, one to certify.
     """
     _refuse_too_many(spec)
     templates = [_prompt_template(spec, index, dataset, is_allowed) for index in range(len(spec.prompts))]
@@ -181,7 +181,7 @@ def build_candidates(spec: CampaignSpec, dataset: Dataset, *, is_allowed: bool =
 
 
 def candidate_names(spec: CampaignSpec) -> list[Names]:
-    """Choices of each candidate, in the order of `build_candidates`, without reading files they refer to."""
+    """Choices of each candidate, in the order of `build_candidates`, without reading files."""
     found = [
         Names(
             model.name,
@@ -217,7 +217,7 @@ def _prompt_template(spec: CampaignSpec, index: int, dataset: Dataset, is_allowe
 
 
 def _refuse_chats_without_chat(spec: CampaignSpec, candidates: Sequence[Candidate]) -> None:
-    """Refuse prompts of messages for models that do not chat and only continue a text."""
+    """Refuse prompts of messages for models that do not chat."""
     places = {prompt.name: index for index, prompt in enumerate(spec.prompts)}
     for each in candidates:
         if each.template.is_chat and not each.model.chat:
@@ -234,7 +234,7 @@ def _refuse_chats_without_chat(spec: CampaignSpec, candidates: Sequence[Candidat
 
 
 def _refuse_open_chats(spec: CampaignSpec, candidates: Sequence[Candidate]) -> None:
-    """Refuse prompts that end with the assistant's words for APIs known not to continue them.
+    """Refuse prompts that end with the assistant's message for APIs known not to continue it.
 
     OpenAI's own server starts a new answer instead, as some APIs of litellm do. Other servers are tried.
     """
@@ -287,7 +287,7 @@ def _generate_configs(
 
 
 def _place_of(spec: CampaignSpec, model: ModelSpec, named: NamedGenerateConfig | None, key: str) -> str:
-    """The place in the spec where a key of a candidate's sampling is set."""
+    """The key in the spec that sets a value of a candidate's sampling."""
     if named is not None and key in named.model_fields_set:
         return f"generate_configs[{spec.generate_configs.index(named)}].{key}"
     return f"models[{spec.models.index(model)}].generate_config.{key}"
@@ -299,7 +299,7 @@ def _matches(rule: Exclusion, names: Names) -> bool:
 
 
 def _refuse_idle_exclusions(spec: CampaignSpec) -> None:
-    """Refuse an exclusion of an unknown name: a typing error would silently keep the candidate."""
+    """Refuse an exclusion of an unknown name: otherwise a typing error would silently keep the candidate."""
     known = {
         "model": {model.name for model in spec.models},
         "prompt": {prompt.name for prompt in spec.prompts},

@@ -29,12 +29,11 @@ class FewShot:
     """Few-shot examples of a prompt, and how they are shown."""
 
     shots: tuple[Shot, ...]
-    """The solved examples, one more than are shown where there is one: it replaces one that is asked
-    about."""
+    """The solved examples, and one spare if available: it replaces one that equals the current example."""
     n: int
     question: Template | None
-    """Over the fields of an example that is asked about: one that asks the same is not shown with it. None if
-    such an example lacks a field that the solved ones have."""
+    """Template that identifies an example's question: a solved example with the same question is not shown
+    with it. None if such an example lacks a field that the solved ones have."""
     as_multiturn: bool
     target_delimiter: str
     delimiter: str
@@ -45,7 +44,7 @@ class FewShot:
         return frozenset() if self.question is None else self.question.variables
 
     def shown(self, fields: JsonView, key: str) -> list[Shot]:
-        """Solved examples to show with an example that is asked about, never that example itself."""
+        """Solved examples to show with an example, never that example itself."""
         asked = None if self.question is None else render(self.question, fields, key)
         others = [each for each in self.shots if each.question != asked]
         return others[: self.n]
@@ -105,14 +104,14 @@ def draw_few_shot(
 ) -> FewShot | None:
     """Draw and render the solved examples of a prompt; None if it has none.
 
-    Drawn are those whose keys, hashed with the seed, come first: neither the order of a file nor the version
-    of a library decides.
+    The examples whose keys, hashed with the seed, come first are drawn: neither the order of a file nor the
+    version of a library matters.
 
     Args:
         spec: The campaign.
         index: Position of the prompt among its prompts.
         dataset: The campaign's own examples.
-        path: The place of `few_shot` in the spec.
+        path: Key of `few_shot` in the spec.
         is_allowed: See `tasks.data.sources.read_dataset`.
 
     Raises:
@@ -155,7 +154,7 @@ def _source(spec: CampaignSpec, asked: FewShotSpec, dataset: Dataset, path: str,
 
 
 def _drawn(asked: FewShotSpec, source: Dataset, question: Template, path: str) -> list[Shot]:
-    """Draw n different questions with their answers, and one more if there is one."""
+    """Draw n different questions with their answers, and one more if available."""
     is_own = asked.source is None
     answer = compile_template(
         asked.answer, source.field_names.with_more(TARGET), f"{path}.answer", shows_target=True

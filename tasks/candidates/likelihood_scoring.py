@@ -20,19 +20,19 @@ class Asked:
 
     prompt: Prompt
     continuations: tuple[str, ...] = ()
-    """Texts scored after the prompt, one for each of `texts`; empty if the model is to write."""
+    """Texts scored after the prompt, one for each of `texts`; empty if the model generates."""
     texts: tuple[str, ...] = ()
-    """The texts by which judges identify the continuations."""
+    """The texts that identify the continuations for judges."""
     is_greedy: bool = False
-    """Whether to report as well if greedy decoding would give the only continuation."""
+    """Whether to report also if greedy decoding gives the only continuation."""
 
 
 class Weighing(Protocol):
-    """A way to make the continuations of an example, whose likelihoods are scored."""
+    """Interface of a method that makes the continuations to score for an example."""
 
     @property
     def variables(self) -> frozenset[str]:
-        """Fields that every example must have for it, in addition to those of the prompt."""
+        """Fields that every example must have for it, besides those of the prompt."""
         ...
 
     def asked(self, model: ModelRef, prompt: Prompt, fields: Mapping[str, object], key: str) -> Asked:
@@ -135,10 +135,10 @@ class Prompted(Protocol):
 
 
 def asked_of(candidate: Prompted, weighing: Weighing | None, fields: Mapping[str, object], key: str) -> Asked:
-    """Prompt and continuations that a candidate is asked about an example.
+    """Prompt and continuations of a candidate for an example.
 
     Raises:
-        TemplateError: If its prompt cannot be rendered, or there is nothing to weigh.
+        TemplateError: If its prompt cannot be rendered, or there is nothing to score.
     """
     prompt = candidate.prompt(fields, key)
     return Asked(prompt=prompt) if weighing is None else weighing.asked(candidate.model, prompt, fields, key)
@@ -151,7 +151,7 @@ def weighing_of(
     fields: Collection[str],
     targets: Mapping[str, Sequence[str]],
 ) -> Weighing | None:
-    """Method of making continuations, from the keys of a spec; None if models write."""
+    """The method of making continuations, from the keys of a spec; None if models generate."""
     if output_type == "perplexity":
         return WholePrompt()
     if output_type == "loglikelihood":
@@ -169,7 +169,7 @@ def compile_choices(spec: ChoicesSpec, delimiter: str | None, fields: Collection
 
 
 def _space(model: ModelRef, prompt: Prompt) -> str:
-    """Text between prompt and choice unless the spec sets another."""
+    """Text between prompt and choice if the spec sets none."""
     if not model.chat:
         return " "
     # A chat template ends its prompt with what comes before an answer; an assistant's open message does not.

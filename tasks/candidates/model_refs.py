@@ -1,6 +1,6 @@
 """Model references and sampling settings for engines, from the spec of a candidate or a judge.
 
-Where a provider cannot do that, it is said why.
+Settings that a provider does not support raise an error with the reason.
 """
 
 from collections.abc import Callable
@@ -30,25 +30,25 @@ from winnow.tasks.spec.sections.generate_config import GenerateConfig, Structure
 from winnow.tasks.spec.sections.models import ModelSpec
 
 IS_SCORING = "winnow.tasks.engines.external.scoring_function:is_scoring"
-"""Address of the function, so that only runs of `winnow.select` load it."""
+"""Import path of the function, so that only runs of `winnow.select` load it."""
 
 COMPLETING = ("gpt-3.5-turbo-instruct", "babbage-002", "davinci-002")
-"""Models on OpenAI's own server that do not chat, and models fine-tuned from them."""
+"""Completion models on OpenAI's own server, and models fine-tuned from them."""
 
 SERVERS = frozenset({"llama.cpp", "llamacpp", "lmstudio", "ollama", "sglang", "tgi"})
 """Servers with OpenAI's API whose names are often mistaken for providers."""
 
 
 def model_ref(model: ModelSpec, place: str) -> ModelRef:
-    """All that is needed to load a model.
+    """Everything needed to load a model.
 
     Args:
         model: As in the spec.
-        place: The model's place in the spec, such as "models[0]".
+        place: The model's key in the spec, such as "models[0]".
 
     Raises:
-        SpecError: If there is no such provider, no checkpoint in the folder, no adapter in the one for it, or
-            no key of the server.
+        SpecError: If there is no such provider, the folder has no checkpoint or its adapter is missing, or no
+            key of the server is set.
     """
     if not is_provider(model.provider):
         raise SpecError(_no_provider(model), path=f"{place}.provider")
@@ -97,7 +97,7 @@ def _no_provider(model: ModelSpec) -> str:
 
 
 def _check_litellm(model: ModelSpec, place: str) -> None:
-    """Refuse what litellm does not support, and what needs more than the spec gives."""
+    """Refuse settings that litellm does not support, or that need more than the spec gives."""
     if why := why_unaskable(model.model, chat=model.chat, model_args=model.model_args):
         raise SpecError(why[1], path=f"{place}.{why[0]}")
     api = api_of(model.model)
@@ -134,14 +134,14 @@ def _refuse_missing_key(variable: str, place: str) -> None:
 
 
 def refuse_missing_function(provider: str, place: str) -> None:
-    """Refuse a model that stands for a function of a program if there is no such function.
+    """Refuse a model that means a function of a program if there is no such function.
 
     Args:
         provider: The model's provider.
-        place: The model's place in the spec, such as "models[0]".
+        place: The model's key in the spec, such as "models[0]".
 
     Raises:
-        SpecError: If it does.
+        SpecError: If the function is missing.
     """
     if provider == FUNCTION and not object_at(IS_SCORING)():
         raise SpecError(
@@ -217,19 +217,19 @@ UNKNOWN_TO_OPENAI = ("top_k", "min_p", "repetition_penalty", "stop_token_ids")
 """Keys that OpenAI's own server refuses; other servers may support them."""
 
 BESIDE_DRAFTS = ("min_p", "logit_bias")
-"""Keys that vLLM refuses when another model drafts the tokens."""
+"""Keys that vLLM refuses with a draft model."""
 
 
 def sampling_of(config: GenerateConfig, model: ModelSpec, place_of: Callable[[str], str]) -> Sampling:
-    """Sampling settings in the form that an engine takes.
+    """Sampling settings in the form that engines use.
 
     Args:
         config: As in the spec.
         model: The model to be sampled from.
-        place_of: Returns the place in the spec of a key of `config`.
+        place_of: Returns the full spec key of a key of `config`.
 
     Raises:
-        SpecError: If the provider would refuse every request, or take a key for something else.
+        SpecError: If the provider would refuse every request, or interpret a key differently.
     """
     highest = HIGHEST_TEMPERATURE.get(model.provider, config.temperature)
     if config.temperature > highest:
@@ -276,7 +276,7 @@ def _refuse_unknown_keys(config: GenerateConfig, model: ModelSpec, place_of: Cal
 
 
 def _why_unstructured(given: StructuredOutput, model: ModelSpec) -> str | None:
-    """Reason why output cannot be restricted to a structure; None if it can, as far as is known."""
+    """Why output cannot be restricted to a structure; None if it can, as far as is known."""
     if model.provider == "transformers":
         return "provider transformers does not support structured output; choose provider vllm, or remove it"
     if model.reasoning is not None and model.reasoning.parser == "think-tags":

@@ -1,4 +1,4 @@
-"""Prompts: from a prompt of the spec and an example's fields to a text or messages for a model."""
+"""Prompts: render a prompt of the spec and an example's fields to a text or messages."""
 
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from winnow.tasks.errors import SpecError, TemplateError, unknown_name
 from winnow.tasks.spec.sections.prompts import MessageSpec, PromptSpec
 
 GUARDED = "prompt"
-"""Name of the prompt in the template of a guardrail around it."""
+"""Name of the prompt inside the template of a guardrail."""
 
 ROLES = get_args(Role)
 
@@ -58,9 +58,9 @@ class PromptTemplate:
 
         Args:
             spec: As in the file.
-            fields: Names of the fields that a template may show of an example.
-            path: The prompt's place in the spec, such as "prompts[0]".
-            few_shot: Its solved examples, where it has any.
+            fields: Names of the example fields available to templates.
+            path: The prompt's key in the spec, such as "prompts[0]".
+            few_shot: Its solved examples, if it has any.
 
         Raises:
             TemplateError: If one of its templates is refused.
@@ -87,7 +87,7 @@ class PromptTemplate:
 
     @classmethod
     def from_record(cls, record: JsonView, fields: Collection[str]) -> Self:
-        """Read what `as_record` wrote; raises like `compile`, and `ValueError` if it is none of Winnow's."""
+        """Read what `as_record` wrote; raises like `compile`, and `ValueError` for any other record."""
         prompt = dict(record)
         shots = prompt.pop("few_shot", None)
         few_shot = None if shots is None else FewShot.from_record(shots, fields)
@@ -95,7 +95,7 @@ class PromptTemplate:
 
     @property
     def variables(self) -> frozenset[str]:
-        """Fields that it uses; all of them must be given."""
+        """Fields that it uses; all of them are required."""
         shown = frozenset[str]() if self.few_shot is None else self.few_shot.variables
         used = [
             each.variables if isinstance(each, OwnTurns) else each.content.variables for each in self.turns
@@ -104,7 +104,7 @@ class PromptTemplate:
 
     @property
     def is_continued(self) -> bool:
-        """Whether the model continues a message that the assistant has begun."""
+        """Whether the model continues an assistant message that the prompt begins."""
         last = self.turns[-1]
         return isinstance(last, Turn) and last.role == "assistant"
 
@@ -114,7 +114,7 @@ class PromptTemplate:
         Args:
             fields: The example's.
             key: The example's, for errors.
-            guardrail: Template that is put around the prompt; of a chat, around the last message of the user.
+            guardrail: Template around the prompt; for a chat, around the last user message.
 
         Raises:
             TemplateError: If it cannot be rendered.
@@ -138,7 +138,7 @@ class PromptTemplate:
 
 
 def as_record(spec: PromptSpec, few_shot: FewShot | None) -> JsonObject:
-    """A prompt as stored in the database: with the solved examples themselves, however they were drawn."""
+    """A prompt as stored in the database: with the solved examples themselves."""
     record = spec.model_dump(mode="json", exclude_none=True, exclude={"few_shot"})
     return record if few_shot is None else {**record, "few_shot": few_shot.as_record()}
 

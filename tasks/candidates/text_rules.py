@@ -1,13 +1,13 @@
-"""How texts are made beyond what a file says: a campaign keeps the rules that it began with.
+"""Versioned rules for generating outputs beyond a campaign's file; a campaign keeps its first version.
 
-A later release may draw tokens or read prompts in another way. That gives other texts, so a campaign stores
-the version of the rules with which it began, and what is new stands in the key of a text that it can change.
+A later release can draw tokens or read prompts differently, which gives other outputs. So a campaign stores
+the version of the rules at its start, and a new rule is part of the key of each output that it can change.
 
 Version 0, of campaigns that store none: tokens are drawn along their cumulated probabilities, in the order of
 the vocabulary, and a tokenizer puts its first token before every prompt without a chat template. Version 1:
 tokens are drawn by Gumbel noise on their logits, no second first token is put before a prompt that spells it
-out, and texts that the parser think-tags reads keep its tags where the tokenizer calls them special.
-All are about engines on this machine: servers draw and read as they do.
+out, and outputs read by the parser think-tags keep its tags if the tokenizer calls them special. All rules
+concern engines on this machine: servers draw and read in their own way.
 """
 
 from collections.abc import Iterable
@@ -20,36 +20,36 @@ from winnow.tasks.engines.known_providers import OWN_TOKENS
 from winnow.tasks.engines.protocol import GREEDY_BELOW, ModelRef, Sampling
 
 NEWEST = 1
-"""Version with which new campaigns start."""
+"""Version for new campaigns."""
 
 KEY = "text_rules"
-"""Key of an identity that holds the version."""
+"""Identity key that holds the version."""
 
 OWN_DRAWS = frozenset({"transformers"})
-"""Providers whose tokens Winnow draws itself."""
+"""Providers for which Winnow draws the tokens itself."""
 
 BEGINNINGS = ("<", "[", "{", "|", "\uff1c", "\uff5c")
-"""What a spelled first token may begin with, such as <s>, <|begin_of_text|> or [CLS]: a key says whether a
-prompt is given one, and is made before any tokenizer is loaded."""
+"""Possible beginnings of a spelled-out first token, such as <s>, <|begin_of_text|> or [CLS]: a key shows
+whether a prompt is given one, and is made before any tokenizer is loaded."""
 
 
 def rules_of(identity: JsonView) -> int:
-    """Version of the text rules of a stored campaign."""
+    """Version of a stored campaign's text rules."""
     return int(identity.get(KEY, 0))
 
 
 def as_stored(rules: int, models: Iterable[ModelRef]) -> dict[str, int]:
-    """Entry of an identity that gives the text rules; empty if they change no text."""
+    """Identity entry with the text rules; empty if they change no output."""
     return {KEY: rules} if rules and any(each.provider in OWN_TOKENS for each in models) else {}
 
 
 def settled(sampling: Sampling, model: ModelRef, prompt: Prompt, *, rules: int) -> Sampling:
-    """Sampling settings for one text, with the text rules that can change it.
+    """Sampling settings for one output, with the text rules that can change it.
 
     Args:
         sampling: The settings of the file.
-        model: The model that is asked to write or to choose.
-        prompt: What it is asked.
+        model: The model.
+        prompt: Its prompt.
         rules: The version of the campaign's rules.
     """
     if rules < 1 or model.provider not in OWN_TOKENS:

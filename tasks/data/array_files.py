@@ -1,4 +1,4 @@
-"""Errors of numpy for .npy and .npz files that are damaged, encrypted, or packed as it cannot read."""
+"""Translate numpy's errors for .npy and .npz files that are damaged, encrypted or of an unreadable kind."""
 
 import lzma
 import zlib

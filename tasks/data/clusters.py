@@ -13,7 +13,7 @@ from winnow.tasks.text.canonical_json import canonical_json
 PLACE = "dataset.cluster"
 
 LEAST_CLUSTERS = 30
-"""Clusters of which an interval is derived: of fewer, nothing is claimed about new examples."""
+"""Minimum number of clusters for an interval: with fewer, nothing is claimed about new examples."""
 
 
 def clusters_of(fields: Sequence[Mapping[str, object]], name: str) -> list[str]:
@@ -24,7 +24,7 @@ def clusters_of(fields: Sequence[Mapping[str, object]], name: str) -> list[str]:
         name: The field that names the cluster, dotted if it is within an object.
 
     Raises:
-        SpecError: If an example is in none.
+        SpecError: If an example is in no cluster.
     """
     found: list[str] = []
     for each in fields:

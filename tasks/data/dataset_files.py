@@ -1,4 +1,4 @@
-"""The rows of a data file, each with the place where it stands."""
+"""Rows of a data file, each with its place in the file."""
 
 import csv
 import gzip
@@ -32,12 +32,12 @@ GZIP = ".gz"
 GZIP_MARK = b"\x1f\x8b"
 
 SEPARATORS = {";": "semicolons", "\t": "tabs"}
-"""Characters that some programs write between the columns of a CSV file instead of commas; their names."""
+"""Separators that some programs write in a CSV file instead of commas, with their names."""
 
 JSON_SUFFIXES = (".json", ".jsonl", ".ndjson")
 
 BATCH = 1024
-"""Rows of a Parquet file that are held at once."""
+"""Rows of a Parquet file read at once."""
 
 PlacedRow = tuple[str, Row]
 """The place of a row, such as "line 7", and the row."""
@@ -47,24 +47,24 @@ class PartialRow(dict[str, Any]):
     """A row without the values that JSON does not have."""
 
     left_out: Mapping[str, str]
-    """The contents in a word, such as "bytes", by dotted name; see `tasks.data.dotted_names`."""
+    """The omitted contents in a word, such as "bytes", by dotted name; see `tasks.data.dotted_names`."""
 
 
 class RowWithNaN(dict[str, Any]):
-    """A row of JSON with null in the place of NaN, which JSON does not have."""
+    """A row of JSON with null in place of NaN, which JSON does not have."""
 
     nans: frozenset[str]
-    """The dotted names of what was NaN."""
+    """Dotted names of the values that were NaN."""
 
 
 def read_files(paths: Sequence[str]) -> Iterator[PlacedRow]:
-    """The rows of several files, one file after the other; each place begins with its file.
+    """Rows of several files, one file after the other; each place begins with its file.
 
     Args:
         paths: Files, or patterns such as "shards/*.parquet", whose files come in the order of their names.
 
     Returns:
-        Each row as JSON has it; one that holds what JSON does not is a `PartialRow`.
+        Each row as JSON values; a row with other values is a `PartialRow`.
 
     Raises:
         DatasetError: As `read_rows`, and if a pattern finds nothing or a file is found twice.
@@ -89,15 +89,16 @@ def _files(given: str) -> list[Path]:
 
 
 def read_rows(path: Path) -> Iterator[PlacedRow]:
-    """The rows of a file in order, read according to its suffix as they are requested.
+    """Yield the rows of a file in order, read according to its suffix.
 
     Args:
-        path: A .jsonl (or .ndjson), .json, .csv or .parquet file; all but the last may be compressed, as
-            .jsonl.gz. JSON is read as it stands, as a list or as lines, whichever of the two is named.
+        path: A .jsonl (or .ndjson), .json, .csv or .parquet file; all but the last can be compressed, such as
+            .jsonl.gz. JSON is read as a list or as lines by its content, whichever of the two suffixes it
+            has.
 
     Raises:
-        DatasetError: If the file is missing, cannot be read, or is not what its suffix says; for a row, when
-            it is reached, also if it holds what JSON does not.
+        DatasetError: If the file is missing, unreadable, or does not match its suffix; when a row is reached,
+            also if it holds values that JSON does not have.
     """
     for place, row in _rows(path):
         _refuse_partial(f"{path}, {place}", row, PATH_KEY)
@@ -121,10 +122,10 @@ def _rows(path: Path) -> Iterator[PlacedRow]:
 
 
 def _reader(path: Path, suffix: str) -> Callable[[Path], Iterator[PlacedRow]]:
-    """The reader of a file's format: of JSON, the one that its content calls for, list or lines.
+    """The reader for a file's format: for JSON, list or lines by its content.
 
     Raises:
-        DatasetError: If there is none, or the file holds something else than its suffix says.
+        DatasetError: If there is none, or the content does not match the suffix.
     """
     plain = suffix.removesuffix(GZIP)
     with open_plain(path) as file:
@@ -145,7 +146,7 @@ def _reader(path: Path, suffix: str) -> Callable[[Path], Iterator[PlacedRow]]:
 
 
 def _with_suffix(path: Path, suffix: str) -> str:
-    """The name of a file of this format, compressed where it is."""
+    """A file name for this format, with the compression suffix if the file is compressed."""
     if suffix == GZIP:
         return f"{path}{GZIP}"
     is_compressed = path.suffix.lower() == GZIP
@@ -159,7 +160,7 @@ def _refuse_suffix(path: Path, suffix: str) -> NoReturn:
 
 @contextmanager
 def given_to_command() -> Generator[None, None, None]:
-    """Have errors name no key of a campaign's file where it is a command that was given the data's file."""
+    """Make errors omit keys of a campaign's file, because the data file was given to a command."""
     try:
         yield
     except DatasetError as error:
@@ -187,7 +188,7 @@ def rows_given(path: Path, columns: Sequence[str]) -> Iterator[PlacedRow]:
 
 
 def _suffix(path: Path) -> str:
-    """The suffix that says what a file holds, with that of its compression."""
+    """The suffix for a file's format, including that of its compression."""
     last = path.suffix.lower()
     return Path(path.stem).suffix.lower() + last if last == GZIP else last
 
@@ -226,12 +227,12 @@ _LONG_NUMBER = re.compile(rb"[0-9]{19}")
 
 
 def is_plain(row: JsonView) -> bool:
-    """Whether it holds no fractions, which libraries spell each in its own way, and no lists or objects."""
+    """Whether it has no fractions, which libraries format differently, and no lists or objects."""
     return _PLAIN.issuperset(map(type, row.values()))
 
 
 def _quickly_read(line: bytes) -> Row | None:
-    """The row in a line; None if it has to be read by `json`, to the last digit or to say what is wrong.
+    """Parse a line fast; None if `json` must read it, for exact digits or for an error message.
 
     orjson takes a third of the time, and its rows share the names of their columns. It rounds whole numbers
     of more than 64 bits.
@@ -297,7 +298,7 @@ def _csv_cells(path: Path, text: TextIOWrapper) -> Iterator[PlacedRow]:
 
 
 def _csv_header(reader: Iterator[list[str]]) -> list[str]:
-    """The names of the columns, without several at the right that have none: spreadsheets add these."""
+    """Column names, without several unnamed ones at the right, which spreadsheets add."""
     header = _csv_line(reader) or []
     if any(not name.strip() and header.count(name) > 1 for name in header):
         while header and not header[-1].strip():
@@ -306,9 +307,9 @@ def _csv_header(reader: Iterator[list[str]]) -> list[str]:
 
 
 def other_separator(columns: Iterable[str]) -> str:
-    """The remedy for columns that were read as one, as something else than commas separates them.
+    """The remedy for columns that were read as one because the separator is not a comma.
 
-    Empty if it does not look so.
+    Empty if this does not seem to be the cause.
     """
     names = list(columns)
     found = [said for mark, said in SEPARATORS.items() if len(names) == 1 and mark in names[0]]
@@ -321,9 +322,9 @@ def no_column(column: str, row: Row) -> str:
 
 
 def _csv_line(reader: Iterator[list[str]]) -> list[str] | None:
-    """The cells of the next line, each of which may be a whole document; None at the end.
+    """The cells of the next line, each of which can be a whole document; None at the end.
 
-    The limit is the process's: it is put back before anybody else's code runs.
+    The size limit is global to the process: it is restored before other code runs.
     """
     previous_limit = csv.field_size_limit(2**31 - 1)
     try:
@@ -352,7 +353,7 @@ def _batches(path: Path) -> Iterator["RecordBatch"]:
 
 
 def arrow_rows(table: "RecordBatch | Table") -> Iterator[Row]:
-    """The rows of a table of Arrow as JSON has them, see `storable_row`."""
+    """Rows of an Arrow table as JSON values, see `storable_row`."""
     try:
         rows: list[Row] = table.to_pylist()
     except (ValueError, LookupError, OverflowError, ImportError):  # such as a time zone that Python lacks
@@ -382,7 +383,7 @@ _READERS: Mapping[str, Callable[[Path], Iterator[PlacedRow]]] = {
 
 
 def _decoded(path: Path, content: bytes, *, first_line: int, begins: bool) -> str:
-    """The text of some lines; the mark with which some programs begin a file is left out."""
+    """Decode some lines; a byte order mark at the beginning of the file is removed."""
     try:
         return content.decode("utf-8-sig" if begins else "utf-8")
     except UnicodeDecodeError as error:
@@ -401,10 +402,10 @@ def _json(path: Path, text: str, first_line: int) -> object:
 
 
 _DECODER = json.JSONDecoder()
-"""One decoder for all lines: `json.loads` makes one for each."""
+"""Shared decoder for all lines: `json.loads` makes one per call."""
 
 _CONSTANT = re.compile("NaN|Infinity")
-"""Numbers that JSON does not have, and Python and others write all the same."""
+"""Numbers that JSON does not have, but that Python and others write."""
 
 
 def _object(path: Path, place: str, value: object, *, has_constants: bool) -> Row:
@@ -430,7 +431,7 @@ def _nans(prefix: str, values: Mapping[str, object]) -> Iterator[str]:
 
 
 def json_row(place: str, row: Mapping[str, object], path: str = PATH_KEY) -> Row:
-    """A row of a typed table as JSON has it; see `storable_row`.
+    """A row of a typed table as JSON values; see `storable_row`.
 
     Args:
         place: The row's place, for the error.
@@ -456,10 +457,10 @@ def _refuse_partial(place: str, row: Row, path: str) -> None:
 
 
 def storable_row(row: Mapping[str, object]) -> Row:
-    """A row of a typed table as JSON has it: times in ISO 8601, decimals as text, a NaN as null.
+    """A row of a typed table as JSON values: times in ISO 8601, decimals as text, NaN as null.
 
-    What else there is, such as bytes and infinities, is left out: the row is a `PartialRow` then. An object
-    loses such a value by its key; a list of them is left out as a whole.
+    Other values, such as bytes and infinities, are omitted, and the row is a `PartialRow`. From an object,
+    only the key of such a value is omitted; a list with one is omitted as a whole.
     """
     left_out: dict[str, str] = {}
     kept = _storable_object("", row, left_out)
@@ -501,7 +502,7 @@ def _storable_value(name: str, value: object, left_out: dict[str, str]) -> objec
 
 @dataclass(frozen=True, slots=True)
 class _LeftOut:
-    """Stands for a value that JSON does not have."""
+    """Placeholder for a value that JSON does not have."""
 
     holds: str
 

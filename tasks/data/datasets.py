@@ -1,4 +1,4 @@
-"""Datasets: the examples that every candidate is tried on."""
+"""Datasets: the examples that every candidate is evaluated on."""
 
 import hashlib
 import json
@@ -34,7 +34,7 @@ ROLES = ("id", "input", "target")
 KEY_DIGITS = 16  # hexadecimal: two different rows of a million share a key with probability below 1e-7
 
 REMEDIES = {"id": "write text or a whole number", "input": "fill it in or remove the row"}
-"""Remedies for a value that is none, by role."""
+"""Remedies for an invalid value, by role."""
 
 NAME = re.compile(r"[^{}\[\]]*")
 """The characters of a column that is not an expression."""
@@ -42,24 +42,23 @@ NAME = re.compile(r"[^{}\[\]]*")
 WORD = re.compile(r"\w+")
 
 _CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False)
-"""One encoder for all rows: `json.dumps` makes one for each."""
+"""Shared encoder for all rows: `json.dumps` makes one per call."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Example:
-    """One row: what a prompt may show, and what the answer should be."""
+    """One row: the fields that prompts can show, and the accepted answers."""
 
     key: str
-    """Unique in its dataset: the row's id, or a hash of its content, with a number where an earlier row is
-    the same."""
+    """Unique in its dataset: the row's id, or a hash of its content, numbered for repeated rows."""
     fields: Mapping[str, object]
-    """The values that templates see: every column but the target's, as JSON values, and `input`."""
+    """Values for templates: every column except the target's, as JSON values, and `input`."""
     targets: tuple[str, ...]
     """The accepted answers; empty if there is none."""
 
     @property
     def question(self) -> str:
-        """The input as a judge reads it; JSON where it is not text."""
+        """The input as a judge reads it; as JSON if it is not text."""
         asked = self.fields["input"]
         return asked if isinstance(asked, str) else json.dumps(asked, ensure_ascii=False)
 
@@ -69,23 +68,23 @@ class Dataset:
     """Examples in the order of their source, or of a shuffle."""
 
     name: str
-    """The first file's name without its suffix, or what the source is called elsewhere."""
+    """The first file's name without its suffix, or the name of another source."""
     path: str
-    """The source as the spec names it."""
+    """The source as written in the spec."""
     examples: tuple[Example, ...]
-    """At least one, with different keys."""
+    """At least one; keys are unique."""
     fingerprint: str
     """SHA-256 in hexadecimal of all keys, fields and targets in order; the file's format does not matter."""
     left_out: Mapping[str, str] = field(default_factory=dict)
-    """Contents that cannot be stored, with the first place, by the dotted name of their field."""
+    """Contents that cannot be stored, with their first place, by dotted field name."""
     target_column: str | None = None
-    """The name of the column that is the target, dotted where it was within an object; None for `target`."""
+    """Name of the target column, dotted if it is inside an object; None for `target`."""
     remarks: tuple[str, ...] = ()
-    """Sentences on rows and fields that were not read as they stand, for a user to check."""
+    """Sentences on rows and fields that were changed when read, for a user to check."""
 
     @cached_property
     def field_names(self) -> KnownFields:
-        """The fields that every example has, so that a template with these alone can always be rendered."""
+        """Fields that every example has, so that a template with only these can always be rendered."""
         common = set(self.examples[0].fields)
         for example in self.examples:
             if not common <= example.fields.keys():  # most have the same
@@ -93,13 +92,13 @@ class Dataset:
         return KnownFields.of(sorted(common), self.left_out, self.target_column)
 
     def unknown_field(self, name: str) -> str:
-        """The sentence for a field that no example has."""
+        """The message for a field that no example has."""
         if (part := left_out_part(name, self.left_out)) is not None:
             return not_stored(part, self.left_out[part])
         return unknown_field("field", name, [each.fields for each in self.examples])
 
     def part(self, examples: Iterable[Example]) -> "Dataset":
-        """The dataset that some of its examples are by themselves."""
+        """A dataset of some of its examples."""
         found, fingerprint = _gathered((self.name, each) for each in examples)
         return replace(self, examples=tuple(found), fingerprint=fingerprint, remarks=())
 
@@ -111,17 +110,18 @@ class Dataset:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Selection:
-    """The choice and the order of the rows of a source that become examples; applied from top to bottom."""
+    """Selection and order of a source's rows; applied from top to bottom."""
 
     filter: str | None = None
-    """A jinja2 expression over the columns of a row, which is left out where it does not hold."""
+    """A jinja2 expression over the columns of a row; rows for which it is false are skipped."""
     limit: int | None = None
-    """Only the first so many rows are read and checked; all where there are fewer."""
+    """Maximum number of rows to read and check."""
     sample: tuple[int, int] | None = None
-    """Number of rows that are drawn, none of them twice, and the seed; all rows where there are fewer. Those
-    whose keys, hashed with the seed, come first: neither their order nor the version of a library decides."""
+    """Number of rows to draw without replacement, and the seed; all rows if there are fewer. The rows whose
+    keys, hashed with the seed, come first are drawn: neither their order nor the version of a library
+    matters."""
     shuffle: int | None = None
-    """Seed: the order is that of the keys hashed with it."""
+    """Seed of the order, which is that of the keys hashed with it."""
 
 
 def load_dataset(path: str | Path, fields: Mapping[str, str | None], limit: int | None = None) -> Dataset:
@@ -130,7 +130,7 @@ def load_dataset(path: str | Path, fields: Mapping[str, str | None], limit: int 
     Args:
         path: The file, or a pattern of several; a relative path starts at the current directory.
         fields: See `dataset_of`.
-        limit: Only the first so many rows are read and checked; all where there are fewer.
+        limit: Maximum number of rows to read and check.
 
     Raises:
         DatasetError: One sentence that names the file, the line and the remedy.
@@ -140,7 +140,7 @@ def load_dataset(path: str | Path, fields: Mapping[str, str | None], limit: int 
 
 
 def read_examples(path: str, fields: Mapping[str, str | None]) -> list[Example]:
-    """The rows of one or more files as examples; as people ask the same again, two may be the same.
+    """Rows of one or more files as examples; duplicates are allowed, because users repeat questions.
 
     Args:
         path: See `load_dataset`.
@@ -163,15 +163,15 @@ def dataset_of(
     name: str,
     path: str,
 ) -> Dataset:
-    """The dataset that rows come to; no more of them are held than are taken.
+    """Build a dataset from rows, keeping in memory only those selected.
 
     Args:
         rows: Each with its place, for errors.
         fields: Column names of the roles `id`, `input` and `target`. Without `id` the key of an example is a
-            hash of its row, without `input` its column is "input", without `target` there are no targets.
-            A target may be text, a number, true or false, or a list of these; null and empty text are no
+            hash of its row, without `input` its column is "input", without `target` there are no targets. A
+            target may be text, a number, true or false, or a list of these; null and empty text are no
             target. A part of an object has a dotted name, see `tasks.data.dotted_names`.
-        selection: The part of them that is taken.
+        selection: Which rows become examples.
         name: See `Dataset`.
         path: See `Dataset`.
 
@@ -205,7 +205,7 @@ def dataset_of(
 
 
 class _Seen:
-    """What is peculiar about the rows that were read, and does not make them useless."""
+    """Peculiarities of the rows read so far that do not make them unusable."""
 
     def __init__(self) -> None:
         self.left_out: dict[str, str] = {}
@@ -214,9 +214,9 @@ class _Seen:
         self._same: list[tuple[str, str]] = []
 
     def filled(self, rows: Iterable[PlacedRow], columns: Mapping[str, str]) -> Iterator[PlacedRow]:
-        """The rows that hold anything: spreadsheets leave empty ones at the end of a file.
+        """Rows that are not empty: spreadsheets leave empty ones at the end of a file.
 
-        An empty row that could be an example stays one: its input is an empty text, and no other row is so.
+        An empty row that could be an example is kept: its input is an empty text, and no other row is empty.
         """
         has_empty = "id" in columns
         for place, row in rows:
@@ -229,7 +229,7 @@ class _Seen:
                 yield place, row
 
     def whole(self, rows: Iterable[PlacedRow], target: str | None) -> Iterator[PlacedRow]:
-        """The rows; it is taken down what was left out of them, and what their target is called."""
+        """Pass on rows, and record values omitted from them and the name of their target."""
         for place, row in rows:
             if target != TARGET:
                 self.target_column = target
@@ -239,7 +239,7 @@ class _Seen:
             yield place, row
 
     def told_apart(self, examples: Iterable[tuple[str, Example]]) -> Iterator[tuple[str, Example]]:
-        """The examples; where rows are the same, the keys of later ones get a number."""
+        """Pass on examples; keys of repeated rows get a number."""
         first: dict[str, str] = {}
         again: dict[str, int] = {}
         for place, example in examples:
@@ -269,7 +269,7 @@ class _Seen:
 
 
 def _is_empty(row: Row) -> bool:
-    """Whether a row holds nothing but nulls and empty texts."""
+    """Whether a row has only nulls and empty texts."""
     first = next(iter(row.values()), None)  # which settles it for most rows
     if first is not None and first != "":
         return False
@@ -281,7 +281,7 @@ def _without_rows(path: str) -> DatasetError:
 
 
 def _gathered(placed: Iterable[tuple[str, Example]]) -> tuple[list[Example], str]:
-    """The examples and their fingerprint, in one pass: of a row that is not kept, nothing is."""
+    """The examples and their fingerprint, in one pass: rows that are not selected leave nothing in memory."""
     examples: list[Example] = []
     first: dict[str, str] = {}
     digest = hashlib.sha256()
@@ -300,7 +300,7 @@ def _gathered(placed: Iterable[tuple[str, Example]]) -> tuple[list[Example], str
 
 
 def _first(rows: Iterable[PlacedRow], selection: Selection) -> Iterator[PlacedRow]:
-    """The first rows that the filter leaves."""
+    """The first rows that pass the filter."""
     if selection.filter is not None:
         condition = compile_condition(selection.filter, "dataset.filter")
         rows = ((place, row) for place, row in rows if _holds(condition, row, place))
@@ -320,7 +320,7 @@ def _holds(condition: Template, row: Row, place: str) -> bool:
 
 
 def _selected(found: Iterable[tuple[str, Example]], selection: Selection) -> Iterable[tuple[str, Example]]:
-    """The sample, in the order of the rows or shuffled; all of them are passed on as they come."""
+    """The sample, in the order of the rows or shuffled; without sample and shuffle, all rows as they come."""
     placed = found if selection.sample is None else _sampled(found, *selection.sample)
     if selection.shuffle is None:
         return placed
@@ -352,11 +352,11 @@ def _columns(fields: Mapping[str, str | None]) -> dict[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class _RowReader:
-    """Turns rows into examples; its complaints name the place."""
+    """Converts rows to examples; error messages name the place."""
 
     columns: Mapping[str, str]
     needed: frozenset[str]
-    """The columns by themselves."""
+    """The required columns."""
 
     @classmethod
     def of(cls, columns: Mapping[str, str]) -> Self:
@@ -382,7 +382,7 @@ class _RowReader:
         return Example(key=key, fields=self._fields(place, row, visible), targets=targets)
 
     def _require(self, place: str, row: Row) -> None:
-        """Refuse a row without a value for each role."""
+        """Raise an error if a row has no value for a role."""
         left_out = row.left_out if isinstance(row, PartialRow) else {}
         for role, column in self.columns.items():
             parts = [name for name in left_out if f"{name}.".startswith(f"{column}.")]
@@ -460,12 +460,12 @@ class _RowReader:
 
 
 def _as_target(value: object) -> str:
-    """The text of a target: true and false are as JSON has them."""
+    """The text of a target, with true and false as in JSON."""
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def _storable(place: str, value: object, row: JsonView) -> bytes:
-    """The value in its one spelling, which every database can hold; all of it but the row is text."""
+    """Canonical JSON of a value, checked to be storable in every database; all but the row are texts."""
     try:
         return _canonical_row(value) if is_plain(row) else _canonical(value)
     except UnicodeEncodeError as error:
@@ -476,7 +476,7 @@ def _storable(place: str, value: object, row: JsonView) -> bytes:
 
 
 def _canonical_row(value: object) -> bytes:
-    """The same as `_canonical`, in a tenth of its time; only for texts, whole numbers, booleans and null."""
+    """`_canonical` in a tenth of its time; only for texts, whole numbers, booleans and null."""
     try:
         return orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
     except orjson.JSONEncodeError:  # more than 64 bits, or half a character

@@ -1,7 +1,7 @@
-"""Names of fields, those within objects too: `answers.text` is the key `text` of the column `answers`.
+"""Dotted names of fields inside objects: `answers.text` is the key `text` of the column `answers`.
 
-A column whose own name has a dot goes first. Within a list of objects a name stands for the values of all of
-them, and a number for one entry: `turns.0.content`.
+A column whose own name has a dot takes precedence. Within a list of objects a name means the values of all of
+them, and a number one entry: `turns.0.content`.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -19,11 +19,11 @@ class Missing(Enum):
 
 
 MISSING: Final = Missing.MISSING
-"""In place of the value where there is no field of a name: null is a value."""
+"""Result for a missing field, because null is a value."""
 
 
 def value_of(row: JsonView, name: str) -> object:
-    """The value of a field; `MISSING` where there is none. The parts of null and of `{}` are null."""
+    """The value of a field; `MISSING` if it is missing. The parts of null and of `{}` are null."""
     if name in row:
         return row[name]
     for column, rest in _splits(name):
@@ -33,7 +33,7 @@ def value_of(row: JsonView, name: str) -> object:
 
 
 def without(row: JsonView, name: str) -> JsonObject:
-    """The row without a field, which is taken out of its object; the row itself stays as it is."""
+    """A copy of the row without a field, which is removed from its object."""
     if name in row:
         return {key: value for key, value in row.items() if key != name}
     for column, rest in _splits(name):
@@ -48,10 +48,10 @@ def column_of(name: str, columns: Collection[str]) -> str | None:
 
 
 def unknown_field(kind: str, name: str, rows: Iterable[JsonView]) -> str:
-    """The sentence for a field that no row has: its object's keys are listed where that is known.
+    """The message for a field that no row has, with its object's keys if these are known.
 
     Args:
-        kind: The kind of thing that the name was taken for, such as "field".
+        kind: The word for such a name, such as "field".
         name: The name.
         rows: Rows that lack it.
     """
@@ -67,7 +67,7 @@ def unknown_field(kind: str, name: str, rows: Iterable[JsonView]) -> str:
 
 
 def _splits(name: str) -> Iterator[tuple[str, str]]:
-    """The ways to take a name as a column and what is within it, the longest column first."""
+    """Ways to split a name into a column and a path inside it, the longest column first."""
     at = name.rfind(".")
     while at > 0:
         yield name[:at], name[at + 1 :]

@@ -1,4 +1,4 @@
-"""The format of a data file by what it holds, whatever its name says."""
+"""Detect the format of a data file by its content, independent of its name."""
 
 import re
 from typing import NamedTuple
@@ -6,17 +6,17 @@ from typing import NamedTuple
 import orjson
 
 SNIFFED = 1 << 16
-"""Bytes of the beginning of a file that are looked at."""
+"""Number of leading bytes that are inspected."""
 
 
 class Contents(NamedTuple):
-    """What a file is, and what to do with it."""
+    """What a file contains, and the remedy."""
 
     what: str
     suffix: str | None
-    """The suffix of such files; None if none is read."""
+    """The suffix for such files; None if the format is not supported."""
     remedy: str | None = None
-    """The remedy where it is not to be renamed."""
+    """The remedy, if renaming is not the solution."""
 
 
 JSON_LINES = Contents("JSON lines", ".jsonl")
@@ -44,7 +44,7 @@ _JSON_BEGINS = re.compile(rb"[{\[\"0-9-]|true|false|null|NaN|Infinity")
 
 
 def contents_of(beginning: bytes) -> Contents | None:
-    """What a file is, as far as its first bytes tell beyond doubt; None if they do not."""
+    """The content of a file if its first bytes identify it without doubt; else None."""
     for mark, found in _BEGINNINGS:
         if beginning.startswith(mark):
             return found
@@ -63,7 +63,7 @@ def contents_of(beginning: bytes) -> Contents | None:
 
 
 def _is_object(line: bytes) -> bool:
-    """Whether a line is an object; one that is cut off or damaged counts."""
+    """Whether a line is a JSON object, even if truncated or damaged."""
     try:
         return isinstance(orjson.loads(line), dict)
     except orjson.JSONDecodeError:
@@ -71,6 +71,6 @@ def _is_object(line: bytes) -> bool:
 
 
 def _is_csv_header(line: bytes) -> bool:
-    """Whether a line is a few short names with commas between them."""
+    """Whether a line is a few short names separated by commas."""
     names = line.split(b",")
     return len(names) > 1 and all(re.fullmatch(rb'\s*"?[\w .-]{1,64}"?\s*', name) for name in names)

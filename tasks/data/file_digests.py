@@ -1,8 +1,8 @@
-"""SHA-256 of whole files, read once: what was read is remembered for as long as a file stays as it was.
+"""SHA-256 of whole files, cached while a file is unchanged.
 
-A file is taken to be as it was while its path, size, inode and both of its times are the same. One that was
-written to a moment ago may be written to again within the same tick of the clock, so that what it holds is
-not remembered yet; nor is what small files hold, which are read at once.
+A file counts as unchanged while its path, size, inode and both of its times are the same. A file written a
+moment ago could be written again within the same tick of the clock, so its digest is not cached yet; small
+files are not cached because they are read quickly.
 """
 
 import hashlib
@@ -19,20 +19,21 @@ if TYPE_CHECKING:  # a policy is served where there is no database
     from winnow.storage.engine.database import Database
 
 LARGE = 2**20
-"""Bytes from which a file's digest is remembered."""
+"""Minimum size in bytes for caching a file's digest."""
 
 SETTLED_NS = 2_000_000_000
-"""Age of the last change from which a further one would be seen: file systems tick at least that often."""
+"""Age of the last change, in ns, after which another change is visible: file systems tick at least that
+often."""
 
 
 Seen = tuple[str, int, int, int, int]
-"""The fields of a `storage.records.file_digests.FileState`, which is needed only with a database."""
+"""The fields of a `storage.records.file_digests.FileState`, which is imported only with a database."""
 
 _remembered: dict[Seen, str] = {}
-"""Digests that this process knows: the content of files is the same for all campaigns."""
+"""Digests cached in this process: the content of files is the same for all campaigns."""
 
 _new: dict[Seen, str] = {}
-"""Digests of these that no database was told yet."""
+"""Those digests not stored in a database yet."""
 
 
 def file_digest(path: Path) -> str:
@@ -55,14 +56,14 @@ def file_digest(path: Path) -> str:
 
 
 def recall_digests(session: "Session") -> None:
-    """Take over what a database remembers."""
+    """Load the digests that a database has stored."""
     from winnow.storage.records.file_digests import stored_digests
 
     _remembered.update(stored_digests(session).items())
 
 
 def keep_digests(database: "Database") -> None:
-    """Have a database remember what was read since the last time."""
+    """Store the digests read since the last call in a database."""
     from winnow.storage.records.file_digests import FileState, store_digests
 
     if _new:

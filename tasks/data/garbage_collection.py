@@ -1,4 +1,4 @@
-"""Blocks in which Python does not look for garbage."""
+"""Blocks without Python's garbage collection."""
 
 import gc
 from collections.abc import Generator
@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def not_collecting() -> Generator[None, None, None]:
-    """Look for no garbage within the block, where rows or modules are made that are kept."""
+    """Disable garbage collection within the block, which creates objects that are kept."""
     was_enabled = gc.isenabled()
     gc.disable()
     try:

@@ -1,4 +1,4 @@
-"""Evaluation harnesses whose tasks describe campaigns: what is taken from a task, and where its reader is."""
+"""Evaluation harnesses whose tasks describe campaigns, and the readers of their tasks."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -15,15 +15,16 @@ class Harness(Protocol):
     """The reader of a harness's tasks."""
 
     def read(self, dataset: DatasetSpec, *, is_allowed: bool) -> object:
-        """What only running the task says; None if its files and rows say all.
+        """Information that only running the task gives; None if its files and rows are enough.
 
         Args:
             dataset: The key `dataset`, which names the task.
-            is_allowed: Whether a user has approved of running it.
+            is_allowed: Whether a user has approved running it.
 
         Raises:
-            DatasetError: If nobody has, there is no such task, it fails, or it does what Winnow does not.
-            NotAllowed: If a command runs it that has not asked for it.
+            DatasetError: If it was not approved, there is no such task, it fails, or it needs what Winnow
+                does not support.
+            NotAllowed: If a command that did not ask for permission runs it.
         """
         ...
 
@@ -33,7 +34,7 @@ class Harness(Protocol):
         Args:
             dataset: The key `dataset`, which names the task.
             read: What `read` returned; None if it was not called.
-            is_allowed: See `read`; the hub may then be asked, too.
+            is_allowed: See `read`; it also allows requests to the hub.
 
         Raises:
             SpecError: If there is no such task, or it cannot be read.
@@ -41,21 +42,21 @@ class Harness(Protocol):
         ...
 
     def filled_in(self, values: JsonView, task: TaskSpec, read: object) -> JsonObject:
-        """The values of a campaign's file with what its task stands for instead of the task.
+        """Replace the task in a campaign's file by the values that it means.
 
         Args:
             values: As in the file.
             task: Its key `task`.
-            read: What `read` returned; None if nobody has allowed yet to run the task. What follows from its
-                code has then a placeholder: the rest says what would have to be allowed.
+            read: What `read` returned; None if running the task is not approved yet. Values that depend on
+                its code are then placeholders: the rest shows what needs approval.
 
         Raises:
-            SpecError: If the task does what Winnow does not.
+            SpecError: If the task needs what Winnow does not support.
         """
         ...
 
     def acts(self, dataset: DatasetSpec, folder: Path) -> Iterable[tuple[Act, tuple[str, ...]]]:
-        """What the task runs of others' code, each with the keys that ask for it.
+        """Third-party code that the task runs, each item with the keys that cause it.
 
         Args:
             dataset: The key `dataset`, which names the task.
@@ -64,7 +65,7 @@ class Harness(Protocol):
         ...
 
     def files(self, dataset: DatasetSpec) -> Iterable[tuple[str, str]]:
-        """The user's files that the task reads: the key of the file that names each, and its path."""
+        """The user's files that the task reads: the key that names each, and its path."""
         ...
 
 
@@ -72,11 +73,11 @@ HARNESSES = {
     "lm_eval": "winnow.tasks.harness.lm_eval.harness:LmEval",
     "inspect": "winnow.tasks.harness.inspect.harness:Inspect",
 }
-"""Addresses of readers, by the key of `task`, and of `dataset`, that names a task."""
+"""Import paths of readers, by the key of `task` and of `dataset` that names a task."""
 
 
 def harness_of(spec: TaskSpec | DatasetSpec) -> Harness | None:
-    """The reader of the task that a spec names; None if it names none."""
+    """The reader for the task of a spec; None if it names none."""
     addresses = (address for key, address in HARNESSES.items() if getattr(spec, key) is not None)
     found: Harness | None = next((object_at(each)() for each in addresses), None)
     return found

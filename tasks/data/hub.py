@@ -1,7 +1,7 @@
-"""Datasets as the Hugging Face hub and its library lay them out: on the hub, in its cache, or in a folder.
+"""Datasets in the Hugging Face layout: on the hub, in its cache, or in a folder.
 
-The library `datasets` reads them. It runs no code that comes with a dataset, and of the formats that it knows
-only those are read whose files are data and nothing else: tables and texts.
+The library `datasets` reads them. It runs no code that comes with a dataset. Only formats whose files are
+pure data are read: tables and texts.
 """
 
 import os
@@ -19,7 +19,7 @@ from winnow.tasks.errors import DatasetError
 from winnow.tasks.plugins.extras import require
 
 FORMATS = ("arrow", "csv", "json", "parquet", "text")
-"""Formats of the library that are read; others decode images, or hold more than data."""
+"""Supported formats of the library; others decode images, or hold more than data."""
 
 KEY = "dataset.hub"
 
@@ -29,7 +29,7 @@ Splits = JsonView
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HubSource:
-    """A dataset, as the library is told of it."""
+    """A dataset in the arguments of the library."""
 
     path: str
     """Its name on the hub, a folder, or one of `FORMATS` for `data_files`."""
@@ -37,7 +37,7 @@ class HubSource:
     """Name of the configuration."""
     commit: str | None = None
     data_files: object = None
-    """Files of this machine: a path, a list of them, or either by split."""
+    """Local files: a path, a list of them, or either by split."""
     data_dir: str | None = None
 
 
@@ -46,8 +46,8 @@ def hub_rows(source: HubSource, split: str | None, *, asks_hub: bool) -> Iterato
 
     Args:
         source: The dataset.
-        split: None if there is but one.
-        asks_hub: Whether what does not lie in the hub's cache is downloaded.
+        split: None if there is only one.
+        asks_hub: Whether files missing in the hub's cache are downloaded.
 
     Raises:
         DatasetError: If it cannot be loaded or has no such split; for a row, when it is reached.
@@ -69,7 +69,7 @@ def hub_rows(source: HubSource, split: str | None, *, asks_hub: bool) -> Iterato
 
 
 def load_splits(source: HubSource, *, asks_hub: bool) -> Splits:
-    """All splits of a dataset; rows are read from disk when they are requested.
+    """Load all splits of a dataset; rows are read from disk lazily.
 
     Raises:
         DatasetError: If it cannot be loaded; see `hub_rows`.
@@ -103,7 +103,7 @@ def load_splits(source: HubSource, *, asks_hub: bool) -> Splits:
 
 
 def _folder(source: HubSource, asks_hub: bool) -> Path | None:
-    """The folder of its files on this machine; None if the library is to find them."""
+    """The folder of its files on this machine; None if the library should find them."""
     if Path(source.path).is_dir():
         return Path(source.path)
     if source.data_files is not None and source.path in FORMATS:
@@ -123,7 +123,7 @@ def _folder(source: HubSource, asks_hub: bool) -> Path | None:
 
 
 def _missing_shard(folder: Path) -> str | None:
-    """A file that a download left out, as far as the names of the others tell."""
+    """A file that a download missed, judging by the names of the others."""
     names = {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()}
     for name in sorted(names):
         if shard := re.fullmatch(r"(.*-)(\d{5})(-of-)(\d{5})(.*)", name):
@@ -135,7 +135,7 @@ def _missing_shard(folder: Path) -> str | None:
 
 
 def _is_saved(folder: Path) -> bool:
-    """Whether `save_to_disk` wrote it."""
+    """Whether `save_to_disk` wrote this folder."""
     return (folder / "dataset_dict.json").is_file() or (folder / "state.json").is_file()
 
 
@@ -149,9 +149,10 @@ def _require_data_alone(path: str, builder: object) -> None:
 
 
 def _require_own_files(source: HubSource, folder: Path | None, found: Mapping[str, list[str]] | None) -> None:
-    """Refuse a dataset whose description names files that are not its own.
+    """Refuse a dataset whose description names files outside its folder.
 
-    A user is asked about a folder and what its links lead to, and not about what its description names.
+    The user is asked about a folder and the targets of its links, but not about files that a description
+    names.
     """
     if folder is None and source.path in FORMATS:  # whose files the source names itself
         return
@@ -168,7 +169,7 @@ def _require_own_files(source: HubSource, folder: Path | None, found: Mapping[st
 
 @contextmanager
 def _in_a_sentence(path: str) -> Iterator[None]:
-    """Turn whatever the library raises into one sentence."""
+    """Turn any error of the library into one sentence."""
     try:
         yield
     except DatasetError:

@@ -1,9 +1,9 @@
-"""Models and datasets of a hub, pinned to the commit that lies in the hub's cache.
+"""Pin models and datasets of a hub to the commit in the hub's cache.
 
-What a hub serves under a name may be replaced. So a model that was downloaded already is loaded, and known,
-by its commit, where the spec names no revision. One that was not keeps its name alone: nothing is asked of
-the hub. A dataset always has a commit: that of the cache, or else the one that the hub tells. A campaign that
-is stored keeps what it began with.
+A hub can replace the content of a name. So a downloaded model without a revision in the spec is loaded, and
+identified, by its commit. A model that is not downloaded yet keeps only its name: the hub is not contacted. A
+dataset always has a commit: that of the cache, or else the one reported by the hub. A stored campaign keeps
+the commits of its start.
 """
 
 import os
@@ -28,33 +28,33 @@ from winnow.tasks.spec.sections.prompts import PromptSpec
 COMMIT = re.compile(r"[0-9a-f]{40}")
 
 ON_HUB = frozenset({"transformers", "vllm"})
-"""Providers whose models the hub may hold; what a plug-in's models are is known to the plug-in alone."""
+"""Providers whose models can be on the hub; only a plug-in knows its own models."""
 
 ELSEWHERE = frozenset({"cache_dir", "download_dir"})
 """Keys of `model_args` that name another cache than the hub's own."""
 
 HUB_TIMEOUT = 30.0
-"""Seconds until the hub is taken to give no answer about a model."""
+"""Seconds to wait for the hub's answer about a model."""
 
 Kind = Literal["models", "datasets"]
-"""The kinds of things that the hub keeps."""
+"""Kinds of repositories on the hub."""
 
 Revisions = Mapping[str, str | None]
-"""Revisions by the place of a model in the stored spec; see `revisions_of`."""
+"""Revisions by the model's key in the stored spec; see `revisions_of`."""
 
 
 def pinned(spec: CampaignSpec, begun: Revisions, *, asks_hub: bool = False) -> CampaignSpec:
-    """The spec with the revision of each model that it names no revision of, where one is known.
+    """Pin the revision of each model and hub dataset that has none in the spec, if it is known.
 
-    So is the commit of a hub's dataset, of the campaign or of a prompt's solved examples.
+    Datasets are those of the campaign and of a prompt's solved examples.
 
     Args:
         spec: As in the file.
-        begun: Revisions of the campaign of this name that is stored already; empty if there is none.
+        begun: Revisions of the stored campaign of this name; empty if there is none.
         asks_hub: Whether the hub may be asked for the commit of a dataset that is not in its cache.
 
     Raises:
-        DatasetError: If that commit cannot be found out.
+        DatasetError: If that commit cannot be determined.
     """
     models = [_pinned(model, f"models.{model.name}", begun) for model in spec.models]
     metrics = [
@@ -74,7 +74,7 @@ def pinned(spec: CampaignSpec, begun: Revisions, *, asks_hub: bool = False) -> C
 
 
 def revisions_of(identity: JsonView) -> dict[str, str | None]:
-    """The revisions that a stored campaign began with, by the place of the model."""
+    """The revisions at the start of a stored campaign, by the model's key."""
     found = {f"models.{model['name']}": model["revision"] for model in identity["models"]}
     for place, model in judging_models(identity):
         found[place] = model.get("revision")
@@ -88,7 +88,7 @@ def revisions_of(identity: JsonView) -> dict[str, str | None]:
 
 
 def cached_commit(name: str, kind: Kind = "models", revision: str = "main") -> str | None:
-    """The commit that the hub's cache holds of a branch or tag; None if there is none."""
+    """The commit of a branch or tag in the hub's cache; None if there is none."""
     try:
         commit = (_folder(name, kind) / "refs" / revision).read_text("utf-8").strip()
     except (OSError, ValueError):
@@ -97,9 +97,9 @@ def cached_commit(name: str, kind: Kind = "models", revision: str = "main") -> s
 
 
 def why_unknown_to_hub(model: ModelRef) -> str | None:
-    """Why a model of the hub cannot be loaded: the hub does not know it, or does not answer.
+    """Why a hub model cannot be loaded: the hub does not have it, or does not answer.
 
-    None for one that is known, that lies in the hub's cache or in a folder, or that another hub may have.
+    None for a model that is known, that is in the hub's cache or in a folder, or that another hub may have.
     """
     name, revision = model.model, model.revision or "main"
     is_elsewhere = bool(ELSEWHERE & model.model_args.keys()) or "VLLM_USE_MODELSCOPE" in os.environ
@@ -133,7 +133,7 @@ def _may_be_on_hub(name: str) -> bool:
 
 
 def cached_folder(name: str, kind: Kind, commit: str) -> Path | None:
-    """The folder in which the hub's cache holds the files of a commit, as far as they were downloaded."""
+    """The cache folder of a commit, which may lack files that were not downloaded."""
     folder = _folder(name, kind) / "snapshots" / commit
     return folder if folder.is_dir() else None
 
@@ -176,10 +176,10 @@ def _pinned_source(source: Source, place: str, begun: Revisions, asks_hub: bool)
 
 
 def dataset_commit(hub: str, revision: str | None, *, asks_hub: bool) -> str:
-    """The commit that a revision of a hub's dataset leads to: in the hub's cache, else at the hub.
+    """The commit of a revision of a hub's dataset: from the hub's cache, else from the hub.
 
     Raises:
-        DatasetError: If it is not in the cache and the hub is not to be asked, or does not answer.
+        DatasetError: If it is not in the cache and the hub may not be contacted, or does not answer.
     """
     if revision is not None and COMMIT.fullmatch(revision):
         return revision
@@ -201,7 +201,7 @@ def dataset_commit(hub: str, revision: str | None, *, asks_hub: bool) -> str:
 
 
 def _dataset_place(dataset: JsonView) -> str:
-    """The key of a dataset of the hub and its revision, so that another of either has a commit of its own."""
+    """Key of a hub dataset and its revision, so that each combination has its own commit."""
     source = dataset.get("lm_eval") or dataset
     return f"dataset {source['hub']}@{source['revision']}"
 
@@ -232,7 +232,7 @@ def _revision(model: JsonView, place: str, begun: Revisions) -> object:
 
 
 def _cache() -> Path:
-    """The folder in which the hub's own library keeps its downloads."""
+    """The download folder of the hub's own library."""
     if own := os.environ.get("HF_HUB_CACHE") or os.environ.get("HUGGINGFACE_HUB_CACHE"):
         return Path(own)
     home = os.environ.get("HF_HOME") or os.path.join(

@@ -1,16 +1,16 @@
-"""Labels: the targets of examples where there are few of them to choose between."""
+"""Labels: targets of examples that have few different values."""
 
 from collections.abc import Iterable, Sequence
 
 MOST_LABELS = 20
-"""Different targets that are labels to choose between; more are answers."""
+"""Maximum number of different targets that count as labels; more are free answers."""
 
 LONGEST_LABEL = 40
-"""Characters of one; what is longer is an answer."""
+"""Maximum length of a label in characters; longer targets are free answers."""
 
 
 def labels_of(targets: Iterable[Sequence[str]]) -> list[str]:
-    """The labels of examples, by the targets of each; none if there are about as many as examples."""
+    """Labels among the targets of each example; none if there are about as many as examples."""
     labels: dict[str, str] = {}
     examples = 0
     for some in targets:
@@ -33,4 +33,4 @@ def _in_yaml(label: str) -> str:
 
 
 _OTHERWISE = frozenset({"yes", "no", "on", "off", "y", "n", "true", "false", "null"})
-"""Words that YAML takes for something else than text."""
+"""Words that YAML does not read as text."""

@@ -1,9 +1,9 @@
 """Tables of preferences: how often each candidate is preferred to each other one.
 
-* `FILE.npz`, `FILE.npz:KEY`  the array `preferences`, or the one named KEY; `features`, if it is there, is
-                              what selectors with a Bradley-Terry model are told of the candidates
+* `FILE.npz`, `FILE.npz:KEY`  the array `preferences`, or the one named KEY; the optional array `features` is
+  for selectors with a Bradley-Terry model
 * `FILE.csv`, `FILE.parquet`  one row per candidate: its name, then how often it is preferred to each
-                              candidate, in the order of the rows
+  candidate, in the order of the rows
 * `campaign:NAME`             the shares of duels won in a campaign of duels of a results database
 """
 
@@ -23,7 +23,7 @@ from winnow.tasks.data.array_files import DAMAGED
 from winnow.tasks.data.score_tables import CAMPAIGN, ScoreTableError, read_table
 
 SUM = 1e-6
-"""Tolerance by which the preferences of two candidates over each other may miss a sum of 1."""
+"""Tolerance for the sum of two opposite preferences, which should be 1."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -31,13 +31,13 @@ class PreferenceTable:
     """The probability that each candidate is preferred to each other one."""
 
     source: str
-    """The place it comes from, as the user wrote it."""
+    """The source as the user wrote it."""
     candidates: tuple[str, ...]
     """K different names."""
     preferences: FloatArray
     """Shape (K, K), P(row is preferred to column), 1/2 on the diagonal, NaN if unknown."""
     features: FloatArray | None
-    """Shape (K, d), where the source has some."""
+    """Shape (K, d), if the source has some."""
 
 
 def load_preference_table(source: str, storage: str) -> PreferenceTable:

@@ -1,9 +1,9 @@
-"""Prompt templates: jinja2 in a sandbox, strict about names, bounded in what it produces.
+"""Prompt templates: jinja2 in a sandbox, strict about names, with bounded output.
 
-Values are data: a field that holds `{{ ... }}` is printed as it is. The template itself comes from a spec
-that may be somebody else's, so it cannot reach outside its values, load files, or use up the memory.
+Values are data: a field that holds `{{ ... }}` is printed unchanged. The template itself comes from a spec of
+possibly unknown origin, so it cannot reach outside its values, load files, or use up the memory.
 
-A field's own name may have dots: `answers.text` is the column of that name if there is one. To jinja2 it is
+A field's own name can have dots: `answers.text` is the column of that name if there is one. To jinja2 it is
 the attribute `text` of the variable `answers`.
 """
 
@@ -44,13 +44,13 @@ FIELD_FILTERS = {FIELD: _field, IS_FIELD: _is_field}
 
 
 def chains(tree: nodes.Template, free: Collection[str]) -> dict[str, nodes.Getattr]:
-    """The dotted names of a template, such as `answers.text`, each with a node; `free` are its variables."""
+    """The dotted names in a template, such as `answers.text`, each with a node; `free` are its variables."""
     found = ((_chain(node), node) for node in tree.find_all(nodes.Getattr))
     return {name: node for name, node in found if name is not None and name.partition(".")[0] in free}
 
 
 def needed_fields(tree: nodes.Template, free: Collection[str]) -> set[str]:
-    """The fields that an expression cannot do without; `row` is the whole row, `is defined` needs none."""
+    """The fields that an expression requires; `row` is the whole row, `is defined` needs none."""
     tests = [node.node for node in tree.find_all(nodes.Test) if node.name in ("defined", "undefined")]
     asked = {name for node in tests if (name := _chain(node)) is not None}
     used = {*free, *chains(tree, free)} - asked
@@ -60,7 +60,7 @@ def needed_fields(tree: nodes.Template, free: Collection[str]) -> set[str]:
 def name_dotted_fields(
     tree: nodes.Template, free: Collection[str], known: Collection[str] | None
 ) -> set[str]:
-    """Have a template use fields whose names have dots.
+    """Make a template use fields whose names have dots.
 
     Args:
         tree: The template, which is changed.
@@ -68,7 +68,7 @@ def name_dotted_fields(
         known: Names of all fields; None if they are known only when it is rendered.
 
     Returns:
-        Those that it uses, as far as they are known.
+        Those fields that it uses, if known.
     """
     if known is not None and not any("." in name for name in known):
         return set()
@@ -118,27 +118,27 @@ def _chain(node: nodes.Node) -> str | None:
 MAX_CHARACTERS = 1_000_000  # longer than any context window today
 
 MAX_STEPS = 1_000_000
-"""Turns of loops and uses of filters of one rendering."""
+"""Maximum number of loop turns and filter calls in one rendering."""
 
 MAX_SECONDS = 5.0
-"""Seconds that one rendering may take: a step on a long text takes longer than one on a short text."""
+"""Maximum seconds of one rendering: a step on a long text takes longer than one on a short text."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Template:
-    """A template that has been checked."""
+    """A checked template."""
 
     source: str
-    """As it stands in the spec."""
+    """The source in the spec."""
     path: str | None
-    """Its place in the spec, with which errors begin."""
+    """Its key in the spec, with which errors begin."""
     variables: frozenset[str]
-    """The fields it uses; all of them must be given."""
+    """The fields that it uses; all of them are required."""
     compiled: jinja2.Template
     """The jinja2 template that renders it."""
     needed: frozenset[str] = frozenset()
-    """Of a condition: the fields it uses, dotted names too, but for those that it asks first whether they are
-    defined."""
+    """For a condition: the fields that it uses, including dotted names, except those that it first tests with
+    `is defined`."""
 
 
 def compile_template(
@@ -147,11 +147,11 @@ def compile_template(
     """Check and compile a template.
 
     Args:
-        source: jinja2; what of it may be used is in `tasks.data.template_grammar`.
-        allowed: The fields that it will be given, as in `Dataset.field_names`, of which some may have been
-            left out; None if they are not known yet. "target" is not allowed.
-        path: The template's place in the spec, such as "prompts[0].template".
-        shows_target: Allows "target" all the same: for examples that are shown solved.
+        source: jinja2; `tasks.data.template_grammar` defines the allowed part.
+        allowed: The available fields, as in `Dataset.field_names`; None if they are not known yet. "target"
+            is not allowed.
+        path: The template's key in the spec, such as "prompts[0].template".
+        shows_target: Allow "target" as well: for solved examples.
 
     Raises:
         TemplateError: If it is not jinja2, uses a variable that is not allowed (the target above all), or
@@ -197,10 +197,11 @@ def compile_condition(source: str, path: str) -> Template:
 
 
 def holds(condition: Template, row: Mapping[str, object], place: str) -> bool:
-    """Whether a condition holds for a row, whose columns it names; `row` is the whole row.
+    """Whether a condition is true for a row; it uses the row's columns, and `row` for the whole row.
 
     Raises:
-        TemplateError: If it names a column that the row lacks, or fails otherwise; it begins with `place`.
+        TemplateError: If it names a column that the row lacks, or fails otherwise; the message begins with
+            `place`.
     """
     try:
         return render(condition, {"row": row, **row}) != ""
@@ -216,7 +217,7 @@ def _compiled(tree: nodes.Template) -> jinja2.Template:
 
 @contextmanager
 def _in_a_sentence(path: str | None) -> Iterator[None]:
-    """Turn whatever goes wrong while a template is compiled into a `TemplateError`."""
+    """Turn any error while a template is compiled into a `TemplateError`."""
     try:
         yield
     except jinja2.TemplateSyntaxError as error:
@@ -252,19 +253,19 @@ def render(template: Template, fields: Mapping[str, object], key: str | None = N
 
 
 def _pieces(compiled: jinja2.Template, fields: Mapping[str, object]) -> Iterator[str]:
-    """The pieces of a rendering; `generate` of jinja2 goes through all names of the environment each time."""
+    """Pieces of a rendering, faster than jinja2's `generate`, which copies all names of the environment."""
     return compiled.root_render_func(compiled.new_context(dict(fields), shared=not compiled.globals))
 
 
 class _Work:
-    """The steps that one rendering has taken so far, and its deadline."""
+    """Steps of one rendering so far, and its deadline."""
 
     def __init__(self) -> None:
         self._steps = 0
         self._deadline = time.monotonic() + MAX_SECONDS
 
     def step(self) -> None:
-        """Count a step; raises `_Unprintable` where it is one too many."""
+        """Count a step; raises `_Unprintable` above the limit."""
         self._steps += 1
         if self._steps > MAX_STEPS:
             raise _Unprintable(f"the template takes more than {MAX_STEPS} steps; {_PREPARE}")
@@ -275,7 +276,7 @@ class _Work:
 _PREPARE = "loop over less, or prepare the data instead"
 
 _work: ContextVar[_Work | None] = ContextVar("_work", default=None)
-"""The present rendering; None while a template is compiled, where a filter is used on constants."""
+"""The current rendering; None while a template is compiled, when a filter can run on constants."""
 
 
 def _sentence(error: Exception) -> str:
@@ -284,7 +285,7 @@ def _sentence(error: Exception) -> str:
 
 
 class _Unprintable(ValueError):
-    """A value that has no place in a prompt."""
+    """A value that cannot be printed in a prompt."""
 
 
 def _joined(texts: Iterable[str], separator: str = "") -> str:
@@ -306,7 +307,7 @@ def _refuse_longer(length: int) -> None:
 
 
 class _Sandbox(ImmutableSandboxedEnvironment):
-    """No repetition of text or lists by an operator: one number in a template must not decide its size."""
+    """Sandbox that forbids repeating texts or lists by an operator: one number must not decide the size."""
 
     intercepted_binops = frozenset({"*", "%"})
 
@@ -318,7 +319,7 @@ class _Sandbox(ImmutableSandboxedEnvironment):
 
 
 def _printable(value: object) -> object:
-    """Let through what a JSON value can be, except null; print nothing by accident."""
+    """Return a JSON value other than null; raise `_Unprintable` for anything else."""
     if isinstance(value, str | int | float | list | dict | jinja2.Undefined):  # strict: an Undefined raises
         return value
     if value is None:
@@ -343,7 +344,7 @@ def _to_json(value: object) -> str:
 
 
 COUNTED = "count each turn"
-"""The name of the filter that counts each turn of a loop; no template can write this name."""
+"""Name of the filter that counts loop turns; no template can write this name."""
 
 
 @jinja2.pass_context  # which also keeps loops over constants from being run while a template is compiled
@@ -354,7 +355,7 @@ def _counted(_: Context, values: Iterable[object]) -> Iterator[object]:
 
 
 def _counting(filter_: Callable[..., object]) -> Callable[..., object]:
-    """A filter whose uses count as steps."""
+    """Wrap a filter so that each use counts as a step."""
 
     @wraps(filter_)
     def counting(*args: object, **kwargs: object) -> object:
@@ -370,7 +371,7 @@ def _step() -> None:
 
 
 def counted_environment(filters: Mapping[str, Callable[..., object]]) -> jinja2.Environment:
-    """All of jinja2 in a sandbox, with further filters; uses of filters and turns of loops count as steps."""
+    """All of jinja2 in a sandbox, with further filters; filter calls and loop turns count as steps."""
     environment = _Sandbox(undefined=jinja2.StrictUndefined, keep_trailing_newline=True)
     for name in set(environment.globals) - {"range", "dict"}:
         del environment.globals[name]
@@ -382,7 +383,7 @@ def counted_environment(filters: Mapping[str, Callable[..., object]]) -> jinja2.
 
 
 def counted_template(environment: jinja2.Environment, source: str, path: str) -> Template:
-    """A template of such an environment, for `render`; raises what jinja2 raises."""
+    """Compile a template of such an environment for `render`; raises jinja2's errors."""
     tree = environment.parse(source)
     _count_turns(tree)
     return Template(source=source, path=path, variables=frozenset(), compiled=environment.from_string(tree))

@@ -1,8 +1,8 @@
-"""Score matrices, and the files that hold one; `campaign_tables` has those that campaigns have observed.
+"""Score matrices from files; `campaign_tables` reads those of stored campaigns.
 
 * `FILE.npz`, `FILE.npz:KEY`  the array `scores`, or the one named KEY; rows are candidates
-* `FILE.csv`, `FILE.parquet`  one row per candidate: its name in the first column, one column per example;
-                              in a Parquet file that pandas wrote, its name may be the index
+* `FILE.csv`, `FILE.parquet`  one row per candidate: its name in the first column, one column per example; in
+  a Parquet file that pandas wrote, its name may be the index
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -24,17 +24,17 @@ if TYPE_CHECKING:
     from pyarrow import Table
 
 CAMPAIGN = "campaign:"
-"""The beginning of a source that is a campaign and no file, before the campaign's name."""
+"""Prefix of a source that is a campaign, not a file."""
 NAMES = "candidates"
-"""The array of a .npz file that holds the candidates' names, where it is there."""
+"""Optional array of a .npz file with the candidates' names."""
 NAME_KEYS = ("models", "prompts", "names")
-"""Other arrays that may hold them."""
+"""Other arrays that can hold the names."""
 MISSING = ("", "na", "nan", "null", "none")
-"""Texts that a cell without a score may hold, in upper or lower case."""
+"""Contents of a cell without a score, in any case."""
 
 
 class ScoreTableError(SpecError):
-    """A score table cannot be read, or holds what is not a score."""
+    """A score table cannot be read, or holds invalid scores."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -42,7 +42,7 @@ class ScoreTable:
     """Scores of every candidate on every example."""
 
     source: str
-    """The place it comes from, as the user wrote it."""
+    """The source as the user wrote it."""
     candidates: tuple[str, ...]
     """K different names."""
     examples: tuple[str, ...] | None
@@ -50,10 +50,10 @@ class ScoreTable:
     scores: FloatArray
     """Shape (K, n), in [0, 1], NaN if missing. Read-only."""
     is_partial: bool = False
-    """Whether its campaign never asked about some pairs. Which ones depends on the scores of the others, so
-    that means of what is there are biased."""
+    """Whether its campaign never evaluated some pairs. Which ones depends on the other scores, so means of
+    the observed scores are biased."""
     last_round: int | None = None
-    """Number of the last round of the campaign whose scores are in it; None for a file."""
+    """Last round of the campaign whose scores are included; None for a file."""
 
     @property
     def grid(self) -> int:
@@ -78,7 +78,7 @@ class ScoreTable:
 
 
 def read_table(source: str, array: str) -> ScoreTable:
-    """Read a table from a file; of a .npz file, the array `array` where the source names none.
+    """Read a table from a file; from a .npz file without a named array, the array `array`.
 
     Raises:
         ScoreTableError: If it cannot be read, is not a matrix of scores in [0, 1], or repeats a name.
@@ -100,10 +100,10 @@ def read_table(source: str, array: str) -> ScoreTable:
 
 
 def require_same_examples(table: ScoreTable, other: ScoreTable) -> None:
-    """Refuse a table of other examples: scores of different examples say nothing about each other.
+    """Refuse a table with different examples: their scores are not comparable.
 
     Raises:
-        ScoreTableError: If the numbers of examples differ or, where both tables name them, their names.
+        ScoreTableError: If the numbers of examples differ or, if both tables name them, their names.
     """
     mine, theirs = table.scores.shape[1], other.scores.shape[1]
     remedy = "bring both tables to the same examples in the same order"
@@ -149,7 +149,7 @@ def _npz_scores(path: Path, arrays: JsonView, key: str) -> FloatArray:
 
 
 def _npz_names(path: Path, arrays: JsonView, count: int) -> tuple[str, ...]:
-    """The candidates' names if an array holds as many different ones; prompts, for one, may repeat."""
+    """The candidates' names if an array holds as many different values; prompts, for example, can repeat."""
     if NAMES in arrays:
         if (shape := arrays[NAMES].shape) != (count,):
             raise ScoreTableError(
@@ -224,10 +224,10 @@ def _of_columns(source: str, path: Path) -> ScoreTable:
 
 
 def _names_first(path: Path, columns: "Table") -> "Table":
-    """The columns, that of the candidates' names first: pandas writes an index behind all others.
+    """The columns with the candidates' names first: pandas writes an index after all others.
 
-    An index without a name that counts rows, beside a first column of text, is what a selection of rows left:
-    then the text is the name.
+    An unnamed index of row numbers next to a first column of text results from selecting rows: then the text
+    is the name.
     """
     import pyarrow.types
 
@@ -249,9 +249,9 @@ def _names_first(path: Path, columns: "Table") -> "Table":
 
 
 def _require_names(path: Path, column: str, names: Sequence[str]) -> None:
-    """Refuse fractions instead of names: a table that was written without them begins with scores.
+    """Refuse fractions as names: a table written without names begins with scores.
 
-    Whole numbers may be the names of candidates, as the numbers of rows are.
+    Whole numbers can be the names of candidates, such as row numbers.
     """
     fractions = [
         name for name in names if not name.strip().isdecimal() and name.strip().lower() not in MISSING
@@ -265,7 +265,7 @@ def _require_names(path: Path, column: str, names: Sequence[str]) -> None:
 
 
 def _is_score(cell: str) -> bool:
-    """Whether a cell may stand for a score, or for none."""
+    """Whether a cell can be a score, or a missing one."""
     try:
         return cell.strip().lower() in MISSING or 0.0 <= at_bound(float(cell)) <= 1.0
     except ValueError:
@@ -280,10 +280,10 @@ _READERS: Mapping[str, Callable[[str, Path, str], ScoreTable]] = {
 
 
 def checked_table(table: ScoreTable) -> ScoreTable:
-    """The table, whose scores can be changed no more.
+    """Check the table and make its scores read-only.
 
     Raises:
-        ScoreTableError: If there is none, one is not in [0, 1], or two candidates have one name.
+        ScoreTableError: If it has no score, one is not in [0, 1], or two candidates have one name.
     """
     scores, source = at_bounds(table.scores), table.source
     if scores.size == 0:

@@ -1,4 +1,4 @@
-"""Reads the examples of the dataset that a spec names, wherever they come from."""
+"""Read the examples of a spec's dataset from any kind of source."""
 
 from collections.abc import Iterable
 
@@ -9,15 +9,15 @@ from winnow.tasks.spec.sections.dataset import DatasetSpec, FieldNames, SolvedSp
 
 
 def read_dataset(spec: DatasetSpec, *, is_allowed: bool = True, task: object = None) -> Dataset:
-    """The examples a spec points to.
+    """Read the examples of a spec's dataset.
 
     Args:
         spec: As in the file, with the commit of a hub's dataset.
-        is_allowed: Whether the hub may be asked, and functions of a task be run: a user has approved of it.
-        task: What `Harness.read` returned, where its task was read already.
+        is_allowed: Whether a user has approved requests to the hub and running functions of a task.
+        task: What `Harness.read` returned, if its task was read already.
 
     Raises:
-        DatasetError: If they cannot be read or are not what the spec says.
+        DatasetError: If they cannot be read or do not match the spec.
     """
     selection = Selection(
         filter=spec.filter,
@@ -31,15 +31,15 @@ def read_dataset(spec: DatasetSpec, *, is_allowed: bool = True, task: object = N
 
 
 def read_solved(spec: SolvedSpec, fields: FieldNames, *, is_allowed: bool) -> Dataset:
-    """The solved examples that a prompt is to draw from.
+    """Read the solved examples from which a prompt draws.
 
     Args:
         spec: As in the file, with the commit of a hub's dataset.
-        fields: The columns that play each role where `spec` does not say so itself.
+        fields: Column names of the roles, unless `spec` sets them.
         is_allowed: See `read_dataset`.
 
     Raises:
-        DatasetError: If they cannot be read or are not what the spec says.
+        DatasetError: If they cannot be read or do not match the spec.
     """
     selection = Selection(filter=spec.filter, limit=spec.limit)
     columns = (spec.fields or fields).model_dump()

@@ -1,4 +1,4 @@
-"""Values for the examples of a score table, from files and campaigns, in the order of its columns."""
+"""Values for the examples of a score table, from files and campaigns, in column order."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -48,10 +48,10 @@ def array_of(place: str, source: str, table: ScoreTable, n_axes: int) -> np.ndar
 
 
 def in_order(found: Mapping[str, object], table: ScoreTable, place: str, what: str) -> list[object]:
-    """The value that was found, by name, for each example of the table.
+    """The value found by name for each example of the table.
 
     Raises:
-        SpecError: If the table does not name its examples, or nothing was found for one.
+        SpecError: If the table does not name its examples, or a value is missing.
     """
     if table.examples is None:
         raise SpecError(
@@ -68,7 +68,7 @@ def require_campaign(table: ScoreTable, place: str, remedy: str) -> None:
     """Refuse a table from a file.
 
     Raises:
-        SpecError: If it is one; `remedy` is what to do instead.
+        SpecError: If it is from a file; `remedy` is the end of the message.
     """
     if not table.source.startswith(CAMPAIGN):
         raise SpecError(f"{place}: {table.source} has only scores and no texts of examples; {remedy}")

@@ -1,4 +1,4 @@
-"""Candidates' scores on the examples of each tag, counted once: a later look reads the rounds told since."""
+"""Candidates' scores on the examples of each tag; a repeated look reads only the new rounds."""
 
 import datetime as dt
 from collections.abc import Mapping, Sequence
@@ -14,7 +14,7 @@ from winnow.storage.records.rounds import told_at
 from winnow.tasks.data.dotted_names import MISSING, value_of
 
 NO_TAG = "none"
-"""The value of a tag for an example that lacks the field."""
+"""The value of a tag for an example without the field."""
 
 TagValue = tuple[str, str]
 """A tag and a value of it."""
@@ -31,22 +31,22 @@ class Tally:
 
 Tallies = dict[TagValue, Tally]
 Outcome = tuple[int, float | None]
-"""The id of an example, and a score of it, None if there is none."""
+"""The id of an example and a score on it; None if unscored."""
 
 
 class TagCounts:
-    """The tags of one campaign's examples, and the tallies by tag of the candidates that were looked at.
+    """Tags of a campaign's examples, and tallies by tag for the candidates requested so far.
 
-    Of a candidate that is looked at twice in a row only the rounds told since are read; of others all.
+    For a candidate requested twice in a row only the new rounds are read; for others all rounds.
     """
 
     _sizes: dict[TagValue, int]
     _tagged: dict[int, tuple[TagValue, ...]]
-    """By the example's id."""
+    """Tag values by example id."""
     _found: dict[str, Tallies]
-    """By candidate."""
+    """Tallies by candidate."""
     _last: tuple[int, dt.datetime] | None
-    """The last round that was read, and when it was decided on; None before any."""
+    """The last round that was read, and the time of its decision; None before any."""
 
     def __init__(self) -> None:
         self._of: object = None
@@ -55,7 +55,7 @@ class TagCounts:
     def look(
         self, session: Session, campaign: CampaignRecord, tags: Sequence[str], names: Sequence[str]
     ) -> tuple[Mapping[TagValue, int], Mapping[str, Tallies]]:
-        """The number of examples with each value of these tags, as they come, and candidates' tallies."""
+        """Number of examples for each value of these tags, in order of appearance, and the tallies."""
         of = (campaign.id, campaign.created_at, campaign.dataset_id, tuple(tags))
         # Another database may stand in the place of the one that was looked at.
         if of != self._of or not self._is_past(session, campaign.id):
@@ -98,7 +98,7 @@ class TagCounts:
 
 
 def values_of(fields: JsonView, tag: str) -> list[str]:
-    """The values of a tag that an example has: the field's value, or each of a list, once."""
+    """The values of a tag for an example: the field's value, or each distinct entry of a list."""
     value = value_of(fields, tag)
     if isinstance(value, str) and value:  # as most are
         return [value]

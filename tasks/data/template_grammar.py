@@ -1,9 +1,9 @@
-"""The grammar of templates: they print, branch and loop; they neither assign, define nor load.
+"""The grammar of templates: they print, branch and loop; they do not assign, define or load.
 
-Refusing the rest has one purpose: what a template can produce is then bounded by its own length times that of
-the data, so that no template eats the memory. Everything that multiplies (repetition, powers, padding, nested
-definitions) is on no list here, and what still can grow (`join`, `replace`) is bounded in
-`sandboxed_templates`, as is the time that loops and filters take.
+The restriction has one purpose: the output of a template is bounded by its own length times that of the data,
+so that no template exhausts the memory. Everything that multiplies (repetition, powers, padding, nested
+definitions) is forbidden. `sandboxed_templates` bounds what can still grow (`join`, `replace`), and the time
+that loops and filters take.
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -53,16 +53,16 @@ _WRITTEN = {
 
 
 class KnownFields(tuple[str, ...]):
-    """Names of the fields that every example has, with what was left out of examples."""
+    """Names of the fields that every example has, with the contents omitted from examples."""
 
     left_out: Mapping[str, str]
     """Contents that cannot be stored, such as "bytes (d.parquet, row 1)", by the name of their field."""
     target: str | None
-    """The name of the column that is the target, which no field holds; None if it is `target`."""
+    """Name of the target column, which is not a field; None if it is `target`."""
 
     @classmethod
     def of(cls, names: Iterable[str], left_out: Mapping[str, str], target: str | None) -> Self:
-        """The names, in their order, with what was left out."""
+        """Create from names in their order, and the omitted contents."""
         made = cls(names)
         made.left_out, made.target = left_out, target
         return made
@@ -73,12 +73,12 @@ class KnownFields(tuple[str, ...]):
 
 
 def left_out_part(name: str, left_out: Mapping[str, str]) -> str | None:
-    """The field that was left out and that a name stands for, or a part of which it is."""
+    """The omitted field that a name refers to, entirely or in part; None if there is none."""
     return next((each for each in left_out if f"{name}.".startswith(f"{each}.")), None)
 
 
 def not_stored(name: str, holds: str) -> str:
-    """The sentence for a field that is needed and was left out."""
+    """The message for a required field that was omitted."""
     return (
         f"field {name!r} holds {holds}, which cannot be stored; convert it to text or numbers, use another "
         "field, or leave such rows out by dataset.filter"
@@ -86,10 +86,10 @@ def not_stored(name: str, holds: str) -> str:
 
 
 def check_grammar(tree: nodes.Template, tests: Collection[str], path: str | None) -> None:
-    """Refuse a parsed template that uses what is not allowed.
+    """Raise an error if a parsed template uses anything outside the grammar.
 
     Raises:
-        TemplateError: Naming the line and what stands there.
+        TemplateError: With the line and the forbidden element.
     """
     for node in tree.find_all(nodes.Node):
         if not isinstance(node, _ALLOWED):
@@ -119,10 +119,10 @@ def check_variables(
     *,
     shows_target: bool = False,
 ) -> None:
-    """Refuse a template that uses a variable it will not be given, the target unless it may show it.
+    """Raise an error if a template uses an unavailable variable, or the target without permission.
 
     Raises:
-        TemplateError: Naming the line, the variable and those there are.
+        TemplateError: With the line, the variable and the available ones.
     """
     forbidden = set() if shows_target else {TARGET} & set(used)
     left_out = allowed.left_out if isinstance(allowed, KnownFields) else {}
@@ -140,10 +140,10 @@ def check_variables(
 def check_parts(
     dotted: Mapping[str, nodes.Node], allowed: Collection[str] | None, path: str | None, *, shows_target: bool
 ) -> None:
-    """Refuse a template that uses, by its dotted name, a part of an object that was left out or taken out.
+    """Raise an error if a template uses, by its dotted name, an omitted or removed part of an object.
 
     Raises:
-        TemplateError: Naming the line and what the field holds.
+        TemplateError: With the line and the field's contents.
     """
     if not isinstance(allowed, KnownFields):
         return
@@ -155,7 +155,7 @@ def check_parts(
 
 
 def _never_shown(target: str, name: str, *, shows_target: bool) -> str:
-    """The sentence for a template that names the column that is the target, or a part of it."""
+    """The message for a template that names the target column, or a part of it."""
     remedy = "write {{ target }}" if shows_target else f"remove {{{{ {name} }}}}"
     return f"{target} is the target, which is never shown to a model; {remedy}"
 

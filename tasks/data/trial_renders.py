@@ -1,4 +1,4 @@
-"""Trial renders of templates before anything runs: what fails does so at once."""
+"""Trial renders of templates before anything runs, so that errors appear at once."""
 
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -8,10 +8,10 @@ import numpy as np
 from winnow.tasks.data.datasets import Example
 
 MOST = 20_000
-"""Prompts that are tried of all, beside those of each template's first, last and longest example."""
+"""Maximum number of trial prompts, besides those of each template's first, last and longest example."""
 
 MOST_SECONDS = 5.0
-"""Seconds after which no further one is tried."""
+"""Seconds after which no further prompt is tried."""
 
 Render = Callable[[Example], object]
 

@@ -1,1 +1,1 @@
-"""Prompts as vectors of length 1, so that what was learned of a prompt holds for those like it."""
+"""Prompts as vectors of length 1, so that a router can generalise to similar prompts."""

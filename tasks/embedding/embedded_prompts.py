@@ -1,4 +1,4 @@
-"""The texts that are embedded of a campaign's prompts, and the model that embeds them."""
+"""Embeds a text from each of a campaign's prompts."""
 
 import hashlib
 from collections.abc import Iterable, Sequence
@@ -22,10 +22,10 @@ from winnow.tasks.text.canonical_json import sha256
 
 
 def stored_vectors(database: Database, embedder: Embedder, texts: Sequence[str]) -> FloatArray:
-    """One row per text, shape (n, d), of length 1 up to single precision; what is missing is embedded now.
+    """One row per text, shape (n, d), of length 1 up to single precision; missing ones are embedded now.
 
-    Vectors are committed in small groups, and every row is read from the database, so that a campaign that is
-    resumed sees the same bits.
+    Vectors are committed in small groups, and every row is read from the database, so that a resumed campaign
+    uses identical bits.
 
     Raises:
         WinnowError: If a text cannot be embedded; the groups before it stay.
@@ -46,12 +46,12 @@ def stored_vectors(database: Database, embedder: Embedder, texts: Sequence[str])
 
 
 def digest_of(text: str) -> str:
-    """The digest by which a text's vector is stored."""
+    """The digest under which a text's vector is stored."""
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def as_rows(vectors: Iterable[bytes]) -> FloatArray:
-    """Stored vectors as they are computed with, shape (n, d)."""
+    """Stored vectors as an array for computations, shape (n, d)."""
     return np.array([np.frombuffer(each, dtype="<f4") for each in vectors]).astype(np.float64)
 
 
@@ -72,7 +72,7 @@ def _groups(items: list[tuple[str, str]]) -> list[list[tuple[str, str]]]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EmbeddedTexts:
-    """A template's text of each prompt, and the model that makes vectors of them."""
+    """A template for the text of each prompt, and the model that embeds it."""
 
     embedder: Embedder
     template: Template
@@ -81,12 +81,12 @@ class EmbeddedTexts:
 
     @property
     def dim(self) -> int:
-        """d, the length of a vector as a list."""
+        """d, the length of a vector."""
         return self.embedder.dim
 
     @property
     def identity(self) -> dict[str, object]:
-        """All that determines the vectors."""
+        """Everything that determines the vectors."""
         return {**self.embedder.identity, "text": self.source}
 
     @property
@@ -102,7 +102,7 @@ class EmbeddedTexts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GivenVectors:
-    """Vectors that were made elsewhere, by example."""
+    """Vectors computed elsewhere, by example."""
 
     vectors: dict[str, FloatArray]
     dim: int
@@ -126,7 +126,7 @@ class GivenVectors:
         """Refuse examples without a vector.
 
         Raises:
-            SpecError: If there is one.
+            SpecError: If an example has no vector.
         """
         for key in keys:
             if key not in self.vectors:
@@ -140,7 +140,7 @@ Embedding = EmbeddedTexts | GivenVectors
 
 
 def check_embedder(spec: EmbedderSpec, dataset: Dataset) -> Embedding:
-    """Find what makes the vectors; nothing is embedded yet.
+    """Set up the embedder of a spec; nothing is embedded yet.
 
     Raises:
         SpecError: With the key, what is wrong and what to do.

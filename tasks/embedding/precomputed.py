@@ -1,4 +1,4 @@
-"""Vectors that were made elsewhere: a file with an id and a vector for each example."""
+"""Vectors computed elsewhere: a file with an id and a vector for each example."""
 
 from pathlib import Path
 

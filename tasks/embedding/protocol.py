@@ -1,4 +1,4 @@
-"""The protocol of embedders, which make vectors of texts, and what any such vector must be."""
+"""The protocol of embedders, which compute vectors of texts, and the requirements on a vector."""
 
 from collections.abc import Sequence
 from typing import Protocol
@@ -9,24 +9,24 @@ from winnow.algorithms.state.arrays import FloatArray
 from winnow.tasks.errors import WinnowError
 
 MOST_TEXTS = 64
-"""Texts embedded together."""
+"""Maximum number of texts embedded together."""
 
 
 class EmbeddingFailed(WinnowError):
-    """A text has no vector that could be used."""
+    """A text has no usable vector."""
 
 
 class Embedder(Protocol):
-    """Makes vectors of texts; what is costly to load is loaded when the first text comes."""
+    """Computes vectors of texts; expensive parts are loaded with the first text."""
 
     @property
     def identity(self) -> dict[str, object]:
-        """All that determines the vectors, as JSON values."""
+        """Everything that determines the vectors, as JSON values."""
         ...
 
     @property
     def dim(self) -> int:
-        """d, the length of a vector as a list."""
+        """d, the length of a vector."""
         ...
 
     def embed(self, texts: Sequence[str]) -> FloatArray:
@@ -38,7 +38,7 @@ class Embedder(Protocol):
         ...
 
     def close(self) -> None:
-        """Give back what was loaded; the embedder may be used again."""
+        """Release what was loaded; the embedder can be used again."""
         ...
 
 

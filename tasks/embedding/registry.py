@@ -1,4 +1,4 @@
-"""The embedders, which make vectors of texts, by name."""
+"""Embedders by name."""
 
 from collections.abc import Mapping, Sequence
 from importlib.metadata import EntryPoint
@@ -18,12 +18,12 @@ from winnow.tasks.spec.sections.objectives import EmbedderSpec
 
 
 class PluginEmbedder:
-    """Makes a plug-in's embedder and calls it, and holds what it returns against what it was asked.
+    """Create and call a plug-in's embedder, and check what it returns.
 
     Args:
         entry: The entry point of a callable that takes the parameters and makes an object with `dim` and
-            `embed`, and with `close` if there is something to give back.
-        params: The parameters that a spec gives it.
+            `embed`, and with `close` if there is something to release.
+        params: The parameters from the spec.
 
     Raises:
         PluginFailed: If it raises anything but a `WinnowError`.
@@ -63,18 +63,18 @@ class PluginEmbedder:
 
 
 GROUP = "winnow.embedders"
-"""Group of the entry points by which installed packages name embedders."""
+"""Entry-point group in which installed packages register embedders."""
 
 
 def create_embedder(spec: EmbedderSpec, precision: Precision = "float32") -> Embedder:
-    """An embedder that makes vectors of texts; a model is loaded when the first text comes.
+    """Create an embedder of texts; a model is loaded with the first text.
 
     Args:
-        spec: The embedder's part of the spec; not one whose vectors were made elsewhere.
-        precision: See `SentenceModel`; vLLM keeps to what the checkpoint says.
+        spec: The embedder's part of the spec; not one with precomputed vectors.
+        precision: See `SentenceModel`; vLLM uses that of the checkpoint.
 
     Raises:
-        SpecError: If there is no such embedder, or no checkpoint where the spec says.
+        SpecError: If there is no such embedder, or no checkpoint in the given folder.
         PluginFailed: If it is a plug-in and cannot be made.
     """
     if spec.type == "vllm":

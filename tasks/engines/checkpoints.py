@@ -31,7 +31,8 @@ def refuse_missing_checkpoint(model: ModelRef) -> None:
 def both_readings(model: ModelRef) -> str:
     """Prefix for a loader's error about a model that may be a mistyped path or an id on the hub.
 
-    Empty if the folder exists. Otherwise a loader mentions the hub only, which may not have been meant.
+    Empty if the folder exists. Otherwise a loader mentions only the hub, although a path may have been
+    intended.
     """
     folder = Path(model.model)
     if folder.is_dir():

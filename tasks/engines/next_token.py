@@ -21,7 +21,7 @@ def shifted_logits(logits: Row, sampling: Sampling, prompt: NDArray[np.integer],
     """Add the bias, and the penalties for tokens that occurred already, to logits.
 
     Args:
-        logits: Shape (V,); left as they are.
+        logits: Shape (V,); unchanged.
         sampling: The settings that hold the bias and the penalties.
         prompt: The different token ids of the prompt.
         text: The token ids generated so far.
@@ -48,7 +48,7 @@ def shifted_logits(logits: Row, sampling: Sampling, prompt: NDArray[np.integer],
 def choose_token(logits: NDArray[np.floating], sampling: Sampling, rng: np.random.Generator) -> int:
     """Draw one token id: temperature first, then min-p, top-k and top-p, as vLLM orders them.
 
-    Where noise is drawn, the generator gives V numbers each time, whatever the logits are.
+    If noise is drawn, the generator gives V numbers each time, for any logits.
 
     Args:
         logits: Unnormalised log-probabilities, shape (V,); minus infinity rules a token out.

@@ -1,7 +1,7 @@
 """Checks that returned log-probabilities can be used.
 
 They are untrusted: a model with broken weights returns NaN, and a server may write a placeholder for an
-unknown value. Used as they are, these would give a certain verdict or a tie without any basis.
+unknown value. Without the checks, these would give a certain verdict or a tie without any basis.
 """
 
 import math

@@ -14,20 +14,20 @@ if TYPE_CHECKING:  # the tokenizer is handed in; this file need not load its lib
 
 
 class PromptEncoder:
-    """Turns prompts into token ids, or into the reason why a prompt cannot be sent.
+    """Convert prompts to token ids, or to the reason why a prompt cannot be sent.
 
-    In chat mode, special tokens spelled out in a message are broken up by a space: text from elsewhere
-    (a data set, another model's answer) cannot close its turn and speak as somebody else. Without
-    a chat template they keep their meaning, since such a prompt may write out its own turns.
+    In chat mode, special tokens spelled out in a message are broken up by a space: text from elsewhere (a
+    data set, another model's answer) cannot close its turn and imitate another role. Without a chat template
+    they keep their meaning, because such a prompt can write out its own turns.
 
     Args:
         tokenizer: A Hugging Face tokenizer.
-        model: Tells whether to use the chat template.
-        vocabulary: Number of token ids that the weights know.
+        model: Defines whether to use the chat template.
+        vocabulary: Number of token ids of the model.
         max_model_len: Context window in tokens.
 
     Raises:
-        EngineLoadFailed: If the model is to chat and its tokenizer has no chat template.
+        EngineLoadFailed: If the model should chat and its tokenizer has no chat template.
     """
 
     def __init__(
@@ -61,14 +61,14 @@ class PromptEncoder:
 
         Args:
             prompt: A text or messages.
-            one_bos: Whether a prompt that spells out the tokenizer's first token is given no second one.
+            one_bos: Whether a prompt that spells out the tokenizer's first token gets no second one.
         """
         return self.of_many([prompt], [one_bos])[0]
 
     def of_many(
         self, prompts: Sequence[Prompt], one_bos: Sequence[bool]
     ) -> list[list[int] | GenerationFailure]:
-        """Token ids of each prompt, as for one: a tokenizer takes a third of the time for many at once."""
+        """Token ids of each prompt, as for one: for many at once a tokenizer takes a third of the time."""
         texts: dict[int, str] = {}
         found: dict[int, list[int] | GenerationFailure] = {}
         for place, prompt in enumerate(prompts):

@@ -19,10 +19,10 @@ TOKEN_LIMIT = 2**26  # beyond any context window; a database adds up 32 of them,
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelRef:
-    """All that is needed to load a model."""
+    """Everything needed to load a model."""
 
     name: str
-    """Name of the model, used in messages and log files."""
+    """Name of the model in messages and log files."""
     provider: str
     """Key into `tasks.engines.known_providers.PROVIDERS`, such as "vllm" or "transformers"."""
     model: str
@@ -30,15 +30,15 @@ class ModelRef:
     revision: str | None = None
     """Commit, tag or branch on the hub; None means the default branch."""
     model_args: Mapping[str, JsonTree] = field(default_factory=dict)
-    """Passed on to the engine, such as `dtype` and `max_model_len`; lists and mappings too."""
+    """Engine arguments, such as `dtype` and `max_model_len`; lists and mappings are allowed."""
     chat: bool = False
-    """Whether a prompt is sent as messages through a chat template; a text is the one message of a user."""
+    """Whether a prompt is sent as messages through a chat template; a text becomes one user message."""
     chat_template: str | None = None
     """The chat template itself, in jinja2; None means the checkpoint's own."""
     chat_template_args: Mapping[str, JsonScalar] = field(default_factory=dict)
     """Extra variables of the chat template, such as `enable_thinking`."""
     model_base_url: str | None = None
-    """URL at which a server that runs the model listens; None is the provider's own. It holds no password."""
+    """URL of the server that runs the model; None is the provider's own. It contains no password."""
     api_key: str | None = None
     """Name of the environment variable that holds the server's key; None if the server needs none."""
     served_identity: str | None = None
@@ -47,7 +47,7 @@ class ModelRef:
     lora: str | None = None
     """Folder of a LoRA adapter applied to the model; the model's engine serves all its adapters."""
     reasoning: Reasoning | None = None
-    """How to separate its reasoning from its answers; None takes texts as they are. Engines ignore it."""
+    """How to separate its reasoning from its answers; None leaves outputs unchanged. Engines ignore it."""
 
 
 StructureKind = Literal["regex", "choice", "json_schema", "grammar"]
@@ -80,8 +80,7 @@ class Sampling:
     stop: tuple[str, ...] = ()
     """A text ends before the first of these that is complete; on a tie, the first in this order."""
     choices: tuple[str, ...] = ()
-    """The text is exactly one of these; empty means any text. `temperature`, `min_p`, `top_k` and `top_p` act
-    on the choices' probabilities as they otherwise do on those of tokens; the rest does not matter."""
+    """Exclude tokens less probable than this share of the most probable one, in [0, 1]; 0 keeps all."""
     min_p: float = 0.0
     """Leave out tokens less probable than this share of the most probable one, in [0, 1]; 0 keeps all."""
     presence_penalty: float = 0.0
@@ -132,7 +131,7 @@ class Sampling:
 
     @classmethod
     def from_json(cls, values: JsonView) -> Self:
-        """Read what `as_json` wrote; raises `TypeError` or `ValueError` for anything else."""
+        """Read the result of `as_json`; raises `TypeError` or `ValueError` for anything else."""
         given = dict(values)
         for name in ("stop", "choices", "stop_token_ids"):
             given[name] = tuple(given.get(name, ()))
@@ -192,7 +191,7 @@ class Request:
     seed: int
     """Seed of its randomness, in [0, 2**63); other requests of the batch do not affect it."""
     adapter: str | None = None
-    """Folder of the LoRA adapter to use; None means the model as it is."""
+    """Folder of the LoRA adapter to use; None means the model without adapter."""
     continuations: tuple[str, ...] = ()
     """Texts whose log-likelihoods after the prompt are requested instead of a text: nothing is drawn, so that
     `sampling` and `seed` do not matter. Empty requests a text."""
@@ -287,16 +286,15 @@ class GenerationFailure:
     """Reason why a request has no text. The other requests of its batch are not affected."""
 
     reason: str
-    """One machine-readable word. The prompt's fault: "not_rendered" (its template fails), "empty_prompt",
+    """One machine-readable word. Faults of the prompt: "not_rendered" (its template fails), "empty_prompt",
     "prompt_too_long", "no_room" (for the tokens that the request allows), "bad_prompt" (cannot be encoded);
-    the choices' fault: "bad_choices"; the engine would not: "refused", "no_logprobs" (or none that can be
-    used); the model's: "load_failed", "engine_failed", "bad_logits" (they are no numbers); and where none may
-    be made, "no_stored_text"."""
+    of the choices: "bad_choices"; refusals of the engine: "refused", "no_logprobs" (or unusable ones); faults
+    of the model: "load_failed", "engine_failed", "bad_logits" (not numbers); and "no_stored_text" if no
+    output may be generated."""
     detail: str
-    """One sentence for people."""
+    """One sentence for the user."""
     spent: Completion | None = None
-    """A text that was generated and charged nevertheless, and of which nothing is used, for example if a
-    filter ended it."""
+    """An output that was generated and charged although it is not used, for example if a filter ended it."""
 
     def __post_init__(self) -> None:
         if not (isinstance(self.reason, str) and self.reason and isinstance(self.detail, str)):
@@ -340,9 +338,9 @@ class Engine(Protocol):
 
         Raises:
             EngineLoadFailed: If the model cannot be loaded at all.
-            EngineDied: If the engine ended on the way.
+            EngineDied: If the engine ended during the batch.
             EngineTimeout: If loading or the batch took too long.
-            BatchUnfinished: In the place of any of them, where requests were answered before.
+            BatchUnfinished: Instead of any of these, if some requests were answered before.
         """
 
     def close(self) -> None:
@@ -372,15 +370,15 @@ class LoadsAside(Protocol):
 
 @runtime_checkable
 class JoinsBatches(Protocol):
-    """Interface of an engine that several threads may call at once: new requests join those in progress.
+    """Interface of an engine that several threads can call at once: new requests join those in progress.
 
-    When it ends, it ends for all of them. `close` is still called by one of them, and may be while others
-    wait for their answers: those then get an `EngineDied`.
+    When it ends, it ends for all of them. `close` is still called by one thread, possibly while others wait
+    for their answers: those then get an `EngineDied`.
     """
 
     @property
     def joins(self) -> bool:
-        """Whether it does; to be read once `identity` is known."""
+        """Whether requests can join; read it only once `identity` is known."""
 
 
 @runtime_checkable
@@ -389,7 +387,7 @@ class Sleeper(Protocol):
 
     @property
     def can_sleep(self) -> bool:
-        """Whether it can where it runs; to be read once `identity` is known."""
+        """Whether it can sleep on its device; read it only once `identity` is known."""
 
     def sleep(self) -> None:
         """Free the device's memory before returning; raises `EngineError`."""

@@ -1,4 +1,4 @@
-"""Engines by provider, and which engine serves a model reference, on which devices.
+"""Engines by provider: which engine serves a model reference, on which devices.
 
 The modules of engines, and with them torch or vLLM, are imported only when an engine starts.
 """
@@ -35,8 +35,8 @@ class EngineSettings:
     devices: tuple[int, ...] = ()
     """Devices that the engine runs on, as CUDA numbers them; if empty, the engine chooses."""
     memory_share: float = 1.0
-    """Share of its devices' memory, for an engine that would take all; below 1 if others may use the
-    devices."""
+    """Share of its devices' memory, for an engine that takes all by default; below 1 if the devices are
+    shared."""
     sleeps: bool = False
     """Whether it must be able to sleep, if the device allows it."""
     is_fresh: bool = False
@@ -48,25 +48,26 @@ class EngineSettings:
 EngineFactory = Callable[[ModelRef, EngineSettings], Engine]
 
 OF_PLUGINS = "winnow.tasks.engines.external.plugin:PluginEngine"
-"""Address of the class that starts a plug-in's engine, so that other campaigns do not load it."""
+"""Import path of the class that starts a plug-in's engine, so that other campaigns do not load it."""
 
 GROUP = "winnow.engines"
-"""Entry points by which packages add providers, each an `EngineFactory`; none replaces a built-in one."""
+"""Entry-point group in which packages add providers, each an `EngineFactory`; none replaces a built-in
+one."""
 
 EXTRAS: dict[str, Extra] = {"litellm": "litellm", "transformers": "local", "vllm": "vllm"}
 """Provider -> the extra that installs its packages."""
 
 ADAPTING = frozenset({"vllm"})
-"""Providers that can apply a LoRA adapter to a model."""
+"""Providers that support LoRA adapters."""
 
 
 def provider_names() -> list[str]:
-    """Providers that a file may name, built in or from plug-ins, in alphabetical order; none is imported."""
+    """Provider names allowed in a file, built in or from plug-ins, in alphabetical order; imports none."""
     return sorted({*PROVIDERS, *plugins(GROUP)} - {FUNCTION})
 
 
 def is_provider(name: str) -> bool:
-    """Whether such a provider exists; plug-ins, which take long to read, are searched last."""
+    """Whether a provider exists; plug-ins, which take long to list, are searched last."""
     return name in PROVIDERS or name in plugins(GROUP)
 
 
@@ -75,8 +76,8 @@ def start_engine(model: ModelRef, settings: EngineSettings) -> Engine:
 
     Raises:
         EngineLoadFailed: If there is no such provider, or it refuses the model.
-        ExtraMissing: If what it runs on is not installed.
-        NotAllowed: If it would run code that nobody has allowed.
+        ExtraMissing: If its packages are not installed.
+        NotAllowed: If it would run code that was not allowed.
         PluginFailed: If it is a plug-in that raises anything else.
     """
     if model.provider not in REMOTE:
@@ -95,7 +96,7 @@ def start_engine(model: ModelRef, settings: EngineSettings) -> Engine:
 
 
 def require_provider(model: ModelRef) -> None:
-    """Refuse a model whose provider runs on packages that are not installed.
+    """Refuse a model whose provider's packages are not installed.
 
     Raises:
         ExtraMissing: With the command that installs them.
@@ -105,7 +106,7 @@ def require_provider(model: ModelRef) -> None:
 
 
 def engine_key(model: ModelRef) -> str:
-    """Key of all parts of a reference that decide what an engine loads; adapters share an engine."""
+    """Key of all parts of a reference that affect what an engine loads; adapters share an engine."""
     parts = (model.provider, model.model, model.revision, model.chat, model.model_base_url, model.api_key)
     args = (dict(model.model_args), dict(model.chat_template_args), model.chat_template)
     return json.dumps([*parts, *args], sort_keys=True)
@@ -124,7 +125,7 @@ def devices_wanted(model: ModelRef) -> int:
     """Number of devices of this machine that the model's engine takes; 0 if it runs elsewhere.
 
     Raises:
-        ValueError: If one of the arguments that say so is not a whole number from 1 on.
+        ValueError: If one of the parallelism arguments is not a whole number from 1 on.
     """
     if model.provider in REMOTE:
         return 0

@@ -1,17 +1,18 @@
-"""Log-likelihood scoring of given texts, for every engine that has the tokenizer at hand.
+"""Log-likelihood scoring of given texts, for every engine with an available tokenizer.
 
 A request gives choices, one of which is drawn, or continuations, each of which is scored to its last token.
 
-**Choices.** A model that has to answer with one of a few texts need not generate: its engine returns the next
-token's log-probabilities at each place where the texts part. Choice i has the tokens t_i1, t_i2, ...; s is
-the length of the beginning that all choices share, e_i the length of the shortest beginning that choice i
+**Choices.** A model that must answer with one of a few texts need not generate: its engine returns the next
+token's log-probabilities at each position where the texts diverge. Choice i has the tokens t_i1, t_i2, ...; s
+is the length of the beginning that all choices share, e_i the length of the shortest beginning that choice i
 shares with no other. Its log-probability is
 
     sum over k = s+1 ... e_i of log P(t_ik | prompt, t_i1 ... t_i(k-1)),
 
 that is, up to and including the first token that distinguishes it, given the shared beginning. A choice of
-one token has its plain log-probability. What is left to 1 is all other continuations. A choice is encoded by
-itself, not together with the prompt: if the prompt's own words put a space before it, it is given with it.
+one token has its plain log-probability. The remaining probability belongs to all other continuations. A
+choice is encoded by itself, not together with the prompt: if the prompt's own words put a space before it,
+the choice includes that space.
 
 **Continuations.** The log-likelihood of a continuation with the tokens t_1 ... t_n after a prompt x is
 
@@ -52,7 +53,7 @@ Tokens = tuple[int, ...]
 
 
 class Tokenizer(Protocol):
-    """A tokenizer as far as it is needed here, as those of Hugging Face are."""
+    """The part of a Hugging Face tokenizer's interface that is needed here."""
 
     @property
     def unk_token_id(self) -> int | None:
@@ -66,10 +67,10 @@ class Tokenizer(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fork:
-    """A place at which choices part ways, or continue before they do."""
+    """A position at which choices diverge, or continue before they do."""
 
     prefix: Tokens
-    """The tokens between the prompt and this place."""
+    """The tokens between the prompt and this position."""
     options: Tokens
     """The next tokens whose log-probabilities are needed, each once."""
 
@@ -78,7 +79,7 @@ class ChoiceTree:
     """The forks of a set of encoded choices.
 
     Args:
-        tokens: Token ids of each choice, of two or more; none is the beginning of another.
+        tokens: Token ids of each of two or more choices; none is the beginning of another.
     """
 
     def __init__(self, tokens: Mapping[str, Tokens]) -> None:
@@ -96,7 +97,7 @@ class ChoiceTree:
         self.forks = tuple(Fork(prefix=prefix, options=tuple(next_)) for prefix, next_ in options.items())
 
     def logprobs(self, at_forks: Sequence[Mapping[int, float]]) -> dict[str, float]:
-        """The log-probability of each choice, from those of the options at each of `forks`, in order."""
+        """Log-probability of each choice, from those of the options at each of `forks`, in order."""
         told = {fork.prefix: answer for fork, answer in zip(self.forks, at_forks, strict=True)}
         return {
             choice: sum(told[prefix][token] for prefix, token in steps)
@@ -105,11 +106,11 @@ class ChoiceTree:
 
 
 class ChoiceEncoder:
-    """Turns choices into a `ChoiceTree`, or into the reason why the model cannot choose between them.
+    """Convert choices to a `ChoiceTree`, or to the reason why the model cannot choose between them.
 
     Args:
         tokenizer: The model's.
-        vocabulary: Number of token ids that the weights know.
+        vocabulary: Number of token ids of the model.
     """
 
     def __init__(self, tokenizer: Tokenizer, *, vocabulary: int) -> None:
@@ -118,7 +119,7 @@ class ChoiceEncoder:
         self._known: dict[tuple[str, ...], ChoiceTree | GenerationFailure] = {}
 
     def __call__(self, choices: tuple[str, ...]) -> ChoiceTree | GenerationFailure:
-        """The tree of these choices; encoded once, however often it is requested."""
+        """The tree of these choices; cached after the first encoding."""
         if choices not in self._known:
             self._known[choices] = self._encode(choices)
         return self._known[choices]
@@ -141,12 +142,12 @@ class ChoiceEncoder:
 
 
 def _distinct_at(ids: Tokens, all_ids: Iterable[Tokens]) -> int:
-    """Length of the shortest beginning of `ids` that none of the others has."""
+    """Length of the shortest prefix of `ids` that no other choice has."""
     return 1 + max(_shared(ids, other) for other in all_ids if other != ids)
 
 
 def _shared(first: Tokens, second: Tokens) -> int:
-    """Length of the beginning that both have."""
+    """Length of the common prefix."""
     pairs = enumerate(zip(first, second, strict=False))
     return next((k for k, (a, b) in pairs if a != b), min(len(first), len(second)))
 
@@ -157,35 +158,35 @@ def _bad(detail: str) -> GenerationFailure:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NextToken:
-    """A question to a model: how probable is each of these tokens here?"""
+    """A question to a model: the probabilities of some tokens at the next position."""
 
     ids: list[int]
     """All tokens so far."""
     options: tuple[int, ...]
-    """The tokens asked about."""
+    """The token ids whose probabilities are requested."""
 
 
 class OptionLogprobs(NamedTuple):
-    """A model's answer to it."""
+    """A model's answer to a `NextToken` question."""
 
     logprobs: Mapping[int, float]
     """Natural log-probability of each option before temperature, top-k and top-p."""
     cached_tokens: int | None = None
-    """Number of the question's tokens in the engine's prefix cache; None if it does not tell."""
+    """Number of the question's tokens in the engine's prefix cache; None if not reported."""
 
 
 TokenLogprobs = OptionLogprobs | GenerationFailure
-"""A model's answer to it, or the reason why there is none."""
+"""A model's answer to a question, or the reason why there is none."""
 
 AskNext = Callable[[Sequence[NextToken]], Sequence[TokenLogprobs]]
 """Answers questions about the next token; answer i belongs to question i."""
 
 
 class Chooser:
-    """Chooses between given texts.
+    """Choose between given texts.
 
     Args:
-        encode: Turns choices into tokens.
+        encode: Converts choices to tokens.
         max_model_len: Context window in tokens.
         ask: Answers questions about the next token.
     """
@@ -196,7 +197,7 @@ class Chooser:
         self._ask = ask
 
     def answer(self, prompts: Sequence[list[int]], requests: Sequence[Request]) -> list[Answer]:
-        """Answer requests whose prompts were encoded; answer i belongs to request i."""
+        """Answer requests with encoded prompts; answer i belongs to request i."""
         if not requests:
             return []
         started = time.perf_counter()
@@ -261,9 +262,9 @@ def _chosen(
 
 
 def _cached(told: Sequence[OptionLogprobs], input_tokens: int) -> int | None:
-    """The number of prompt tokens cached before any of its questions: the first leaves all of them there.
+    """Number of prompt tokens that were cached before the first question, which caches all of them.
 
-    None if an answer does not tell.
+    None if an answer does not report it.
     """
     known = [each.cached_tokens for each in told if each.cached_tokens is not None]
     return min(*known, input_tokens) if len(known) == len(told) else None
@@ -280,18 +281,18 @@ class Continued:
 
 
 class ContinuationEncoder:
-    """Turns a prompt and a continuation into tokens, or into the reason why the model cannot read them.
+    """Convert a prompt and a continuation to tokens, or to the reason why the model cannot read them.
 
-    A prompt without a text is the token that begins a text, or else the one that ends it. A prompt that
-    begins with that token spelled out is given no second one. A chat's prompt stands in the chat template.
+    An empty prompt becomes the token that begins a text, or else the one that ends it. A prompt that spells
+    out that token gets no second one. A chat's prompt is put into the chat template.
 
-    What follows a prompt without a text may be longer than the context window: it is then split
-    into pieces, each of which is scored once, after as much of the text before it as fits in.
+    The continuation of an empty prompt may be longer than the context window: it is then split into pieces,
+    each of which is scored once, after as much of the preceding text as fits.
 
     Args:
         tokenizer: A Hugging Face tokenizer.
         prompts: Its encoder of prompts.
-        chat: Whether that one uses the chat template.
+        chat: Whether that encoder uses the chat template.
     """
 
     def __init__(self, tokenizer: "PreTrainedTokenizerBase", prompts: PromptEncoder, *, chat: bool) -> None:
@@ -302,7 +303,7 @@ class ContinuationEncoder:
         self._spelled = "" if chat or self._first is None else str(tokenizer.decode([self._first]))
 
     def __call__(self, prompt: Prompt, continuation: str) -> list[Continued] | GenerationFailure:
-        """Both as tokens, at least one of each, in pieces of fewer than the context window holds."""
+        """Both as tokens, at least one of each, in pieces shorter than the context window."""
         try:
             f"{words_of(prompt)}{continuation}".encode()
             text, continuation = without_end_spaces(self._prompts.text_of(prompt), continuation)
@@ -332,14 +333,14 @@ class ContinuationEncoder:
 
 
 def windows(ids: list[int], longest: int) -> list[Continued]:
-    """Pieces of a text that begins after the first token, such that each of its tokens is scored in one.
+    """Split a text after its first token into pieces, such that each of its tokens is scored in one.
 
-    Each piece begins with the last token of the one before, but for the last of several, which is as long as
-    the others. That is how lm-eval's `loglikelihood_rolling` has it with a window of `longest` - 1 tokens.
+    Each piece begins with the last token of the one before, except the last of several, which is as long as
+    the others. This is lm-eval's `loglikelihood_rolling` with a window of `longest` - 1 tokens.
 
     Args:
         ids: Tokens, two or more.
-        longest: The most tokens of a piece, two or more.
+        longest: Maximum number of tokens of a piece, two or more.
     """
     pieces = [Continued(ids=ids[:longest], start=1)]
     for scored in range(longest, len(ids), longest - 1):  # tokens of the pieces so far
@@ -350,7 +351,7 @@ def windows(ids: list[int], longest: int) -> list[Continued]:
 
 
 def without_end_spaces(prompt: str, continuation: str) -> tuple[str, str]:
-    """The two with the white space that ends the prompt at the beginning of the continuation."""
+    """Move white space from the end of the prompt to the beginning of the continuation."""
     bare = prompt.rstrip()
     return bare, prompt[len(bare) :] + continuation
 
@@ -361,9 +362,9 @@ class KnownTokens(NamedTuple):
     logprobs: Sequence[float]
     """Natural log-probability of each."""
     is_greedy: bool
-    """Whether none of them has a token in its place that is more probable."""
+    """Whether no other token at any position is more probable."""
     cached_tokens: int | None = None
-    """Number of the prompt's tokens in the engine's prefix cache; None if it does not tell."""
+    """Number of the prompt's tokens in the engine's prefix cache; None if not reported."""
 
 
 ContinuationLogprobs = KnownTokens | GenerationFailure
@@ -373,16 +374,16 @@ AskAllTokens = Callable[[Sequence[Continued]], Sequence[ContinuationLogprobs]]
 """Returns the log-probabilities of the tokens of each continuation; answer i belongs to question i."""
 
 ROUNDING = 0.01
-"""A log-probability may be this much above 0: some servers round to two digits."""
+"""Tolerance of a log-probability above 0: some servers round to two digits."""
 
 
 class Likelihoods:
-    """Scores continuations.
+    """Score continuations.
 
     Args:
-        encode: Turns a prompt and a continuation into tokens.
-        ask_next: Answers questions about the next token; where each continuation of a prompt is one token,
-            one such question answers for all.
+        encode: Converts a prompt and a continuation to tokens.
+        ask_next: Answers questions about the next token; if each continuation of a prompt is one token, one
+            question is enough for all.
         ask_all: Returns the log-probabilities of the tokens of each continuation.
     """
 
@@ -467,7 +468,7 @@ def no_logprobs(detail: str) -> GenerationFailure:
 
 
 def likelihood(logprobs: Sequence[float]) -> float | None:
-    """The sum of the log-probabilities of tokens; None if one of them is none, such as NaN."""
+    """Sum of the tokens' log-probabilities; None if one of them is not a number, such as NaN."""
     if all(PLACEHOLDER < each <= ROUNDING for each in logprobs):  # NaN is in no interval
         return math.fsum(logprobs)
     return None
@@ -498,7 +499,7 @@ def _are_next_tokens(group: Sequence[Sequence[Continued]]) -> bool:
 
 
 def _tokens_read(group: Sequence[Sequence[Continued]], *, shared: bool) -> int:
-    """The number of tokens of all sequences, with the prompt once where one question answers for all."""
+    """Number of tokens of all sequences, with the prompt counted once if one question covers all."""
     if shared:
         return len(group[0][0].ids) + len(group) - 1
     return sum(len(each.ids) for pieces in group for each in pieces)
@@ -509,14 +510,14 @@ class Scorer:
 
     Args:
         tokenizer: A Hugging Face tokenizer.
-        model: The model; says whether prompts are put into its chat template.
-        vocabulary: Number of token ids that the weights know.
+        model: Defines whether prompts are put into its chat template.
+        vocabulary: Number of token ids of the model.
         max_model_len: Context window in tokens.
         ask_next: See `Likelihoods`.
         ask_all: See `Likelihoods`.
 
     Raises:
-        EngineLoadFailed: If the model is to chat and its tokenizer has no chat template.
+        EngineLoadFailed: If the model should chat and its tokenizer has no chat template.
     """
 
     def __init__(
@@ -542,12 +543,12 @@ class Scorer:
         write: Callable[[Sequence[list[int]], Sequence[Request]], Sequence[Answer]],
         why_unable: Callable[[Request], GenerationFailure | None] = lambda request: None,
     ) -> list[Answer]:
-        """Answer every request; answer i belongs to request i. Those of one kind stay in their order.
+        """Answer every request; answer i belongs to request i. Requests of one kind are processed in order.
 
         Args:
             requests: Requests of any kind.
-            write: Answers requests for a text, whose prompts were encoded.
-            why_unable: The reason why the engine cannot answer a request without continuations, if so.
+            write: Answers requests for generation, with encoded prompts.
+            why_unable: Returns why the engine cannot answer a request without continuations, if it cannot.
         """
         answers: dict[int, Answer] = {}
         writing: dict[int, list[int]] = {}

@@ -1,8 +1,8 @@
 """Base URL and API key of a served model, and the APIs that litellm reaches; imports no litellm.
 
-A server may move to another port in the middle of a campaign. So both keys are stored among the execution
-fields, by the place of their model; the identity of a campaign holds where each model was asked first. A key
-itself is never in a spec: only the name of the environment variable that holds it is.
+A server may move to another port in the middle of a campaign. So both settings are stored among the execution
+fields, by the key of their model; a campaign's identity holds each model's first server. The API key itself
+is never in a spec, only the name of its environment variable.
 """
 
 import os
@@ -15,9 +15,9 @@ class Api(NamedTuple):
     """One of the APIs that litellm supports."""
 
     origin: str | None
-    """Its base URL; None if each customer has a separate address."""
+    """Its base URL; None if each customer has a different address."""
     variable: str
-    """Environment variable in which its users usually keep the key."""
+    """Environment variable that usually holds the key."""
     top_k: bool = False
     """Whether litellm passes `top_k` on to it."""
 
@@ -90,9 +90,9 @@ SERVER_KEYS = ("model_base_url", "api_key")
 
 
 def server_url(base_url: str | None) -> str:
-    """The base URL of a server in one spelling: no capitals in the host, no port that goes without saying.
+    """Normalise a server's base URL: lower-case host, no default port.
 
-    Two names of one machine stay two servers, for nobody can tell from here.
+    Two names of one machine stay two servers, because they cannot be distinguished from here.
     """
     parts = urlsplit(base_url or OPENAI_URL)
     host = parts.hostname or ""
@@ -104,10 +104,10 @@ def server_url(base_url: str | None) -> str:
 
 
 def base_url_of(provider: object, model: object, base_url: str | None) -> str | None:
-    """The base URL that a model is asked at, as a spec has it; None is OpenAI's own.
+    """The base URL of a model's server, from its spec; None is OpenAI's own.
 
     Raises:
-        ValueError: If the API of the model has no address that is the same for everybody.
+        ValueError: If the API of the model has no common address for all customers.
     """
     if provider != "litellm" or base_url is not None:
         return base_url
@@ -117,19 +117,19 @@ def base_url_of(provider: object, model: object, base_url: str | None) -> str | 
 
 
 def is_openais_own(base_url: str | None) -> bool:
-    """Whether a server is OpenAI's, of which it is known what it does not do."""
+    """Whether a server is OpenAI's own, with its known limitations."""
     return urlsplit(base_url or OPENAI_URL).hostname == urlsplit(OPENAI_URL).hostname
 
 
 def key_variable(base_url: str | None, api_key: str | None) -> str | None:
-    """Name of the variable whose key is sent, without the dollar sign; None if none is.
+    """Name of the variable whose key is sent, without the dollar sign; None if no key is sent.
 
-    OpenAI's own key goes to OpenAI alone, unless a spec says otherwise.
+    OpenAI's own key is sent only to OpenAI, unless a spec sets it.
     """
     given = api_key or (DEFAULT_VARIABLE if base_url is None else None)
     return given and given.removeprefix("$")
 
 
 def key_in(variable: str) -> str:
-    """The key that an environment variable holds; empty if it is not set."""
+    """The key in an environment variable; empty if it is not set."""
     return os.environ.get(variable, "").strip()

@@ -1,13 +1,13 @@
-"""Shares of an engine's time that requests take, where several groups share the engine."""
+"""Shares of an engine's time for requests, if several groups share the engine."""
 
 import threading
 import time
 
 
 class TimeShares:
-    """Divides the wall time of an engine equally among the requests that it is at work on at each moment.
+    """Divide an engine's wall time equally among the requests that it is working on at each moment.
 
-    So the shares of all requests add up to the time in which it was at work on any. Threads may share it.
+    So the shares of all requests add up to the time in which it was working. Threads may share it.
     """
 
     def __init__(self) -> None:
@@ -17,14 +17,14 @@ class TimeShares:
         self._last = 0.0
 
     def begin(self, count: int = 1) -> float:
-        """Let so many requests take part; return what `end` wants of them."""
+        """Add `count` requests; return the value needed by `end`."""
         with self._lock:
             self._advance()
             self._at_work += count
             return self._each
 
     def end(self, begun: float, count: int = 1) -> float:
-        """Let them go; return the seconds of each."""
+        """Remove requests; return the seconds of each."""
         with self._lock:
             self._advance()
             self._at_work -= count

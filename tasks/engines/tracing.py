@@ -1,6 +1,6 @@
-"""Spans of OpenTelemetry for each call of an engine, with the attributes that it has for generative models.
+"""OpenTelemetry spans for engine calls, with its attributes for generative models.
 
-Without its SDK nothing is recorded, and a span takes about ten microseconds.
+Without the SDK nothing is recorded, and a span takes about ten microseconds.
 """
 
 from collections.abc import Generator, Sequence
@@ -16,10 +16,10 @@ ENGINES = trace.get_tracer("winnow.engines")
 
 @contextmanager
 def engine_call(model: ModelRef, n_requests: int) -> Generator[Span, None, None]:
-    """The span of a batch of requests to one model, loading it included; an error ends it as one.
+    """The span of a batch of requests to one model, including loading it; an error sets its status.
 
     Args:
-        model: The model that is asked.
+        model: The model.
         n_requests: Number of requests in the batch.
     """
     operation = "chat" if model.chat else "text_completion"
@@ -38,7 +38,7 @@ def engine_call(model: ModelRef, n_requests: int) -> Generator[Span, None, None]
 
 
 def tell_answers(span: Span, answers: Sequence[Answer]) -> None:
-    """Put onto a call's span what its answers took; nothing is added up where nobody listens."""
+    """Set a call's usage as attributes of its span; computes nothing if nothing records it."""
     if not span.is_recording():
         return
     texts = [each for each in answers if isinstance(each, Completion)]

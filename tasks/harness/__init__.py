@@ -1,1 +1,1 @@
-"""Tasks of other evaluation harnesses: a satellite, whose readers `tasks.data.harnesses` names."""
+"""Tasks of other evaluation harnesses; `tasks.data.harnesses` names the readers of this satellite."""

@@ -1,4 +1,4 @@
-"""Parts of a campaign's file that are filled in alike for every harness."""
+"""Parts of a campaign's file that are filled in the same way for every harness."""
 
 import re
 
@@ -7,7 +7,7 @@ from winnow.storage.objectives import OBJECTIVES, traits_of
 
 
 def with_settings(model: object, settings: JsonView) -> object:
-    """A model of the file with settings of a task, before which its own go."""
+    """A model of the file with a task's settings; the model's own take precedence."""
     if not isinstance(model, dict):
         return model
     own = model.get("generate_config") or {}
@@ -15,11 +15,11 @@ def with_settings(model: object, settings: JsonView) -> object:
 
 
 def prompt_name(task: str) -> str:
-    """The name of the task, as names of prompts may be."""
+    """The task's name in the form of a prompt name."""
     return re.sub(r"[^A-Za-z0-9._-]", "-", task).lstrip("._-")[:100] or "task"
 
 
 def compares_pairs(values: JsonView) -> bool:
-    """Whether the objective of a campaign's file compares pairs of outputs, which no task's judge does."""
+    """Whether a campaign's objective compares pairs of outputs, which no task's judge does."""
     objective = values.get("objective")
     return objective in OBJECTIVES and traits_of(objective).compares_pairs

@@ -1,14 +1,14 @@
-"""Judges made of other judges: all of them, any of them, or a weighted mean.
+"""Judges that combine other judges: all of them, any of them, or a weighted mean.
 
-Each part is a judge as a campaign has it, with its own options, in a list:
+Each part is a judge as in a campaign, with its own options, in a list:
 
     judge: {type: all, judges: [{type: json-schema, schema: {...}}, {type: contains}]}
 
 A part that leaves an output unscored leaves the whole unscored, unless the others settle it: a zero settles
-`all`, a one settles `any`, and a weight of zero leaves a part out. The whole has that part's reason, or
-`part_unscored` where the part found no answer and its `no_answer` is "unscored".
+`all`, a one settles `any`, and a weight of zero excludes a part. The whole has that part's reason, or
+`part_unscored` if the part found no answer and its `no_answer` is "unscored".
 
-A part that asks a model is asked only where the parts that ask none leave the score open.
+Parts that use a model are evaluated only if the other parts leave the score open.
 """
 
 from abc import abstractmethod
@@ -31,14 +31,14 @@ from winnow.tasks.judges.registry import Made, create_judge, judge_code, within
 
 PART_UNSCORED = "part_unscored"
 NOT_ASKED = Verdict.unscored("not_asked")
-"""The verdict of a part that is not needed: the others have settled the score."""
+"""The verdict of a part that is not needed, because the others settle the score."""
 
 Parts = Annotated[Sequence[Mapping[str, object]], Field(min_length=1, max_length=100)]
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Combination(Judge[Sample]):
-    """A judge made of other judges: each part is asked, in its order, and their scores become one."""
+    """A combination of judges: each part is evaluated in order, and the scores are combined."""
 
     judges: Parts
     """The parts, each with its `type` and parameters."""
@@ -65,7 +65,7 @@ class _Combination(Judge[Sample]):
 
     @property
     def parts(self) -> Sequence[Judge[Sample]]:
-        """The judges that are combined, made."""
+        """The combined judges."""
         return self._parts
 
     @property
@@ -114,7 +114,7 @@ class _Combination(Judge[Sample]):
 
     @abstractmethod
     def combined(self, scores: Sequence[float | None]) -> float | None:
-        """One score made of the parts' scores, in their order; None if unscored ones leave it open."""
+        """Combine the parts' scores, in their order; None if unscored parts leave it open."""
 
     def _unscored(self, verdicts: Sequence[Verdict]) -> Verdict:
         part, verdict = next(
@@ -135,7 +135,7 @@ class AllJudge(_Combination):
     scale: ClassVar = Scale(unit="score, 0 to 1", formula="the least of the parts")
 
     def combined(self, scores: Sequence[float | None]) -> float | None:
-        """The least; 0 is, whatever the others are."""
+        """The lowest score; 0 as soon as one part has 0."""
         known = [score for score in scores if score is not None]
         if 0.0 in known:
             return 0.0
@@ -149,7 +149,7 @@ class AnyJudge(_Combination):
     scale: ClassVar = Scale(unit="score, 0 to 1", formula="the highest of the parts")
 
     def combined(self, scores: Sequence[float | None]) -> float | None:
-        """The highest; 1 is, whatever the others are."""
+        """The highest score; 1 as soon as one part has 1."""
         known = [score for score in scores if score is not None]
         if 1.0 in known:
             return 1.0
@@ -187,7 +187,7 @@ class BestOfJudge(_Combination):
         return replace(verdict, preference=chosen.score, replies=replies)
 
     def combined(self, scores: Sequence[float | None]) -> float | None:
-        """The first; None if one of the two is missing."""
+        """The first score; None if one of the two is missing."""
         return None if None in scores else scores[0]
 
 

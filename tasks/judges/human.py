@@ -1,6 +1,6 @@
-"""People who judge: they rate outputs on a scale of named levels, or prefer one of two answers.
+"""Human judges: annotators rate outputs on a scale of named levels, or prefer one of two answers.
 
-What they said is put in before the judge is asked.
+Their judgments are added before the judge runs.
 """
 
 from abc import abstractmethod
@@ -18,15 +18,15 @@ from winnow.tasks.judges.protocol import SAME_ANSWER, SIDES, Duel, Judge, Sample
 from winnow.tasks.text.canonical_json import sha256
 
 MOST_LEVELS = 9
-"""One for each key from 1 to 9."""
+"""One level for each key from 1 to 9."""
 
 UNCLEAR = "unclear"
-"""The reason of an output or a pair of which somebody said that it cannot be judged."""
+"""The reason for an output or a pair that an annotator could not judge."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Annotation:
-    """A person's judgment: a verdict in [0, 1], or that there can be none."""
+    """An annotator's judgment: a verdict in [0, 1], or that there can be none."""
 
     verdict: float | None
     """None for "unclear"."""
@@ -34,21 +34,21 @@ class Annotation:
 
 
 class People(Judge[SubjectT]):
-    """What judges by people share; `annotations` is what they said."""
+    """Common part of human judges; `annotations` holds the judgments."""
 
     annotations: Mapping[str, Annotation]
 
     def with_annotations(self, annotations: Mapping[str, Annotation]) -> Self:
-        """The same judge with what people said available, by `subject_key`."""
+        """The same judge with the annotators' judgments, by `subject_key`."""
         knowing = copy(self)
         object.__setattr__(knowing, "annotations", annotations)
         return knowing
 
     def judge(self, subject: SubjectT, /) -> Verdict:
-        """The verdict that somebody gave.
+        """The verdict of an annotator.
 
         Raises:
-            LabelMissing: If nobody has judged it.
+            LabelMissing: If there is no judgment yet.
         """
         if not needs_people(subject):
             return SAME_ANSWER
@@ -71,11 +71,11 @@ class HumanJudge(People[Sample]):
     scale: ClassVar[Scale] = Scale(unit="levels with names", formula="what `levels` says of each")
 
     question: Annotated[str, Field(min_length=1)]
-    """The question that people are asked about each output."""
+    """The question to annotators about each output."""
     levels: Mapping[str, float]
-    """The levels that people may choose, and the score of each."""
+    """The levels that annotators can choose, and the score of each."""
     reference: bool = False
-    """Whether they are shown the targets."""
+    """Whether annotators are shown the targets."""
     annotations: Mapping[str, Annotation] = field(init=False, repr=False, compare=False, default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -92,11 +92,11 @@ class HumanPairJudge(People[Duel]):
     """A person, who is shown both answers in an order that a coin decides, prefers one of them."""
 
     question: Annotated[str, Field(min_length=1)]
-    """The question that people are asked about each pair."""
+    """The question to annotators about each pair."""
     ties: bool = True
-    """Whether they may say that both are as good."""
+    """Whether annotators can answer that both are equally good."""
     reference: bool = False
-    """Whether they are shown the targets."""
+    """Whether annotators are shown the targets."""
     annotations: Mapping[str, Annotation] = field(init=False, repr=False, compare=False, default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -108,25 +108,25 @@ class HumanPairJudge(People[Duel]):
 
 
 def needs_people(subject: Sample | Duel) -> bool:
-    """Whether somebody has to look: the same answer twice is a tie, about which nobody is asked."""
+    """Whether an annotator is needed: two equal answers are a tie."""
     return not isinstance(subject, Duel) or subject.answer_a != subject.answer_b
 
 
 def subject_key(subject: Sample | Duel) -> str:
-    """The key of what is judged, unique in its campaign: outputs by `rating_key`, duels by `duel_key`."""
+    """The key of a subject, unique in its campaign: outputs by `rating_key`, duels by `duel_key`."""
     if isinstance(subject, Duel):
         return duel_key(subject)
     return rating_key(str(subject.example), subject.output)
 
 
 def duel_key(duel: Duel) -> str:
-    """The key of a duel, unique in its campaign: two answers that meet again are judged again."""
+    """The key of a duel, unique in its campaign: a repeated pair of answers is judged again."""
     texts = [storable(text) for text in (duel.question, duel.answer_a, duel.answer_b)]
     return sha256(["duel", duel.seed, *texts])
 
 
 def presentation_order(duel: Duel) -> PresentationOrder:
-    """The order in which the answers are shown: a fair coin, the same whenever the duel is looked at."""
+    """The order in which the answers are shown: a fair coin, fixed for each duel."""
     return "swapped" if int(sha256(["presentation order", duel.seed])[:8], 16) % 2 else "original"
 
 
@@ -136,7 +136,7 @@ def rating_key(example: str, output: str) -> str:
 
 
 def level_of(levels: Mapping[str, float], score: float) -> str:
-    """The name of a score."""
+    """The level for a score."""
     return next((name for name, worth in levels.items() if worth == score), f"{score:g}")
 
 
@@ -146,7 +146,7 @@ def in_order(levels: Mapping[str, float]) -> list[str]:
 
 
 def check_question(question: str) -> None:
-    """Refuse a question that says nothing.
+    """Refuse a blank question.
 
     Raises:
         JudgeError: If it is blank.
@@ -156,7 +156,7 @@ def check_question(question: str) -> None:
 
 
 def check_levels(levels: Mapping[str, float]) -> None:
-    """Refuse a scale on which nobody could rate.
+    """Refuse an unusable scale.
 
     Raises:
         JudgeError: With what is wrong.

@@ -1,7 +1,7 @@
 """The options of every judge of outputs: `extract` and `no_answer`.
 
-`extract` finds the answer in the output first; then the answer alone is judged. `no_answer` says whether an
-output that holds no answer is wrong or unscored.
+`extract` finds the answer in the output first; then only the answer is judged. `no_answer` sets whether an
+output without an answer is wrong or unscored.
 """
 
 from collections.abc import Sequence
@@ -18,17 +18,17 @@ from winnow.tasks.text.patterns import last_answer
 
 NO_ANSWER_VERSION = 1
 EXTRACT_VERSION = 1
-"""Raised when a verdict can change; see `tasks.spec.judge_tree`."""
+"""Increased when a verdict can change; see `tasks.spec.judge_tree`."""
 
 NoAnswer = Literal["wrong", "unscored"]
 
 ANSWERLESS = frozenset({"no_answer", "no_number", "no_choice"})
-"""Reasons that are the output's fault. A missing target or a slow pattern is not."""
+"""Reasons that are the output's fault, unlike a missing target or a slow pattern."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WithOptions(Judge[Sample]):
-    """Passes the answer in an output to another judge, and says how outputs without an answer count."""
+    """Pass the answer in an output to another judge, and decide how outputs without an answer count."""
 
     inner: Judge[Sample]
     """Judges the answer as if it were the whole output."""
@@ -37,8 +37,8 @@ class WithOptions(Judge[Sample]):
     forms: Use = "never"
     """Whether the inner judge gets targets in their other forms, if the campaign has that rule."""
     no_answer: NoAnswer
-    """Wrong by default: an output that gives no answer did not solve the example, and leaving it out would
-    raise the mean of a candidate that answers only what it knows."""
+    """Wrong by default: an output without an answer did not solve the example, and excluding it would raise
+    the mean of a candidate that answers only what it knows."""
 
     @property
     def models(self) -> Sequence[ModelRef]:
@@ -69,7 +69,7 @@ class WithOptions(Judge[Sample]):
         return replace(self, inner=self.inner.told(replies))
 
     def judge(self, subject: Sample, /) -> Verdict:
-        """The inner judge's verdict; marked, and with `wrong` a zero, if the output holds no answer."""
+        """The inner judge's verdict; marked, and with `wrong` a zero, if the output has no answer."""
         verdict = verdict_of(lambda: self._judged(self._shown(subject)))
         if verdict.reason == UNREADABLE_TARGET and subject.has_forms and self.forms == "if unreadable":
             verdict = verdict_of(lambda: self._judged(_in_all_forms(subject)))
@@ -84,7 +84,7 @@ class WithOptions(Judge[Sample]):
         return self.inner.judge(found) if isinstance(found, Sample) else found
 
     def _extracted(self, sample: Sample) -> Sample | Verdict:
-        """The sample with its answer for an output, or the verdict on one that holds none."""
+        """The sample with its answer as the output, or the verdict on an output without one."""
         if self.pattern is None:
             return sample
         try:

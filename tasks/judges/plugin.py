@@ -1,4 +1,4 @@
-"""Adapters that make a `Judge` of what packages and programs add; what they raise becomes a verdict."""
+"""Adapt judges of packages and programs to `Judge`; their exceptions become verdicts."""
 
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -25,15 +25,15 @@ from winnow.tasks.plugins.entry_points import Plugin, PluginFailed, calling, par
 
 
 class PluginJudge(Judge[Sample]):
-    """Adapts a plug-in's judge of outputs, whose members beside `judge` are optional.
+    """Adapt a plug-in's judge of outputs, whose members except `judge` are optional.
 
     Args:
-        plugin: The plug-in that the judge is of.
+        plugin: The judge's plug-in.
         inner: The judge; its models are read once.
-        replies: Replies of models to the calls that it wanted.
+        replies: Replies of models to its calls.
 
     Raises:
-        PluginFailed: If it has no method `judge`, or its models are none.
+        PluginFailed: If it has no method `judge`, or its models are invalid.
     """
 
     def __init__(self, plugin: Plugin, inner: object, replies: Replies | None = None) -> None:
@@ -60,7 +60,7 @@ class PluginJudge(Judge[Sample]):
                 method(subjects)
 
     def calls(self, subject: Sample, replies: Replies) -> Sequence[JudgeCall]:
-        """See `Judge`; where the plug-in fails there are none, and `judge` then says so."""
+        """See `Judge`; empty if the plug-in fails, which `judge` then reports."""
         try:
             return self._calls(subject, replies)
         except PluginFailed:
@@ -80,7 +80,7 @@ class PluginJudge(Judge[Sample]):
         """See `Judge`.
 
         Raises:
-            InvalidScore: If a verdict was made of what is not a score.
+            InvalidScore: If a verdict has an invalid score.
             PluginFailed: If anything else was raised.
         """
         asked = self._asked(subject) if self._models else {}
@@ -93,7 +93,7 @@ class PluginJudge(Judge[Sample]):
         return replace(verdict, replies=read)
 
     def _asked(self, sample: Sample) -> Mapping[JudgeCall, Reply]:
-        """The calls that were made for an output, in their order, with the replies to them."""
+        """The calls made for an output, in order, with their replies."""
         known: dict[JudgeCall, Reply] = {}
         while new := [call for call in self._calls(sample, known) if call not in known]:
             if not all(call in self._replies for call in new):
@@ -109,15 +109,15 @@ class PluginJudge(Judge[Sample]):
 
 
 class PluginPairJudge(Judge[Duel]):
-    """Adapts a plug-in's `PairJudge`, which sees the calls and replies of one duel alone.
+    """Adapt a plug-in's `PairJudge`, which sees only the calls and replies of one duel.
 
     Args:
-        plugin: The plug-in that the judge is of.
+        plugin: The judge's plug-in.
         inner: The judge; its models and identity are read once.
-        replies: Replies of models to the calls that it wanted, in any duel.
+        replies: Replies of models to its calls, in any duel.
 
     Raises:
-        PluginFailed: If it is not what a `PairJudge` is.
+        PluginFailed: If it does not implement `PairJudge`.
     """
 
     def __init__(self, plugin: Plugin, inner: PairJudge, replies: Replies | None = None) -> None:
@@ -144,7 +144,7 @@ class PluginPairJudge(Judge[Duel]):
         return self._is_deterministic
 
     def calls(self, subject: Duel, replies: Replies) -> Sequence[JudgeCall]:
-        """See `Judge`; where the plug-in fails there are none, and `judge` then says so."""
+        """See `Judge`; empty if the plug-in fails, which `judge` then reports."""
         try:
             return self._exchange(subject, replies)[1]
         except PluginFailed:
@@ -173,10 +173,10 @@ class PluginPairJudge(Judge[Duel]):
     def _exchange(
         self, duel: Duel, replies: Replies
     ) -> tuple[Mapping[JudgmentCall, Reply], Sequence[JudgeCall]]:
-        """The calls of a duel that have replies, and those that are wanted next.
+        """The calls of a duel that have replies, and the next ones.
 
         Raises:
-            PluginFailed: If anything is raised, or a call is none or of a model that is not the judge's.
+            PluginFailed: If anything is raised, or a call is invalid or of a model that is not the judge's.
         """
         known: dict[JudgmentCall, Reply] = {}
         while True:
@@ -219,7 +219,7 @@ def _judge_call(call: JudgmentCall) -> JudgeCall:
 
 
 def _read(judgment: Judgment, known: Iterable[JudgmentCall]) -> ReadReply:
-    """A judgment with the call that it is of; one that is of none has no stored reply."""
+    """A judgment with its call; a judgment without a call has no stored reply."""
 
     def place(each: Judgment | JudgmentCall) -> tuple[object, ...]:
         return each.judge, each.presentation_order, each.repeat, each.attempt
@@ -244,7 +244,7 @@ class FunctionJudge(Judge[Sample]):
     function: Callable[..., object]
     """Returns a score in [0, 1], True or False, None if there is no score, or a `Verdict`."""
     params: Mapping[str, object] = field(default_factory=dict)
-    """Parameters that the function is given by name."""
+    """Keyword parameters of the function."""
 
     def judge(self, sample: Sample) -> Verdict:
         """See `Judge`; an output without a score has the reason no_score."""
@@ -258,19 +258,18 @@ class FunctionJudge(Judge[Sample]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FunctionPairJudge:
-    """Calls a function with two answers and the targets of their example; it asks no model."""
+    """Calls a function with two answers and the targets of their example; uses no model."""
 
     function: Callable[..., object]
-    """Returns how far the first answer is preferred, in [0, 1], None if that cannot be told, or a
-    `PairVerdict`."""
+    """Returns the preference for the first answer, in [0, 1], None if there is none, or a `PairVerdict`."""
     params: Mapping[str, object] = field(default_factory=dict)
-    """Parameters that the function is given by name."""
+    """Keyword parameters of the function."""
     models: ClassVar[tuple[ModelRef, ...]] = ()
     identity: ClassVar[Mapping[str, object]] = MappingProxyType({})
     is_deterministic: ClassVar = False  # nobody knows
 
     def calls(self, duel: Duel, replies: Mapping[JudgmentCall, Reply]) -> tuple[()]:
-        """None: the verdict is always ready."""
+        """Empty: the verdict is always ready."""
         return ()
 
     def verdict(self, duel: Duel, replies: Mapping[JudgmentCall, Reply]) -> PairVerdict:
@@ -286,7 +285,7 @@ class FunctionPairJudge:
 def judge_factory(
     function: Callable[..., object], made: Callable[..., object] = FunctionJudge
 ) -> Callable[..., object]:
-    """Return what builds such judges for a catalogue: it takes the function's keyword parameters."""
+    """A factory of such judges for a catalogue: it takes the function's keyword parameters."""
 
     def factory(**params: object) -> object:
         return made(function=function, params=params)

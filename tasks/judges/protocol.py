@@ -1,34 +1,34 @@
-"""The protocol of judges: the output or the two answers that a judge sees, and the verdict that it gives.
+"""The protocol of judges: the output or two answers that a judge sees, and its verdict.
 
-A verdict is a score or a reason, never both and never neither. The reasons of the built-in judges:
+A verdict has either a score or a reason, never both or neither. The reasons of the built-in judges:
 
 * no_answer          the pattern of `extract` or of the judge is not in the output
 * extract_timeout    the `extract` pattern took too long on this output
 * pattern_timeout    the judge's own pattern took too long on this output
-* no_number          the output holds no number that can be read
+* no_number          the output has no readable number
 * no_score           the output says that there is no score
-* no_choice          the output names no option, or several without saying which
-* no_likelihoods     the models of the campaign write texts, and the judge reads log-likelihoods of choices
+* no_choice          the output names no option, or several without choosing
+* no_likelihoods     the campaign's models generate, and the judge reads log-likelihoods of choices
 * no_target          the example has no target to compare with, or no tests
 * unreadable_target  the example has targets or tests, but none that this judge can read
-* invalid_score      a plug-in or a user's function gave what is not a number in its range, such as NaN
+* invalid_score      a plug-in or a user's function returned no number in its range, for example NaN
 * judge_failed       a plug-in raised an exception, see `tasks.plugins.entry_points`, or a user's function
   did, took too long or ended its process, or there was no sandbox to be had
 * judge_limit        a library took more time or memory on this output than it may
-* part_unscored      a part of a combination found no answer, and is not to take that as wrong
-* verdict_missing    the reply of a model that judges holds no verdict that can be read
-* prompt_failed      what a model would be asked cannot be rendered or is longer than any context window
-* no_probabilities   the engine gave no probabilities of the labels, or none that can be used
+* part_unscored      a part of a combination found no answer, and does not count that as wrong
+* verdict_missing    the reply of a judge model has no readable verdict
+* prompt_failed      the prompt for a judge model cannot be rendered or exceeds any context window
+* no_probabilities   the engine returned no usable probabilities of the labels
 * no_preference      a program's function gave none for two answers
 * too_few_judges     of several models, fewer than `min_valid_judges` gave a verdict
-* and those of a `GenerationFailure`, where a model that judges gave no reply
+* and those of a `GenerationFailure`, if a judge model gave no reply
 
-An output with the reason no_answer, no_number or no_choice holds no answer: it counts as wrong, unless the
+An output with the reason no_answer, no_number or no_choice has no answer: it counts as wrong, unless the
 judge's option `no_answer` is "unscored"; see `tasks.judges.options`.
 
-A score is in [0, 1] and has the unit that it was measured in. What plug-ins give is not taken on trust.
-Everything that is proved of scores is proved of numbers in [0, 1]: a measure with another range is mapped
-there, by the same formula for every output, whatever others are like.
+A score is in [0, 1], with the unit of its measure. Results of plug-ins are checked. All proofs are about
+scores in [0, 1]: a measure with another range is mapped there, by the same formula for every output,
+independent of other outputs.
 """
 
 import math
@@ -44,36 +44,36 @@ from winnow.tasks.judges.asking.calls import JudgeCall, ReadReply, Replies
 from winnow.tasks.plugins.entry_points import PluginFailed
 
 NO_TARGET = "no_target"
-"""The reason why a judge that compares outputs with targets scores none on an example that has no target."""
+"""Reason if a judge compares outputs with targets, and the example has none."""
 
 UNREADABLE_TARGET = "unreadable_target"
-"""The reason why a judge that can read none of an example's targets scores no output on it."""
+"""Reason if a judge can read none of an example's targets."""
 
 BEST_OF = "best-of"
-"""The judge that chooses among the texts of a pair, and the way to reduce them that needs it."""
+"""The judge that chooses among several outputs, and the `reduce` that needs it."""
 
 
 INVALID_SCORE = "invalid_score"
-"""Reason of a comparison whose judge gave no valid verdict."""
+"""Reason if a judge returned no valid verdict."""
 
 JUDGE_FAILED = "judge_failed"
-"""Reason of a comparison whose judge, a plug-in, raised an exception."""
+"""Reason if a third-party judge raised an exception."""
 
 MOST_OF_A_REASON = 64
-"""Characters of a reason, which is a short name."""
+"""Maximum length of a reason, which is a short name."""
 
 Expected = TypeVar("Expected")
 
 
 class InvalidScore(ValueError):
-    """A judge gave something that is not a number in [0, 1], or no verdict at all."""
+    """A judge returned something that is not a number in [0, 1], or no verdict at all."""
 
 
 def checked_score(value: object, what: str) -> float:
-    """The value as a plain `float`, such as a database stores; `what` names it in the message.
+    """Return the value as a plain `float` for the database; `what` names it in the message.
 
     Raises:
-        InvalidScore: If it is not a number in [0, 1]; NaN is not.
+        InvalidScore: If it is not a number in [0, 1]; NaN is not one.
     """
     if type(value) is float and 0.0 <= value <= 1.0:  # as nearly all are
         return value
@@ -86,10 +86,10 @@ def checked_score(value: object, what: str) -> float:
 
 
 def checked_kind(value: object, kind: type[Expected]) -> Expected:
-    """The value, where it is of this kind.
+    """Return the value if it has this type.
 
     Raises:
-        InvalidScore: If it is of another one.
+        InvalidScore: If it has another type.
     """
     if not isinstance(value, kind):
         raise InvalidScore(f"a judge returns a {kind.__name__}, got {type(value).__name__}")
@@ -97,10 +97,11 @@ def checked_kind(value: object, kind: type[Expected]) -> Expected:
 
 
 def check_words(reason: object, **others: object) -> None:
-    """Refuse a reason that is none, and other values that are neither a text nor None.
+    """Raise an error for an invalid reason, and for other values that are neither text nor None.
 
     Raises:
-        InvalidScore: If a reason is empty, longer than `MOST_OF_A_REASON` or no text, or another is no text.
+        InvalidScore: If a reason is empty, longer than `MOST_OF_A_REASON` or not text, or another value is
+            not text.
     """
     for name, value in {"reason": reason, **others}.items():
         if not isinstance(value, str | None):
@@ -111,10 +112,10 @@ def check_words(reason: object, **others: object) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sample:
-    """All that a judge sees of one output.
+    """Everything that a judge can see of one output.
 
-    What is not known is None or empty: to judges of duels, who must not know whose answer it is, the scorer
-    of `rules` among them, no more than the output, the targets and the example's fields are shown.
+    Unknown fields are None or empty. Judges of duels, including the scorer of `rules`, must not know which
+    candidate gave an answer: they only see the output, the targets and the example's fields.
     """
 
     output: str
@@ -122,28 +123,28 @@ class Sample:
     targets: Sequence[str] = ()
     """The accepted answers; none if the example has none."""
     has_forms: bool = False
-    """Whether the targets count in their other forms too; see `tasks.judges.target_forms`."""
+    """Whether targets are also accepted in their other forms; see `tasks.judges.target_forms`."""
     fields: Mapping[str, object] = field(default_factory=dict)
-    """The example's fields but the target's, as JSON values; `input` is among them."""
+    """The example's fields except the target's, as JSON values, including `input`."""
     example: str | None = None
     """The example's key."""
     prompt: str | None = None
-    """The prompt that the candidate was given, as rendered; a chat as a JSON list of messages."""
+    """The candidate's prompt as rendered; a chat as a JSON list of messages."""
     reasoning: str | None = None
-    """The candidate's thoughts before the output, where its model says how they are told apart; no judge of
-    Winnow's looks at them."""
+    """The candidate's reasoning before the output, if its model separates it; no judge of Winnow's uses
+    it."""
     finish_reason: str | None = None
-    """"stop", or "length" where the output was cut off."""
+    """"stop", or "length" if the output was cut off."""
     input_tokens: int | None = None
     output_tokens: int | None = None
     logprobs: Sequence[float] | None = None
-    """The natural log-probability of each token that was written, where its sampling asks for that."""
+    """Natural log-probability of each generated token, if requested by its sampling."""
     choices: Sequence[str] = ()
-    """The example's choices, where models weigh those; `output` is what is added to the prompt with one."""
+    """The example's choices, if models score those; `output` is the text added to the prompt for one."""
     loglikelihoods: Sequence[float] = ()
-    """The natural log-likelihood of each choice after the prompt."""
+    """Natural log-likelihood of each choice after the prompt."""
     candidate: Mapping[str, str] = field(default_factory=dict)
-    """The names of the choices that make the candidate: model, prompt, guardrail, generate_config."""
+    """Names of the choices that make the candidate: model, prompt, guardrail, generate_config."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -159,32 +160,32 @@ class Duel:
     targets: Sequence[str] = ()
     """The example's targets; none if it has none."""
     has_forms: bool = False
-    """Whether the targets count in their other forms too; see `tasks.judges.target_forms`."""
+    """Whether targets are also accepted in their other forms; see `tasks.judges.target_forms`."""
     fields: Mapping[str, object] = field(default_factory=dict)
     """The example's other fields, JSON values."""
     seed: int
-    """Source of the duel's coins and of what a judge samples; the same whenever the duel is judged again."""
+    """Seed of the duel's coins and of a judge's sampling; the same if the duel is judged again."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
-    """One judge's opinion of one output or of one duel."""
+    """One judge's verdict on one output or one duel."""
 
     score: float | None = None
-    """In [0, 1]; None when there could be no judgment, which is not a zero. Of a duel: 1 if A is preferred, 0
-    if B is, 0.5 for a tie; between them for probabilities and means."""
+    """In [0, 1]; None if there is no judgment, which is not a zero. For a duel: 1 if A is preferred, 0 if B
+    is, 0.5 for a tie; between them for probabilities and means."""
     answer: str | None = None
-    """The text read from the output and compared, or a value measured of it, with its unit; else None."""
+    """The text read from the output and compared, or a measured value with its unit; else None."""
     reason: str | None = None
-    """The reason why there is no score, a short name such as "no_number"; None when there is one."""
+    """Why there is no score, as a short name such as "no_number"; None if there is one."""
     detail: str | None = None
-    """The reason in a sentence, where there is more to say."""
+    """The reason in a sentence, with more detail."""
     no_answer: bool = False
-    """Whether the output holds no answer, however that is scored; set by `create_judge`, not by a judge."""
+    """Whether the output has no answer, however that is scored; set by `create_judge`, not by a judge."""
     preference: float | None = None
-    """The preference for the output over others of its pair, in [0, 1]; of judge best-of alone."""
+    """The preference for the output over others of its pair, in [0, 1]; only from judge best-of."""
     replies: Sequence[ReadReply] = ()
-    """Replies of models that were asked, earlier attempts included."""
+    """Replies of judge models, including earlier attempts."""
 
     def __post_init__(self) -> None:
         check_words(self.reason, answer=self.answer, detail=self.detail)
@@ -203,48 +204,47 @@ class Verdict:
 
     @classmethod
     def unscored(cls, reason: str, answer: str | None = None, *, detail: str | None = None) -> Self:
-        """No score, and why."""
+        """A verdict without a score, with the reason."""
         return cls(reason=reason, answer=answer, detail=detail)
 
 
 SAME_ANSWER = Verdict(score=0.5, answer="the same answer twice")
-"""The verdict on two answers that are the same, character for character, about which nobody is asked."""
+"""The verdict on two identical answers, which need no judgment."""
 
 SIDES = {1.0: "A", 0.0: "B", 0.5: "tie"}
-"""Verdicts on a duel as notes have them."""
+"""Verdicts on a duel, as shown in notes."""
 
 SubjectT = TypeVar("SubjectT", bound="Sample | Duel", contravariant=True)
 """What a judge judges: a single output, or two answers to one question."""
 
 
 class Judge(ABC, Generic[SubjectT]):
-    """Scores an output, most often by the targets of its example, or prefers one of two answers.
+    """Interface of a judge, which scores an output or prefers one of two answers, usually by targets.
 
-    A judge keeps nothing between calls: the same subject gets the same verdict. It raises nothing because of
-    an output. Only time limits depend on the machine.
+    A judge keeps no state between calls: the same subject gets the same verdict. An output never causes an
+    exception. Only time limits depend on the machine.
 
-    A judge that asks models makes no call itself. It says in `models` which models it asks, and in `calls`
-    which calls it still wants, given the replies to earlier ones; `told` returns the same judge with the
-    replies available, which then judges. Winnow makes the calls and keeps the replies, so that a run that was
-    interrupted continues with those that were stored. `winnow db check` asks for the calls once more, of what
-    is stored: so they depend on the subject and the replies alone, and neither on a clock nor on
-    `Sample.candidate`, which is empty then.
+    A judge that uses models makes no call itself. `models` lists its models, and `calls` the calls that are
+    still missing, given the replies to earlier ones; `told` returns the same judge with the replies, ready to
+    judge. Winnow makes the calls and stores the replies, so an interrupted run continues with the stored
+    ones. `winnow db check` requests the calls again from stored data: so they must depend only on the subject
+    and the replies, not on a clock or on `Sample.candidate`, which is empty then.
 
     A judge of another package needs no base class: a method `judge` is enough for one that scores outputs,
-    and all other members are optional. Its class, or whatever else builds it, may have an attribute `scale`,
-    a `tasks.judges.protocol.Scale`: what it measures in, and the map to scores.
+    and all other members are optional. Its class, or any other factory, may have an attribute `scale`, a
+    `tasks.judges.protocol.Scale`: its unit, and the map to scores.
     """
 
     __slots__ = ()
 
     @property
     def models(self) -> Sequence[ModelRef]:
-        """The models that it asks; none of most judges."""
+        """The models that it uses; empty for most judges."""
         return ()
 
     @property
     def parts(self) -> "Sequence[Judge[SubjectT]]":
-        """The judges that it is made of, if any."""
+        """Its component judges, if any."""
         return ()
 
     @property
@@ -254,48 +254,48 @@ class Judge(ABC, Generic[SubjectT]):
 
     @property
     def is_deterministic(self) -> bool:
-        """Whether the same two answers always get the same verdict, whichever is A and whatever the seed."""
+        """Whether the same two answers always get the same verdict, in either order and for any seed."""
         return False
 
     def try_out(self) -> None:
-        """Load what it runs.
+        """Load its code and models.
 
-        This is called when a campaign's file is checked, once its user has allowed what it does: what would
-        fail on every output then fails before a text is made.
+        Called when a campaign's file is checked, once its user has approved what it does, so that an error on
+        every output appears before anything is generated.
 
         Raises:
-            JudgeError: In place of whatever goes wrong.
+            JudgeError: Instead of any error.
         """
 
     def ahead(self, subjects: Sequence[SubjectT], /) -> None:
-        """Take note of what is about to be judged, so that processes can run side by side.
+        """Announce subjects that will be judged, so that processes can run in parallel.
 
-        Verdicts are the same without.
+        Verdicts do not depend on it.
         """
 
     def calls(self, subject: SubjectT, replies: Replies, /) -> Sequence[JudgeCall]:
-        """The calls still wanted, given the replies so far; none once it can judge."""
+        """The calls still needed, given the replies so far; empty once it can judge."""
         return ()
 
     def told(self, replies: Replies, /) -> Self:
-        """The judge with the replies to all calls that it wants available."""
+        """The judge with the replies to all calls that it needs."""
         return self
 
     @abstractmethod
     def judge(self, subject: SubjectT, /) -> Verdict:
-        """The verdict; of an output with several targets it is enough to be right about one of them."""
+        """The verdict; with several targets, matching one of them is enough."""
 
 
 def lacks_target(judge: Judge[Sample], sample: Sample) -> bool:
-    """Whether a judge can score no output of the sample's example for want of a target.
+    """Whether a judge can score no output of the sample's example because it has no target.
 
-    Not known of a judge that asks models, which is asked nothing.
+    False for a judge that uses models: none is called here.
     """
     return not judge.calls(sample, {}) and judge.judge(sample).reason == NO_TARGET
 
 
 def verdict_of(verdict: Callable[[], object]) -> Verdict:
-    """The verdict that a function returns; unscored if it returns none or a plug-in raises in it."""
+    """The verdict returned by a function; unscored if it returns none or a plug-in raises in it."""
     try:
         return checked_kind(verdict(), Verdict)
     except InvalidScore as error:
@@ -306,14 +306,14 @@ def verdict_of(verdict: Callable[[], object]) -> Verdict:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scale:
-    """The unit in which a judge measures, and the map of its values to scores."""
+    """The unit in which a judge measures, and the map from values to scores."""
 
     unit: str
-    """The native unit, with its range where it has one."""
+    """The native unit, with its range if it has one."""
     formula: str
-    """The map, as users read it."""
+    """The map in the form shown to users."""
     convert: Callable[[float], float] = float
-    """The map: native value -> score; what it gives beyond [0, 1] is cut off there."""
+    """The map: native value -> score; results outside [0, 1] are clipped."""
 
     def score(self, value: float) -> float:
         """The score of a native value, in [0, 1]; NaN for NaN."""

@@ -1,14 +1,14 @@
-"""Judges by name. A judge's module is imported when that judge is requested, not before.
+"""Judges by name. A judge's module is imported only when that judge is requested.
 
-Those of outputs and those of pairs of outputs have a catalogue each. A package adds judges through the entry
-point groups `winnow.judges` and `winnow.pair_judges`: each entry is a callable whose keyword parameters are
-typed and which returns a judge. A built-in judge cannot be replaced, and the parameter names `extract` and
-`no_answer` of judges of outputs are the registry's own.
+There is one catalogue for judges of outputs and one for judges of pairs. A package adds judges through the
+entry point groups `winnow.judges` and `winnow.pair_judges`: each entry is a callable with typed keyword
+parameters that returns a judge. A built-in judge cannot be replaced, and judges of outputs cannot use the
+parameter names `extract` and `no_answer`.
 
-The annotations of a judge's parameters say what a spec may hold, and the first line of its docstring says
-what it does. A campaign's verdicts must all come from one and the same judge. So a built-in judge has a
-version, which is raised when a verdict changes: a table of verdicts in the tests sees to that. A judge of
-another package is known by its source files.
+The annotations of a judge's parameters define what a spec may contain, and the first line of its docstring is
+its summary. A campaign's verdicts must all come from one and the same judge. So a built-in judge has a
+version, which is increased when a verdict changes; a table of verdicts in the tests enforces this. A judge of
+another package is identified by its source files.
 """
 
 import inspect
@@ -47,10 +47,10 @@ _EXAMPLES = {
     "scorer": "{type: normalised}",
     "weights": "[1, 2]",
 }
-"""Values of parameters that judges need, by name."""
+"""Example values of required parameters, by name."""
 
 Factory = Callable[..., Any]
-"""Makes a judge of its parameters."""
+"""Creates a judge from its parameters."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,34 +62,34 @@ class JudgeParameter:
     accepts: str
     """Its type, as in Python."""
     default: object
-    """Its value when it is not given; None as well when it is required."""
+    """Its default value; None as well if it is required."""
     required: bool
-    """Whether it must be given."""
+    """Whether it is required."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JudgeDescription:
-    """A judge as described to a user who has to choose one."""
+    """A judge's description for users who choose one."""
 
     name: str
     """Its `type` in the spec."""
     summary: str
-    """One line that says what the judge does."""
+    """One line on what the judge does."""
     parameters: tuple[JudgeParameter, ...]
-    """Its parameters: those of its own first, then those that every judge of the catalogue takes."""
+    """Its parameters: its own first, then those of every judge in the catalogue."""
     scale: Scale | None
-    """The scale that it measures on; None if it names none."""
+    """Its scale of measurement; None if it has none."""
 
 
 class Catalogue:
-    """Judges by name; those of installed packages come through an entry point group.
+    """Judges by name, including those of installed packages in an entry point group.
 
     Args:
         kind: The word for an entry in messages.
         group: The entry point group. An entry cannot replace a built-in judge.
-        built_in: What makes each judge, by name.
-        guard: Address of what makes a plug-in's judge one whose exceptions name it.
-        common: Parameters of every judge, which the caller takes off before it calls `create`.
+        built_in: The factory of each judge, by name.
+        guard: Import path of the wrapper whose exceptions name a plug-in's judge.
+        common: Parameters of every judge, which the caller removes before it calls `create`.
         elsewhere: Returns the sentence for a name that only another catalogue has, or None.
     """
 
@@ -111,7 +111,7 @@ class Catalogue:
         self._elsewhere = elsewhere
 
     def names(self) -> tuple[str, ...]:
-        """Every judge there is, built in and installed, in alphabetical order; none is imported."""
+        """All judges, built in and installed, in alphabetical order; imports none."""
         return tuple(sorted({*self._built_in, *self._installed()}))
 
     def describe(self, name: str) -> JudgeDescription:
@@ -131,13 +131,13 @@ class Catalogue:
         )
 
     def code(self, name: str, params: JsonView) -> JsonObject:
-        """The code of a judge, as JSON values: its version, or the digests of a plug-in's files.
+        """The identity of a judge's code, as JSON values: its version, or digests of a plug-in's files.
 
-        A built-in judge may run other code that its parameters name: its method `code` then says which. Where
-        it rests on libraries, `libraries` names their distributions, and their versions are part of its code.
+        A built-in judge may run other code named by its parameters: its method `code` then identifies it. If
+        it uses libraries, `libraries` names their distributions, and their versions are part of its code.
 
         Raises:
-            JudgeError: If there is no such judge, or it or code that it runs cannot be found.
+            JudgeError: If there is no such judge, or its code cannot be found.
         """
         factory = self._factory(name)
         if maker := self._built_in.get(name):
@@ -153,10 +153,10 @@ class Catalogue:
         return {"files": code_digests(self._installed()[name])}
 
     def create(self, name: str, params: JsonView) -> Any:  # noqa: ANN401 -- what a factory builds
-        """The judge of this name with these parameters of its own.
+        """Create the judge of this name with its own parameters.
 
         Raises:
-            JudgeError: If the name, a parameter or a value is not one that is accepted.
+            JudgeError: If the name, a parameter or a value is invalid.
         """
         factory = self._factory(name)
         values = self._checked(name, factory, params)
@@ -211,7 +211,7 @@ class Catalogue:
         return {key: checked(key, known[key][0], value) for key, value in params.items()}
 
     def _remedy(self, name: str, factory: Factory, key: str, hint: object) -> str:
-        """The remedy for a missing parameter, which may be the output that a function is to judge."""
+        """The remedy for a missing parameter, which may be the output that a function should judge."""
         entry = self._installed().get(name)
         if entry is None or isinstance(entry, Registered) or not inspect.isfunction(factory):
             return f"add {_written(key, hint)}"
@@ -222,10 +222,10 @@ class Catalogue:
 
 
 def checked(name: str, hint: Any, value: object) -> Any:  # noqa: ANN401 -- any type and its values
-    """The value, if it is of the type; nothing is converted.
+    """Return the value if it has the type; nothing is converted.
 
     Raises:
-        JudgeError: Naming the place within the parameter, what it must be and what it is.
+        JudgeError: With the position in the parameter, the required type and the value.
     """
     try:
         config = ConfigDict(strict=True, arbitrary_types_allowed=True)
@@ -238,7 +238,7 @@ def checked(name: str, hint: Any, value: object) -> Any:  # noqa: ANN401 -- any 
 
 
 def _written(key: str, hint: object) -> str:
-    """A required parameter with its choices, a typical value or its type."""
+    """A required parameter in YAML, with its choices, a typical value or its type."""
     if get_origin(hint) is Literal:
         return f"{key}, one of: {', '.join(map(str, get_args(hint)))}"
     example = _EXAMPLES.get(key)
@@ -246,7 +246,7 @@ def _written(key: str, hint: object) -> str:
 
 
 def _signature(factory: Factory) -> Mapping[str, tuple[Any, object]]:
-    """Type and default (`inspect.Parameter.empty` where there is none) of each parameter that has a name."""
+    """Type and default (`inspect.Parameter.empty` if there is none) of each named parameter."""
     return {
         each.name: (each.annotation, each.default)
         for each in parameters_of(factory)
@@ -321,12 +321,12 @@ _PAIR_CATALOGUE = Catalogue(
 
 
 def judge_names() -> tuple[str, ...]:
-    """Every judge there is, built in and installed, in alphabetical order; none is imported."""
+    """All judges, built in and installed, in alphabetical order; imports none."""
     return _CATALOGUE.names()
 
 
 def describe(name: str) -> JudgeDescription:
-    """A judge's summary and parameters, `extract` and `no_answer` last where it takes them.
+    """A judge's summary and parameters, with `extract` and `no_answer` last if it takes them.
 
     Raises:
         JudgeError: If there is no such judge or it cannot be imported.
@@ -339,7 +339,7 @@ def describe(name: str) -> JudgeDescription:
 
 
 def judge_code(type: str, /, **params: object) -> JsonObject:
-    """The code of this judge with these parameters, as far as verdicts depend on it, as JSON values.
+    """The code of a judge with these parameters that its verdicts depend on, as JSON values.
 
     Raises:
         JudgeError: If there is no such judge or it cannot be imported.
@@ -352,16 +352,16 @@ def judge_code(type: str, /, **params: object) -> JsonObject:
 
 
 def create_judge(type: str, /, **params: object) -> Judge[Sample]:
-    """The judge of this name with these parameters.
+    """Create the judge of this name with these parameters.
 
     Args:
         type: One of `judge_names()`.
         params: The parameters that `describe(type)` lists. `extract` is a regular expression whose last match
-            in the output is judged in place of the output (group 1 if it has one). `no_answer` says whether
-            an output that holds no answer is "wrong", with the score 0, or "unscored".
+            in the output is judged instead of the output (group 1 if it has one). `no_answer` sets whether an
+            output without an answer is "wrong", with the score 0, or "unscored".
 
     Raises:
-        JudgeError: If the name, a parameter or a value is not one that is accepted.
+        JudgeError: If the name, a parameter or a value is invalid.
     """
     if type == HUMAN:
         return _human_judge(params)
@@ -394,7 +394,7 @@ def _extractor(pattern: str) -> regex.Pattern[str]:
 
 
 def pair_judge_names() -> tuple[str, ...]:
-    """Every judge of pairs, built in and installed, in alphabetical order; none is imported."""
+    """All judges of pairs, built in and installed, in alphabetical order; imports none."""
     return _PAIR_CATALOGUE.names()
 
 
@@ -408,7 +408,7 @@ def describe_pair_judge(name: str) -> JudgeDescription:
 
 
 def pair_judge_code(type: str, /) -> JsonObject:
-    """The code of this pair judge, as far as verdicts depend on it, as JSON values.
+    """The code of a pair judge that its verdicts depend on, as JSON values.
 
     Raises:
         JudgeError: If there is no such judge or it cannot be imported.
@@ -417,14 +417,14 @@ def pair_judge_code(type: str, /) -> JsonObject:
 
 
 def create_pair_judge(type: str, /, **params: object) -> Judge[Duel]:
-    """The pair judge of this name with these parameters.
+    """Create the pair judge of this name with these parameters.
 
     Args:
         type: One of `pair_judge_names()`.
         params: The parameters that `describe_pair_judge(type)` lists.
 
     Raises:
-        SpecError: If the name, a parameter, a value or a file named by one is not one that is accepted.
+        SpecError: If the name, a parameter, a value or a file named by one is invalid.
     """
     judge: Judge[Duel] = _PAIR_CATALOGUE.create(type, params)
     return judge
@@ -434,15 +434,15 @@ Made = TypeVar("Made")
 
 
 def within(given: Mapping[str, object], place: str, make: Callable[..., Made]) -> Made:
-    """What `create_judge` or `judge_code` makes of a judge that stands within another one.
+    """Apply `create_judge` or `judge_code` to a judge nested in another one.
 
     Args:
-        given: Its type and parameters, as a campaign's `judge` has them.
-        place: Its place in the file, such as `judge.scorer`.
+        given: Its type and parameters, as in a campaign's `judge`.
+        place: Its key in the file, such as `judge.scorer`.
         make: Called with its type and parameters.
 
     Raises:
-        JudgeError: With that place.
+        JudgeError: With that key.
     """
     params = dict(given)
     name = params.pop("type", None)

@@ -1,10 +1,10 @@
 """Other spellings of targets, for judges that compare them with outputs as text or number.
 
-Files spell some values as nobody writes an answer: a whole number that JSON or pandas holds as 5.0, a number
-of 32 bits as 0.10000000149011612, Python's True. For judging, such a target counts as two: as it is, and in
-the form that people write. What is stored of it stays as it is.
+Files spell some values as no answer would: a whole number that JSON or pandas stores as 5.0, a 32-bit number
+as 0.10000000149011612, Python's True. For judging, such a target counts as two: unchanged, and in the usual
+form. The stored target is unchanged.
 
-A campaign stores whether it began with this rule; those that do not judge by the targets alone.
+A campaign stores whether it began with this rule; campaigns without it judge only by the targets.
 """
 
 import math
@@ -17,10 +17,10 @@ from typing import Literal
 from winnow.storage.json_types import JsonView
 
 KEY = "target_forms"
-"""The key of an identity that holds whether targets count in their other forms."""
+"""Identity key that stores whether other forms of targets are accepted."""
 
 Use = Literal["always", "if unreadable", "never"]
-"""Whether a judge gets other forms: in addition, or only where it can read no target as it is."""
+"""Whether a judge gets other forms: always, or only if it can read no target unchanged."""
 
 _USES: dict[str, Use] = {
     **dict.fromkeys(("exact", "f1", "math", "normalised", "numeric", "regex", "squad"), "always"),
@@ -29,31 +29,31 @@ _USES: dict[str, Use] = {
 }
 
 MOST_DIGITS = 32
-"""Digits of a whole number, beyond which it has no form without an exponent."""
+"""Maximum digits of a whole number with a form without exponent."""
 
 SPARED_DIGITS = 4
-"""Digits, at least, by which the form of a number of 32 bits is shorter."""
+"""Minimum number of digits that the form of a 32-bit number must save."""
 
 DIGITS_OF_32_BITS = 9
-"""Digits by which any number of 32 bits is told from all others."""
+"""Digits that identify any 32-bit number."""
 
 _NUMBER = re.compile(r"-?[0-9]+(?:\.[0-9]+)?(?:e[+-]?[0-9]+)?")
 
 
 def has_forms(identity: JsonView) -> bool:
-    """Whether targets count in their other forms in a stored campaign."""
+    """Whether a stored campaign accepts targets in their other forms."""
     return bool(identity.get(KEY, False))
 
 
 def use_of(judge: str, params: JsonView) -> Use:
-    """The way in which a judge gets other forms of targets."""
+    """How a judge gets other forms of targets."""
     if judge == "contains":  # all targets are another matter: a form more is one more to be there
         return "never" if params.get("match") == "all" else "always"
     return _USES.get(judge, "never")
 
 
 def with_forms(targets: Sequence[str]) -> tuple[str, ...]:
-    """The targets, and after them their other forms."""
+    """The targets, followed by their other forms."""
     found = (form for target in targets for form in other_forms(target))
     return tuple(dict.fromkeys((*targets, *found)))
 
@@ -64,7 +64,7 @@ def have_forms(targets: Iterable[Sequence[str]]) -> bool:
 
 
 def other_forms(target: str) -> tuple[str, ...]:
-    """The other spellings of a target; none of most."""
+    """The other spellings of a target; empty for most."""
     if target in ("True", "TRUE", "False", "FALSE"):
         return (target.lower(),)
     is_fraction = ("." in target or "e" in target) and _NUMBER.fullmatch(target)
@@ -84,7 +84,7 @@ def _whole(number: str) -> str | None:
 
 
 def _shortest(number: str) -> str | None:
-    """The shortest text of a number that 32 bits hold; None if 64 bits are as short."""
+    """The shortest text of a number that 32 bits can hold; None if 64 bits need no more digits."""
     value = float(number)
     if _in_32_bits(value) != value:
         return None

@@ -1,1 +1,1 @@
-"""The questions a campaign can ask, each with its own way of checking, judging and telling."""
+"""The objectives of campaigns, each with its own checks, judging and reports."""

@@ -1,4 +1,4 @@
-"""The sentences that may be said of an answer, made of its outcome, its claim and its statuses alone."""
+"""Sentences about an answer, derived only from its outcome, its claim and its statuses."""
 
 import re
 
@@ -31,7 +31,7 @@ AS_BESIDE_SURE = ", given what the line sure assumes"
 
 
 def people_lines(answer: Answer) -> list[Line]:
-    """The lines on people as judges: claims are about their judgments, and some are wanted; else empty."""
+    """Lines on annotators, whose judgments the claims are about, and on missing judgments; else empty."""
     people = answer.people
     if people is None:
         return []
@@ -60,10 +60,10 @@ def headline(answer: Answer, state: str) -> str:
 
 
 def outcome_words(answer: Answer, state: str) -> str:
-    """The words for the outcome of a campaign, or its state where it has not ended.
+    """The words for the outcome of a campaign, or its state if it has not ended.
 
-    Models that the campaign began without are named: the outcome says nothing of them. So are scores that are
-    all 0: an answer about them looks like one about candidates that work.
+    Models that were unreachable at the start are named, because the outcome does not cover them. Scores that
+    are all 0 are named too: an answer about them looks like one about candidates that work.
     """
     without = f" without {list_of([*answer.left_out])}" if answer.left_out else ""
     unsolved = f" ({UNSOLVED})" if answer.is_unsolved else ""
@@ -86,7 +86,7 @@ def _outcome_words(answer: Answer, state: str) -> str:
 
 
 def badge(answer: Answer) -> str | None:
-    """The kind of the claim about an outcome that is an answer; None of other outcomes and of a baseline."""
+    """The kind of the claim about an answer; None for other outcomes and for a baseline."""
     if answer.is_own_baseline:
         return None
     return answer.claim.kind if answer.outcome in ("winner", "tied", "policy", "decided") else None
@@ -100,7 +100,7 @@ def subject(answer: Answer) -> str:
 
 
 def answer_lines(answer: Answer) -> list[Line]:
-    """The lines of an answer: the best candidate, its results, how sure they are, and what follows beyond."""
+    """The lines of an answer: the best candidate, its results, their confidence, and new examples."""
     lines = [*_lines(answer), *_plugin_lines(answer), *_judge_lines(answer), *people_lines(answer)]
     lines += [*_stored_lines(answer), *left_out_lines(answer), *_unsolved_lines(answer)]
     lines = _with_shown(lines, answer)
@@ -108,7 +108,7 @@ def answer_lines(answer: Answer) -> list[Line]:
 
 
 def _with_shown(lines: list[Line], answer: Answer) -> list[Line]:
-    """The lines; the last on new examples says whether outputs were seen before the campaign began."""
+    """Add to the last line on new examples whether outputs were seen before the campaign began."""
     places = [place for place, (word, _) in enumerate(lines) if word == "beyond"]
     if not answer.shown or not places:
         return lines
@@ -141,7 +141,7 @@ def _lines(answer: Answer) -> list[Line]:
 
 
 def _plugin_lines(answer: Answer) -> list[Line]:
-    """The line on a claim that rests on a plug-in's word, with no proof of Winnow's behind it."""
+    """The line on a claim of a third-party selector, which Winnow has not verified."""
     if answer.plugin is None or not answer.is_guaranteed:
         return []
     said = (
@@ -151,7 +151,7 @@ def _plugin_lines(answer: Answer) -> list[Line]:
 
 
 def _judge_lines(answer: Answer) -> list[Line]:
-    """The line on scores that a model gives: all that is claimed is claimed of these scores."""
+    """The line on scores given by a model: all claims are about these scores."""
     if not answer.judges:
         return []
     said = f"what {list_of(answer.judges)} said of an output, asked as the file says"
@@ -166,7 +166,7 @@ def _judge_lines(answer: Answer) -> list[Line]:
 
 
 def _stored_lines(answer: Answer) -> list[Line]:
-    """The line on what an answer covers that rests on stored outputs alone."""
+    """The line on what an answer covers if it rests on stored outputs only."""
     if answer.stored_texts is None:
         return []
     had, asked = answer.stored_texts
@@ -185,7 +185,7 @@ def _stored_lines(answer: Answer) -> list[Line]:
 
 
 def _unsolved_lines(answer: Answer) -> list[Line]:
-    """The line on scores that are all 0: most often outputs are read wrongly."""
+    """The line on scores that are all 0: usually, outputs are read incorrectly."""
     if not answer.is_unsolved:
         return []
     said = f"all are 0: {UNSOLVED}"
@@ -200,7 +200,7 @@ def _unsolved_lines(answer: Answer) -> list[Line]:
 
 
 def _said_once(lines: list[Line], answer: Answer) -> list[Line]:
-    """The lines, with how surely all intervals hold told beside the first of them alone."""
+    """The lines, with the confidence of all intervals stated only in the first of them."""
     phrase = held(answer)
     first = next((number for number, (_, sentence) in enumerate(lines) if phrase in sentence), 0)
     if ABOUT_ALL not in phrase:  # it is about one interval
@@ -212,9 +212,9 @@ def _said_once(lines: list[Line], answer: Answer) -> list[Line]:
 
 
 def _assumed_once(lines: list[Line], answer: Answer) -> list[Line]:
-    """The lines of a certificate, with what the claim takes for granted told in full beside it alone.
+    """The lines of a certificate, with the claim's assumptions stated in full only once.
 
-    It is long, and stands behind three sentences there.
+    They are long, and three sentences there depend on them.
     """
     phrase = "" if answer.certificate is None else assumed(answer, answer.intervals_if)
     whole = re.compile(re.escape(phrase) + "(?! and )")  # where nothing more is taken for granted
@@ -227,7 +227,7 @@ def _assumed_once(lines: list[Line], answer: Answer) -> list[Line]:
 
 
 def _refuted(answer: Answer) -> list[Line]:
-    """The lines on assumptions of the method that were found to be wrong."""
+    """Lines on assumptions of the method that the outcomes refuted."""
     sure = LEVEL if answer.delta is None else answer.delta
     return [
         (
@@ -240,14 +240,14 @@ def _refuted(answer: Answer) -> list[Line]:
 
 
 def _open(answer: Answer) -> list[Line]:
-    """The line on the candidates that may still be the best, where that is not settled."""
+    """The line on candidates that may still be the best, if the question is open."""
     if answer.is_guaranteed or answer.outcome == "policy" or len(answer.contenders) < 2:
         return []
     return [("open", f"between {list_of(answer.contenders)}")]
 
 
 def _next(answer: Answer) -> list[Line]:
-    """The line on comparisons that would probably settle it, where the observed gap tells how many."""
+    """The line on comparisons that would probably settle it, if the observed gap allows an estimate."""
     found = answer.next_step
     if found is None:
         return []

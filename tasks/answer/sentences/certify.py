@@ -1,4 +1,4 @@
-"""The sentences that may be said of an answer that certifies."""
+"""Sentences about the answer of a certify campaign."""
 
 from collections.abc import Sequence
 
@@ -29,11 +29,11 @@ COSTS = {
 LOSS_OF_1 = "in all that is said here of risks each is a loss of 1"
 DROP_OF_0 = "its drop below itself is 0"
 GIVEN = ("price", "custom")
-"""The kinds of cost that a file gives as a number."""
+"""Kinds of cost that a file gives as a number."""
 
 
 def lines_of(answer: Answer) -> list[Line]:
-    """The lines on what is certified, how surely, and what a plain estimate would have said."""
+    """Lines on what is certified, with which confidence, and what a plain estimate would have chosen."""
     certificate = answer.certificate
     assert certificate is not None
     word = "certified" if _is_shown(answer, certificate) else "passed"
@@ -54,7 +54,7 @@ def lines_of(answer: Answer) -> list[Line]:
 
 
 def headline_of(answer: Answer) -> tuple[str, str]:
-    """What is certified, and how sure that is."""
+    """What is certified, and with which confidence."""
     certificate = answer.certificate
     assert certificate is not None
     if answer.outcome in (None, "waiting") and certificate.waits_for:
@@ -66,12 +66,12 @@ def headline_of(answer: Answer) -> tuple[str, str]:
 
 
 def _is_shown(answer: Answer, certificate: Certificate) -> bool:
-    """Whether what is said of risks is shown, and does not only seem so."""
+    """Whether the statements about risks are proven, not only estimated."""
     return certificate.is_reliable and not answer.is_mixed
 
 
 def _passed_over(certificate: Certificate) -> list[Line]:
-    """The lines on unanswerable or unreadable labels and on unclear outputs, each of which is a loss of 1."""
+    """Lines on unanswerable or unreadable labels and on unclear outputs; each is a loss of 1."""
     lines = []
     n, unclear = certificate.unanswerable, certificate.unclear
     own = _own(certificate)
@@ -95,13 +95,13 @@ def _passed_over(certificate: Certificate) -> list[Line]:
 
 
 def _own(certificate: Certificate) -> str:
-    """The end of a sentence on losses of 1, which leaves the baseline out: its drop below itself is 0."""
+    """The end of a sentence on losses of 1; the baseline's drop below itself is 0, so it is excluded."""
     baseline = certificate.baseline
     return "" if baseline is None else f", but for {baseline}, whose drop below itself is 0"
 
 
 def _unsettled(answer: Answer, certificate: Certificate) -> list[Line]:
-    """The line on candidates that would be the answer if more were known."""
+    """The line on candidates that would be the answer if their risk were better known."""
     if not answer.unsettled:
         return []
     others, baseline = _apart(answer.unsettled, certificate)
@@ -113,13 +113,13 @@ def _unsettled(answer: Answer, certificate: Certificate) -> list[Line]:
 
 
 def _apart(names: Sequence[str], certificate: Certificate) -> tuple[list[str], str | None]:
-    """The names without the baseline's, and the baseline where it is among them: all is known of its drop."""
+    """The names without the baseline, and the baseline if it is among them: its drop is known exactly."""
     others = [name for name in names if name != certificate.baseline]
     return others, None if len(others) == len(names) else certificate.baseline
 
 
 def _untested(answer: Answer, certificate: Certificate) -> list[Line]:
-    """The line on candidates that were not tested, which says nothing of their risks."""
+    """The line on candidates that were not tested; it says nothing about their risks."""
     untested = answer.named("untested")
     if not untested:
         return []
@@ -138,7 +138,7 @@ def _untested(answer: Answer, certificate: Certificate) -> list[Line]:
 
 
 def _ended(answer: Answer, certificate: Certificate) -> list[Line]:
-    """The line on what ended the tests, where more might have been known."""
+    """The line on what ended the tests early."""
     has_all = certificate.labels_used >= answer.n_examples
     if answer.limit is not None and answer.outcome is not None and not (has_all and answer.unsettled):
         return [("ended", spent(answer))]
@@ -167,7 +167,7 @@ def _refuted(answer: Answer) -> str:
 
 
 def _seen(earlier: Earlier, certificate: Certificate) -> str:
-    """The sentence on what an earlier campaign showed, which no test here can make up for."""
+    """The sentence on results that an earlier campaign showed, which no test here can compensate."""
     shown = f"by {earlier.examples} of the {earlier.of} labels that count here"
     if certificate.reads_autoevaluator:
         shown = f"on {earlier.examples:,} of the {earlier.of:,} examples that count here, labelled or not"
@@ -184,7 +184,7 @@ def _allowed(certificate: Certificate) -> str:
 
 
 def _too_much(certificate: Certificate) -> str:
-    """The words for what is shown of refuted candidates."""
+    """The words for the risk of refuted candidates."""
     if certificate.baseline is None:
         return f"a risk above {certificate.risk:g}"
     return f"a mean drop of more than {certificate.risk:g} below {certificate.baseline}"
@@ -211,7 +211,7 @@ def _certified(answer: Answer, certificate: Certificate) -> str:
 
 
 def _cheapest(answer: Answer, certificate: Certificate, best: str) -> str:
-    """The cheapest candidate that is certified; others may cost the same."""
+    """The words for the cheapest certified candidate; others may cost the same."""
     cost = certificate.costs[best]
     said = COSTS[certificate.cost].format(_cost(certificate, cost))
     passed = answer.named("certified", "passed")
@@ -232,7 +232,7 @@ def _cheapest(answer: Answer, certificate: Certificate, best: str) -> str:
 
 
 def _cheaper(certificate: Certificate, cost: float, so_far: str) -> str:
-    """The words on candidates that are cheaper than a certified baseline."""
+    """Words on candidates that are cheaper than a certified baseline."""
     if cost <= min(certificate.costs.values()):
         return "no candidate is cheaper"
     has = "was shown to have" if certificate.is_reliable else "seems to have"
@@ -240,7 +240,7 @@ def _cheaper(certificate: Certificate, cost: float, so_far: str) -> str:
 
 
 def _cost(certificate: Certificate, cost: float) -> str:
-    """A cost, with all its digits where the file gives it: the price of one token is not shown as 0."""
+    """A cost in words, with all digits of the file: the price of one token is not shown as 0."""
     return f"{cost:.10g}" if certificate.cost in GIVEN else amount(cost)
 
 

@@ -1,4 +1,4 @@
-"""The claim of an answer in a sentence: how sure it is, and what it takes for granted."""
+"""The claim of an answer in a sentence: its confidence and its assumptions."""
 
 from winnow.algorithms.claims import Raise
 from winnow.storage.objectives import traits_of
@@ -18,7 +18,7 @@ from winnow.tasks.text.phrases import list_of
 
 
 def certainty(answer: Answer) -> str:
-    """The claim of the answer, with all that it takes for granted."""
+    """The claim of the answer, with all its assumptions."""
     match answer.outcome:
         case None:
             return "not yet: the campaign has not ended"
@@ -40,7 +40,7 @@ def certainty(answer: Answer) -> str:
 
 
 def _claimed(answer: Answer) -> str:
-    """The claim of a winner, or of several that share the first place."""
+    """The claim about a winner, or about several candidates tied for first place."""
     claim = answer.claim
     if answer.is_mixed:
         return f"heuristic: {MIXED}"
@@ -56,7 +56,7 @@ def _claimed(answer: Answer) -> str:
 
 
 MOST_NAMED = 3
-"""Candidates that a sentence names; of more it gives the number."""
+"""Maximum number of candidates that a sentence names; for more it gives the number."""
 
 
 def with_open_ties(answer: Answer) -> tuple[str, ...]:
@@ -90,7 +90,7 @@ def _bounded(said: str, answer: Answer) -> str:
 
 
 def _what(answer: Answer) -> str:
-    """The claim, without how sure it is."""
+    """The claim without its confidence."""
     whom = _whom(answer)
     within = f" by more than {answer.epsilon:g}" if answer.epsilon else ""
     if answer.constraints:
@@ -117,7 +117,7 @@ def _what(answer: Answer) -> str:
 
 
 def _whom(answer: Answer) -> str:
-    """The words that take dropped candidates out of a claim; empty if it covers every candidate."""
+    """The words that exclude dropped candidates from a claim; empty if it covers every candidate."""
     n = len(answer.dropped)
     if not n:
         return ""

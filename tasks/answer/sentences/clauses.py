@@ -1,4 +1,4 @@
-"""Clauses that sentences about answers are put together from."""
+"""Clauses from which sentences about answers are composed."""
 
 import math
 from collections.abc import Sequence
@@ -12,14 +12,14 @@ from winnow.tasks.spec.stored_spec import estimated_value
 from winnow.tasks.text.phrases import amount, count_of, ends, list_of, percent, span
 
 Line = tuple[str, str]
-"""A word for what is told, and the sentence."""
+"""A label and its sentence."""
 
 MIXED = "a served model changed on the way, so that one candidate stands for two models"
 ALL_DROPPED = "every candidate was dropped"
 NOBODY = f"nothing is claimed: {ALL_DROPPED}"
 
 ABOUT_ALL = " hold at once, at every round, with probability "
-"""A part of the words of `held`, there only where they are about all intervals."""
+"""Part of the words of `held`, present only if they are about all intervals."""
 
 IF: dict[Assumption, str] = {
     "winner-exists": "some candidate is preferred over, or even with, every other",
@@ -47,7 +47,7 @@ RAISES: dict[Raise, str] = {
 
 WINNER_OF_THE_REST = "some candidate that was not dropped is preferred over every other such one"
 """The assumption "winner-exists" once candidates were dropped: the winner may have been one of them, and the
-rest may go in circles."""
+preferences among the rest may be cyclic."""
 
 
 def estimated(answer: Answer) -> str:
@@ -59,12 +59,12 @@ UNLABELLED_TOO = (
     "the labelled examples and those that the autoevaluator alone answers were drawn at random from those "
     "that matter"
 )
-"""The assumption "random-labels" where an autoevaluator is relied on: its losses on unlabelled examples stand
-for those on labelled ones, which examples from elsewhere do not."""
+"""The assumption "random-labels" if an autoevaluator is used: its losses on unlabelled examples represent
+those on labelled ones, which fails for examples from another source."""
 
 
 def assumed(answer: Answer, assumptions: Sequence[Assumption]) -> str:
-    """All that is taken for granted, as the end of a sentence; empty if that is nothing."""
+    """The assumptions of a claim as the end of a sentence; empty if there are none."""
     found = dict(IF)
     if answer.dropped:
         found["winner-exists"] = WINNER_OF_THE_REST
@@ -74,7 +74,7 @@ def assumed(answer: Answer, assumptions: Sequence[Assumption]) -> str:
 
 
 def held(answer: Answer) -> str:
-    """The words for when and how surely the intervals hold, as the end of a sentence about one of them."""
+    """When and with which confidence the intervals hold, as the end of a sentence about one of them."""
     if answer.is_mixed:
         return f"; it guarantees nothing: {MIXED}"
     assumptions, error = answer.intervals_if, LEVEL if answer.delta is None else answer.delta
@@ -92,7 +92,7 @@ def held(answer: Answer) -> str:
 
 
 class Claimed(NamedTuple):
-    """A claim about a number that has an interval, too."""
+    """A claim about a number that also has an interval."""
 
     words: str
     """The claim as the end of a sentence that begins with "it is proven that"."""
@@ -103,12 +103,12 @@ class Claimed(NamedTuple):
 def interval_words(
     answer: Answer, lower: float, upper: float, claimed: Claimed | None, sign: str = ""
 ) -> str:
-    """An interval and how surely it holds, as the end of a sentence.
+    """An interval and its confidence, as the end of a sentence.
 
-    The tests that an answer is claimed by know more of one number than the intervals, which hold for all
-    candidates at once. So an end of the interval that lies beyond what is claimed gives way to the claim:
-    what is left is the other end, at the level of the intervals, and the claim, at its own.
-    docs/how-differences-are-bounded.md has how surely both hold together.
+    The tests behind a claim are sharper for one number than the intervals, which hold for all candidates at
+    once. So if an end of the interval contradicts the claim, the claim replaces it. The sentence then has the
+    other end, at the level of the intervals, and the claim, at its own level.
+    docs/how-differences-are-bounded.md derives the confidence of both together.
     """
     least, most = ends(lower, upper, sign)
     between, sure = f"between {least} and {most}", held(answer)
@@ -123,14 +123,14 @@ def interval_words(
 
 
 def which_is_open(lower: float | None, upper: float | None, even: float = 0.0) -> str:
-    """The end of a sentence about two candidates on new examples, where its interval holds a draw."""
+    """The end of a sentence about two candidates on new examples, if the interval contains a tie."""
     if lower is None or upper is None or not lower <= even <= upper:
         return ""
     return "; which of the two does better there is not shown"
 
 
 def spent(answer: Answer) -> str:
-    """The sentence on the limit that ended a campaign, and on how to continue with it."""
+    """The sentence on the limit that ended a campaign, and on how to continue."""
     if answer.limit is None:
         # None is spent whole: a part of it is for finalists, who may be fewer than two, or not known.
         rest = "" if answer.held_out is None else " but for what is kept for held-out examples"
@@ -155,28 +155,28 @@ def _going_on(answer: Answer, *keys: str) -> str:
 
 
 def more_labels(answer: Answer) -> str:
-    """The reason why labels are not added to a campaign that has ended."""
+    """Why labels are not added to an ended campaign."""
     bets = answer.certificate is None or answer.certificate.is_reliable
     why = "bets look ahead to the last label" if bets else "a mean is looked at once, with all labels"
     return f"{why}, so that more labels need another campaign"
 
 
 def adding_up(answer: Answer) -> str:
-    """The effect of another campaign with the same candidates and more labels on the chances of error."""
+    """How another campaign with the same candidates and more labels adds to the error probability."""
     if answer.certificate is not None and not answer.certificate.is_reliable:
         return ""
     return " (the chances of error of the two add up, if nothing else is another)"
 
 
 def added_lines(answer: Answer) -> list[Line]:
-    """A line for every list of candidates that joined once the campaign had begun."""
+    """A line for each list of candidates that joined after the campaign had begun."""
     return [
         ("added", f"{list_of(each.names)} joined after {rounds(each.rounds)}") for each in answer.additions
     ]
 
 
 def left_out_lines(answer: Answer) -> list[Line]:
-    """A line on the models that could not be asked when the campaign began; nothing if all could."""
+    """A line on models that were unreachable at the start; empty if there are none."""
     if not answer.left_out:
         return []
     names = " and ".join(f"{name} ({why})" for name, why in answer.left_out.items())
@@ -197,7 +197,7 @@ def rounds(count: int) -> str:
 
 
 def out_since(status: str, round_: int | None, comparisons: int | None) -> str:
-    """The words for when a candidate was shown to be out; empty if it was not. `round_` counts from 0."""
+    """When a candidate was eliminated, in words; empty if it was not. `round_` counts from 0."""
     if round_ is None or comparisons is None:
         return ""
     but = " (but for epsilon)" if status == "active" else ""
@@ -205,9 +205,9 @@ def out_since(status: str, round_: int | None, comparisons: int | None) -> str:
 
 
 def out_lines(answer: Answer) -> list[Line]:
-    """A line on the candidates that were shown to be out, and where bets showed it, when the last one was.
+    """A line on the eliminated candidates, and, for bets, when the last one was eliminated.
 
-    A cheaper candidate that was chosen is out as the best, and is the answer all the same.
+    A cheaper candidate that was chosen is eliminated as the best, and is still the answer.
     """
     found = (each for each in answer.candidates if each.out_in_round is not None)
     out = [each for each in found if each.name != answer.chosen]
@@ -237,7 +237,7 @@ def _eliminated_lines(answer: Answer) -> list[Line]:
 
 
 def dropped_lines(answer: Answer) -> list[Line]:
-    """A line for every candidate that was dropped: what it lacks, and what is known all the same."""
+    """A line for each dropped candidate: what it lacks, and what is still known."""
     return [("dropped", _dropped(each, answer)) for each in answer.dropped]
 
 

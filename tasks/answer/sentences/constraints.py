@@ -6,7 +6,7 @@ from winnow.tasks.text.phrases import list_of, rounded
 
 
 def constraint_lines(answer: Answer) -> list[Line]:
-    """The lines on each constraint and the best candidate's mean, then on who cannot meet the constraints."""
+    """Lines on each constraint with the best candidate's mean, then on candidates that violate them."""
     lines = [("must", _stands(answer, each)) for each in answer.constraints]
     asked = {each.constraint.metric: each.judges for each in answer.constraints if each.judges}
     for metric, models in asked.items():
@@ -24,15 +24,15 @@ def constraint_lines(answer: Answer) -> list[Line]:
 
 
 def what_is_met(answer: Answer, whom: str, within: str) -> str:
-    """The claim about a winner under constraints, or about the tied candidates, without how sure it is.
+    """The claim about a winner under constraints, or about the tied candidates, without its confidence.
 
     Args:
         answer: With constraints.
-        whom: Words that take candidates out of the claim; empty if it covers every one.
+        whom: Words that exclude candidates from the claim; empty if it covers every one.
         within: Words for how much higher a mean would have to be.
 
     Returns:
-        A sentence without its first capital and its end, to which the chance of an error is added.
+        A sentence without its first capital and its end, to which the error probability is added.
     """
     here = on_examples(answer)
     known = " (known exactly)" if answer.claim.kind == "proven" else ""
@@ -51,7 +51,7 @@ def what_is_met(answer: Answer, whom: str, within: str) -> str:
 
 
 def _stands(answer: Answer, found: Constrained) -> str:
-    """A constraint, and the best candidate's mean of its metric."""
+    """A constraint, and the best candidate's mean of its metric, in words."""
     said = str(found.constraint)
     if answer.best is None or found.mean is None:
         return said

@@ -1,4 +1,4 @@
-"""The sentences that may be said of an answer that holds candidates against a baseline."""
+"""Sentences about an answer that compares candidates with a baseline."""
 
 from collections.abc import Sequence
 
@@ -21,9 +21,9 @@ WORDS: dict[ArmStatus, str] = {"better": "better", "no-worse": "no worse", "wors
 
 
 def gate_headline(answer: Answer) -> str:
-    """The result of a gate in a few words: the word of all candidates where it is the same.
+    """The result of a gate in a few words: the common word, if all candidates have the same.
 
-    Of one that was dropped nothing is known, so that no word is said of all of them.
+    A dropped candidate has no result, so then no word covers all of them.
     """
     words = {WORDS[each.status] for each in answer.candidates if each.status in WORDS}
     said = words.pop() if len(words) == 1 else "decided"
@@ -32,7 +32,7 @@ def gate_headline(answer: Answer) -> str:
 
 
 def gate_lines(answer: Answer) -> list[Line]:
-    """The lines on the baseline, on how each candidate compares with it, and on how sure that is."""
+    """Lines on the baseline, on how each candidate compares with it, and on the confidence."""
     lines = [("baseline", _baseline(answer))]
     for status, word in WORDS.items():
         lines += [
@@ -44,7 +44,7 @@ def gate_lines(answer: Answer) -> list[Line]:
 
 
 def gate_certainty(answer: Answer) -> str:
-    """The claim about the candidates, and what is left open and why."""
+    """The claim about the candidates, what is left open, and why."""
     if answer.outcome is None:
         return "not yet: the campaign has not ended"
     if answer.outcome == "failed":
@@ -64,7 +64,7 @@ def _nobody_compared(answer: Answer) -> str:
 
 
 def _baseline(answer: Answer) -> str:
-    """The baseline and its mean; without an interval, as those that hold at once here are of differences."""
+    """The baseline and its mean, without an interval: simultaneous intervals here are of differences."""
     mean = next(each.estimate for each in answer.candidates if each.name == answer.baseline)
     if mean is None:
         return f"{answer.baseline}"
@@ -74,7 +74,7 @@ def _baseline(answer: Answer) -> str:
 
 
 def difference_words(answer: Answer, standing: CandidateStanding) -> str:
-    """The difference of a candidate to the baseline in words, and how sure it is."""
+    """The difference of a candidate to the baseline in words, with its confidence."""
     found = standing.difference
     if found is None or found.estimate is None:
         return "nothing known yet" if answer.outcome is None else "nothing is known"

@@ -1,7 +1,7 @@
-"""The headline of an answer: two or three sentences that every surface shows first.
+"""The headline of an answer: two or three sentences, shown first everywhere.
 
-What to use and how good it is; how sure that is and what it took; what is not known. Each sentence follows
-from the outcome and its claim. Claims with conditions are said in the words of the line "sure", whole.
+What to use and how good it is; with which confidence and at what cost; what is not known. Each sentence
+follows from the outcome and its claim. Claims with conditions use the full words of the line "sure".
 """
 
 from winnow.algorithms.state.plugin_registry import object_at
@@ -31,7 +31,7 @@ def headline_sentences(answer: Answer, totals: JsonView) -> list[str]:
 
 
 def _found(answer: Answer) -> tuple[str, str]:
-    """What to use and how good it is, and how sure that is."""
+    """What to use, how good it is, and with which confidence."""
     if answer.is_unsolved:
         return NOTHING_SOLVED, "Read some outputs and targets before you conclude anything"
     if (address := traits_of(answer.objective).headline) is not None:
@@ -48,7 +48,7 @@ def _sentence(text: str) -> str:
 
 
 def _plain(claim: str) -> str:
-    """The words of a claim without the word for its kind at their beginning."""
+    """The words of a claim without the leading word for its kind."""
     for kind, words in (("heuristic: ", "Not proven: "), ("exact: ", "")):
         if claim.startswith(kind):
             claim = words + claim.removeprefix(kind)
@@ -80,7 +80,7 @@ def _use(answer: Answer) -> str:
 
 
 def _named(answer: Answer) -> str:
-    """What to use: the winner, the cheaper one that is as good, the m best, or those that are tied."""
+    """What to use: the winner, the cheaper one that is as good, the m best, or the tied candidates."""
     if answer.chosen is not None:
         return f"Use {answer.chosen}, which costs less than {answer.best}"
     if not answer.is_guaranteed:
@@ -98,7 +98,7 @@ def _named(answer: Answer) -> str:
 
 
 def _mean(answer: Answer) -> str:
-    """The result of the best candidate, as the end of a sentence about it; empty where it is not known."""
+    """The result of the best candidate, as the end of a sentence about it; empty if unknown."""
     best = answer.of_best
     if best is None or best.estimate is None or (answer.tied and answer.listed_estimate is None):
         return ""
@@ -173,7 +173,7 @@ def _cost(answer: Answer, totals: JsonView) -> str:
 
 
 def _unknown(answer: Answer) -> str:
-    """What is not known, or what follows for new examples; empty where nobody asked."""
+    """What is not known, or what follows for new examples; empty if not requested."""
     left = f"Not compared: {list_of([*answer.left_out])}. " if answer.left_out else ""
     return f"{left}{_new_examples(answer)}".strip()
 

@@ -1,4 +1,4 @@
-"""The claim of an answer that leaves a margin: another candidate may be better by up to epsilon."""
+"""The claim of an answer with a margin: another candidate may be better by up to epsilon."""
 
 from winnow.storage.objectives import traits_of
 from winnow.tasks.answer.model import Answer
@@ -6,10 +6,10 @@ from winnow.tasks.text.phrases import points, risk_of
 
 
 def leaves_margin(answer: Answer) -> bool:
-    """Whether a candidate may be better than the named one, by up to epsilon, for all that is shown.
+    """Whether another candidate may be better than the named one, by up to epsilon.
 
-    With an epsilon, candidates that were only shown to be no better by more than that have a status of their
-    own, and tied ones may differ by it. What eliminates a candidate in duels allows for epsilon, too.
+    With an epsilon, candidates that were only shown to be no better by more than epsilon have their own
+    status, and tied candidates may differ by it. Elimination in duels allows for epsilon, too.
     """
     if not answer.epsilon or answer.baseline is not None or not answer.is_guaranteed:
         return False

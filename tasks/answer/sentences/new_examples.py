@@ -1,4 +1,4 @@
-"""Sentences on what follows beyond the examples that decided: for new ones, and on those held out."""
+"""Sentences on new examples and on held-out examples."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -14,10 +14,10 @@ if TYPE_CHECKING:
 
 
 def beyond_lines(answer: Answer) -> list[Line]:
-    """The lines on new examples like these: which candidate is the best, and the winner against a rival.
+    """Lines on new examples like these: the best candidate, and the winner against an opponent.
 
-    Empty where nobody asked. Groups and constraints have no such comparison: the line of a winner or of tied
-    candidates says so instead, unless the held-out examples tell of new ones.
+    Empty if not requested. Groups and constraints have no such comparison: the line of a winner or of tied
+    candidates says so instead, unless held-out examples cover new ones.
     """
     found = answer.beyond
     if found is None:
@@ -57,7 +57,7 @@ def _either(names: Sequence[str]) -> str:
 
 
 def _sure_of_all(answer: Answer, found: Beyond) -> str:
-    """The words for how surely a statement about all candidates holds."""
+    """The confidence of a statement about all candidates, in words."""
     if answer.is_mixed:
         return f"this guarantees nothing: {MIXED}"
     drawn = "examples are" if found.clusters is None else "clusters of examples are"
@@ -69,12 +69,12 @@ def _sure_of_all(answer: Answer, found: Beyond) -> str:
 
 
 def _no_larger(found: Beyond) -> str:
-    """The words for what intervals of clusters assume of their sizes."""
+    """What intervals of clusters assume about cluster sizes, in words."""
     return "" if found.clusters is None else ", of which none is larger than the largest here"
 
 
 def _of_pair(answer: Answer, found: Beyond) -> str:
-    """The sentence on the winner against its opponent."""
+    """The sentence on the winner and its opponent."""
     pair = f"{found.winner} and {found.rival}"
     is_more = found.could_be_best is not None and len(found.could_be_best) < len(answer.candidates)
     nothing = f"nothing {'more ' * is_more}follows for new examples"
@@ -143,7 +143,7 @@ def _alike(found: Beyond) -> str:
 
 
 def _sure_of_pairs(answer: Answer, found: Beyond) -> str:
-    """The words for how surely the interval of two candidates holds."""
+    """The confidence of the interval of two candidates, in words."""
     if answer.is_mixed:
         return f"this guarantees nothing: {MIXED}"
     compared = "candidates with the baseline" if answer.baseline is not None else "pairs of candidates"
@@ -154,7 +154,7 @@ def _sure_of_pairs(answer: Answer, found: Beyond) -> str:
 
 
 def _seen_before(found: Beyond) -> str:
-    """The words for what was chosen after an earlier campaign had shown scores; empty if there is none."""
+    """What was chosen after an earlier campaign had shown scores, in words; empty if nothing was."""
     if found.earlier is None:
         return ""
     return (
@@ -165,7 +165,7 @@ def _seen_before(found: Beyond) -> str:
 
 
 def held_out_lines(answer: Answer) -> list[Line]:
-    """The lines on the winner's held-out results, alone and against the runner-up; empty without any."""
+    """Lines on the winner's held-out results, alone and against the runner-up; empty without any."""
     found = answer.held_out
     if found is None or found.winner is None:
         return []
@@ -198,7 +198,7 @@ def _mean(answer: Answer, found: "HeldOut") -> str:
 
 
 def _value(answer: Answer, found: "HeldOut", value: "HeldOutValue") -> str:
-    """The winner's mean of a constraint's metric on examples that it was not chosen by, and its interval."""
+    """The winner's mean of a constraint's metric on held-out examples, and its interval."""
     if value.mean is None:
         return f"{value.constraint}: not known, none of the {found.n_examples:,} comparisons has a value"
     left_out = _not_compared(found.n_examples - value.valued)
@@ -223,13 +223,13 @@ def _difference(answer: Answer, found: "HeldOut") -> list[Line]:
 
 
 def _with_the_mean(answer: Answer, found: "HeldOut") -> str:
-    """The words for how sure an interval after the mean's is: together with it, where the mean's is sure."""
+    """The confidence of an interval that follows the mean's: joint, if the mean's has one."""
     is_sure = not answer.is_mixed and _is_fresh(answer, found)
     return " (together with the interval above)" if is_sure else _sure(answer, found)
 
 
 def _is_fresh(answer: Answer, found: "HeldOut") -> bool:
-    """Whether nothing that is compared can have been chosen in sight of scores on the held-out examples."""
+    """Whether nothing compared can have been chosen after seeing scores on the held-out examples."""
     return found.joined is None and not found.went_on and answer.earlier is None
 
 

@@ -1,4 +1,4 @@
-"""The sentences that may be said of an answer that routes prompts."""
+"""Sentences about the answer of a route campaign."""
 
 from winnow.tasks.answer.model import Answer
 from winnow.tasks.answer.sentences.clauses import (
@@ -36,7 +36,7 @@ def _pays(answer: Answer, standing: Standing) -> str:
 
 
 def lines_of(answer: Answer) -> list[Line]:
-    """The lines on how well choosing a candidate for each prompt does, beside the best single candidate."""
+    """Lines on the score of routing, compared with the best single candidate."""
     standing = answer.standing
     assert standing is not None
     if answer.outcome == "failed":
@@ -69,7 +69,7 @@ def lines_of(answer: Answer) -> list[Line]:
 
 
 def headline_of(answer: Answer) -> tuple[str, str]:
-    """How well routing does, and how sure that is."""
+    """The score of routing, and its confidence."""
     standing = answer.standing
     assert standing is not None
     if answer.outcome == "failed":

@@ -1,4 +1,4 @@
-"""Sentences on the best of candidates that are compared with each other, its results, and the runner-up."""
+"""Sentences on the best of the compared candidates, its results, and the runner-up."""
 
 from winnow.storage.objectives import traits_of
 from winnow.tasks.answer.model import Answer, CandidateStanding
@@ -16,11 +16,11 @@ from winnow.tasks.answer.sentences.margin import leaves_margin
 from winnow.tasks.text.phrases import amount, count_of, ends, list_of, percentage, rounded
 
 WEIGHED = {"equal": "all counting alike", "size": "weighted by size", "given": "weighted as the file says"}
-"""The words for how groups count, as the end of a sentence."""
+"""How groups are weighted, as the end of a sentence."""
 
 
 def winner_lines(answer: Answer) -> list[Line]:
-    """The lines on the best or tied candidates, on a cheaper one that is as good, and on their results."""
+    """Lines on the best or tied candidates, on a cheaper one that is as good, and on their results."""
     return [*_who(answer), *_cheapest(answer), *_how_well(answer), *_groups(answer)]
 
 
@@ -45,7 +45,7 @@ def _who(answer: Answer) -> list[Line]:
 
 
 def _the_best(answer: Answer) -> list[Line]:
-    """The m best with their means, then the candidates that share the last places."""
+    """The m best with their means, then the candidates tied for the last places."""
     of = {each.name: each for each in answer.candidates}
     word = "winner" if leaves_margin(answer) else "best"
     lines = [(word, f"{name}: {_mean(answer, of[name])}") for name in answer.top]
@@ -57,7 +57,7 @@ def _the_best(answer: Answer) -> list[Line]:
 
 
 def _cheapest(answer: Answer) -> list[Line]:
-    """The line on a cheaper candidate that is good enough, and on what it saves."""
+    """The line on a cheaper candidate that is good enough, and on its saving."""
     costs, best, chosen = answer.costs, answer.best, answer.chosen
     if costs is None or best is None or not answer.is_guaranteed:
         return []
@@ -96,7 +96,7 @@ def _how_well(answer: Answer) -> list[Line]:
 
 
 def _wins(answer: Answer, best: CandidateStanding) -> list[Line]:
-    """The line on how often the best candidate wins against the one that does best against it."""
+    """The line on the best candidate's win rate against its strongest opponent."""
     by = ", as the Bradley-Terry model estimates it" if answer.intervals_if else ""
     said = f"{rounded(best.estimate or 0.0)} of its duels with the candidate that does best against it{by}"
     if best.lower is None or best.upper is None or _is_exact(answer):
@@ -106,9 +106,9 @@ def _wins(answer: Answer, best: CandidateStanding) -> list[Line]:
 
 
 def _wins_claimed(answer: Answer) -> Claimed | None:
-    """The claim about the least share of duels that the best candidate wins; None if nothing is claimed.
+    """The claim about the smallest win rate of the best candidate; None if nothing is claimed.
 
-    Within epsilon of a winner that is taken to exist, another candidate may be preferred over it.
+    With epsilon, and if a winner is assumed to exist, another candidate may be preferred over it.
     """
     share = 0.5 - answer.epsilon
     is_of_all = not (answer.epsilon and "winner-exists" in answer.claim.assumptions)
@@ -118,7 +118,7 @@ def _wins_claimed(answer: Answer) -> Claimed | None:
 
 
 def _groups(answer: Answer) -> list[Line]:
-    """The line on the means of groups that are compared; empty if plain means are."""
+    """The line on the compared means of groups; empty if plain means are compared."""
     groups = answer.groups
     if groups is None:
         return []
@@ -130,7 +130,7 @@ def _groups(answer: Answer) -> list[Line]:
 
 
 def _mean(answer: Answer, standing: CandidateStanding) -> str:
-    """The mean of a candidate that is one of the m best, with its interval where it is not known."""
+    """The mean of one of the m best, with its interval if it is not exact."""
     said = f"mean {rounded(standing.estimate or 0.0)} on the {examples_of(answer)}"
     if standing.lower is None or standing.upper is None:
         return said
@@ -141,7 +141,7 @@ def _mean(answer: Answer, standing: CandidateStanding) -> str:
 
 
 def runner_up_lines(answer: Answer) -> list[Line]:
-    """The line on the runner-up, and by how much the best is ahead of it."""
+    """The line on the runner-up, and on the lead over it."""
     found = answer.runner_up
     if found is not None and traits_of(answer.objective).compares_pairs:
         return [("runner-up", _rival(answer, found.name))]
@@ -164,7 +164,7 @@ def runner_up_lines(answer: Answer) -> list[Line]:
 
 
 def _rival(answer: Answer, name: str) -> str:
-    """The candidate that does best against the best one, and the share of duels that the best one won."""
+    """The strongest opponent of the best candidate, and the best one's share of their duels."""
     tied = "of those that are not tied with it, " if answer.tied else ""
     said = f"{tied}{name} does best against {answer.best}"
     if answer.rival_share is None:
@@ -175,7 +175,7 @@ def _rival(answer: Answer, name: str) -> str:
 
 
 def estimated_lead(answer: Answer) -> float | None:
-    """The lead over the runner-up; None without one, and where the tests refute the estimate."""
+    """The lead over the runner-up; None without one, or if the tests refute the estimate."""
     found, claimed = answer.runner_up, _lead_claimed(answer)
     if found is None or found.difference is None or found.difference.estimate is None:
         return None
@@ -184,7 +184,7 @@ def estimated_lead(answer: Answer) -> float | None:
 
 
 def _lead_claimed(answer: Answer) -> Claimed | None:
-    """The claim about the lead of the best over another candidate; None if nothing is claimed."""
+    """The claim about the best candidate's lead over another; None if nothing is claimed."""
     if not answer.is_guaranteed or answer.outcome not in ("winner", "tied"):
         return None
     behind = f"behind by at most {answer.epsilon:g}" if answer.epsilon else "not behind"
@@ -192,7 +192,7 @@ def _lead_claimed(answer: Answer) -> Claimed | None:
 
 
 def _held(answer: Answer) -> str:
-    """The words for how surely the interval of the best candidate holds; empty if it has none."""
+    """The confidence of the best candidate's interval in words; empty if it has none."""
     best = answer.of_best
     if best is None or best.lower is None:
         return ""
@@ -200,5 +200,5 @@ def _held(answer: Answer) -> str:
 
 
 def _is_exact(answer: Answer) -> bool:
-    """Whether the best candidate's estimate has no error."""
+    """Whether the best candidate's estimate is exact."""
     return answer.best is not None and answer.is_known(answer.best)

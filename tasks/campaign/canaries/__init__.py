@@ -1,1 +1,1 @@
-"""Canaries: whether a served model still is what it was, told from its answers to the same few prompts."""
+"""Canaries: detect changes of a served model from its answers to a fixed set of prompts."""

@@ -1,6 +1,6 @@
-"""Changes of served models: when one counts as changed or as several, and which of that concerns an answer.
+"""Changes of served models: when a model counts as changed or as several, and which changes matter.
 
-A gateway may put another model instead of the one that was requested; most say so beside the answer.
+A gateway can substitute another model for the requested one; most report this with the answer.
 """
 
 import datetime as dt
@@ -19,29 +19,29 @@ from winnow.tasks.spec.stored_spec import ONLY
 When = Literal["before", "during", "after"]
 
 N_PROMPTS = 16
-"""Canary prompts of each model; a small campaign asks the first of them, see `sizes`."""
+"""Number of canary prompts per model; a small campaign uses the first of them, see `sizes`."""
 
 LEVEL = 0.01
-"""Chance of taking an unchanged server for a changed one, at each contact; at most."""
+"""Probability of reporting an unchanged server as changed, at most, at each contact."""
 
 MOST_SHOWN = 4
-"""Most names of a server's models that a sentence holds."""
+"""Maximum number of served names in a sentence."""
 
 
 def count_changed(before: Sequence[str | None], after: Sequence[str | None]) -> int:
-    """The number of answers that differ; 0 if nothing is known of one of the two times."""
+    """Number of answers that differ; 0 if the answers of one contact are unknown."""
     return sum(old != new for old, new in zip(before, after, strict=True)) if before and after else 0
 
 
 def has_changed(noise: int, changed: int, n: int) -> bool:
-    """Whether more answers of n have changed than chance and the server's own noise explain."""
+    """Whether more of n answers changed than chance and the server's own noise explain."""
     return larger_share_p_value(noise, changed, n) < LEVEL
 
 
 def other_names(before: CanaryRecord | None, server: str, served_as: str | None) -> tuple[str, str] | None:
-    """The server's names for the model that answered before and now; None unless they are known to differ.
+    """The server's names for the model before and now; None unless they are known to differ.
 
-    At another server the same model may have its own name.
+    Another server can have its own name for the same model.
     """
     if before is None or before.server != server or before.served_as is None or served_as is None:
         return None
@@ -50,34 +50,34 @@ def other_names(before: CanaryRecord | None, server: str, served_as: str | None)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CanaryChange:
-    """A change of a served model, shown by other answers to its canary prompts or by another name."""
+    """A change of a served model, detected by its canary answers or its reported name."""
 
     model: str
     """The campaign's name for the model."""
     server: str
-    """Base URL of the server that was asked."""
+    """Base URL of the contacted server."""
     found_at: dt.datetime
     when: When
-    """The time at which it was found: at the campaign's first contact ("before" all that it asked), between
-    its first contact and its last ("during"), or by another campaign since ("after")."""
+    """When the change was found: at the campaign's first contact ("before" all its requests), between its
+    first contact and its last ("during"), or by another campaign since ("after")."""
     changed: int
-    """Number of answers that differed."""
+    """Number of answers that differ."""
     prompts: int
-    """Number of canary prompts in all."""
+    """Total number of canary prompts."""
     names: tuple[str, str] | None = None
-    """The server's names for the model that answered before and now, where these differ."""
+    """The server's names for the model before and now, if they differ."""
     texts_before: int
-    """Number of the campaign's texts that are by the model served before, or may be: they were made before
-    the change was found, and without a canary."""
+    """Number of the campaign's outputs that are, or may be, by the earlier model: generated before the change
+    was found, and without a canary."""
 
     @property
     def mixes(self) -> bool:
-        """Whether the campaign compares texts of before and after as if they were one model's."""
+        """Whether the campaign compares outputs from before and after as if one model had written them."""
         return self.when != "after" and self.texts_before > 0
 
     @property
     def sentence(self) -> str:
-        """The meaning of the change for the campaign's answer."""
+        """What the change means for the campaign's answer, as a sentence."""
         server, since = f"the server of {self.model} ({self.server})", f"{self.found_at:%Y-%m-%d %H:%M} UTC"
         if self.names is None:
             found = (
@@ -98,21 +98,21 @@ class CanaryChange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SeveralNames:
-    """A server that named several models as the writers of what was asked of one."""
+    """A server that reported several model names for the outputs of one model."""
 
     model: str
-    """The campaign's name for the model that was asked."""
+    """The campaign's name for the requested model."""
     texts: Mapping[str, int]
-    """Number of the texts that the campaign used, by the server's name for the model that wrote them."""
+    """Number of the campaign's outputs by reported model name."""
 
     @property
     def mixes(self) -> bool:
-        """Whether the campaign compares texts of two models as if they were one's."""
+        """Whether the campaign compares outputs of two models as if one model had written them."""
         return True
 
     @property
     def sentence(self) -> str:
-        """The meaning of the several names for the campaign's answer."""
+        """What several names mean for the campaign's answer, as a sentence."""
         by_number = sorted(self.texts.items(), key=lambda each: -each[1])
         shares = [f"{n:,} by {name!r}" for name, n in by_number[:MOST_SHOWN]]
         if (more := len(by_number) - MOST_SHOWN) > 0:
@@ -128,12 +128,11 @@ ServerChange = CanaryChange | SeveralNames
 
 
 def server_changes(session: Session, campaign: CampaignRecord) -> list[ServerChange]:
-    """The findings that make a campaign's served models, its judges included, more than one model each.
+    """Findings that one served model of a campaign, judges included, is more than one model.
 
     Changes come in the order they were found, then models with several names. Empty if no model is served or
-    none has changed. A server whose canary could not be asked is not among them, and texts whose server names
-    no model are passed over. For a campaign that takes stored outputs and asks no server, they are the
-    servers that these were asked at.
+    none has changed. Servers without canary answers and outputs without a reported model name are ignored.
+    For a campaign that uses stored outputs and contacts no server, these are the servers that generated them.
     """
     asked: dict[str, list[CanaryRecord]] = {}
     for canary in _met(session, campaign):

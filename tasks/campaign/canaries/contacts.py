@@ -1,15 +1,15 @@
-"""Meeting the servers of a campaign: each model's canary is asked before one of its texts is used.
+"""Contact the servers of a campaign: each model's canary runs before any of its outputs is used.
 
-Each contact sends the first of sixteen prompts, the more the larger the campaign (see `sizes`): the same at
-every contact, and others for another model. Answers are compared with those of the canary that is the model's
-reference, on the prompts that both have. The model counts as changed if its server gives another name for who
-answers, or if significantly more answers differ than when the server is asked twice: Fisher's exact test at
-1%, one-sided. From then on it is in a new epoch: its earlier texts are another model's. With a server that
-repeats itself, six answers of sixteen have to differ, or five of five.
+Each contact sends the first of sixteen prompts, more for larger campaigns (see `sizes`): the same at every
+contact, and different ones for different models. Answers are compared with those of the canary that is the
+model's reference, on the prompts that both have. The model counts as changed if its server reports another
+name for it, or if significantly more answers differ than between two requests to the same server: Fisher's
+exact test at 1%, one-sided. From then on it is in a new epoch: its earlier texts are another model's. With a
+server that repeats itself, six answers of sixteen have to differ, or five of five.
 
-A reference is asked a second time once the first round is recorded, when its server has less to do. If that
-was not done, as after a kill, and a later contact has other answers, the prompts are asked again then. A
-contact that asks more prompts than the reference has becomes the next reference.
+The prompts of a reference are sent a second time once the first round is recorded, when its server has less
+load. If that was not done, for example after a kill, and a later contact gives other answers, they are sent
+again then. A contact with more prompts than the reference becomes the next reference.
 """
 
 from collections.abc import Iterable, Sequence
@@ -36,21 +36,21 @@ from winnow.tasks.spec.stored_spec import fork_command
 from winnow.tasks.text.canonical_json import sha256
 
 OUT_OF_REACH = frozenset({"load_failed", "engine_failed"})
-"""Reasons of failures that are the server's as a whole."""
+"""Failure reasons that affect a server as a whole."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Answers:
     texts: Sequence[str | None]
     served_as: str | None = None
-    """The server's name for the model that wrote them; None if it tells no name, or several."""
+    """The server's name for the model; None if it reports none, or several."""
     input_tokens: int
     output_tokens: int
     repeated: Sequence[str | None] = ()
-    """The answers of a second time, if there was one; its tokens are among these."""
+    """The answers to a second request, if there was one; its tokens are included here."""
 
     def repeated_as(self, again: "_Answers") -> "_Answers":
-        """These answers with those of a second time."""
+        """These answers together with those of a second request."""
         return replace(
             self,
             repeated=again.texts,
@@ -60,9 +60,9 @@ class _Answers:
 
 
 def meet_servers(campaign: CampaignSession, models: Iterable[tuple[ModelRef, str]]) -> None:
-    """Ask the canary of each served model, with its fingerprint, that this process has not met yet.
+    """Send the canary of each served model, with its fingerprint, that this process has not contacted yet.
 
-    A server that does not answer is left to fail when it is requested texts.
+    A server that does not answer fails later, at its first request for outputs.
 
     Raises:
         ServedModelDiffers: If a server that took another's place does not serve the same.
@@ -92,7 +92,7 @@ def meet_servers(campaign: CampaignSession, models: Iterable[tuple[ModelRef, str
 
 
 def repeat_references(campaign: CampaignSession) -> None:
-    """Ask the new references of this process a second time; what a server does not answer is left out.
+    """Send the prompts of this process's new references a second time; unanswered ones are ignored.
 
     Raises:
         LeaseLost: If another process took the campaign over.
@@ -118,13 +118,13 @@ def repeat_references(campaign: CampaignSession) -> None:
 
 
 MOST_AT_ONCE = 16
-"""Models that are asked at the same time."""
+"""Maximum number of models contacted at the same time."""
 
 Asked = Future["_Answers | GenerationFailure"]
 
 
 def _asked_side_by_side(campaign: CampaignSession, models: dict[Place, ModelRef]) -> dict[Place, Asked]:
-    """What each model answers, once all of them have."""
+    """The answer of each model, after all of them have answered."""
     if not models:
         return {}
     with ThreadPoolExecutor(min(len(models), MOST_AT_ONCE)) as threads:
@@ -184,7 +184,7 @@ def _met(
 
 
 def _asked(campaign: CampaignSession, model: ModelRef, served: str) -> _Answers | GenerationFailure:
-    """The answers to the canary prompts, or why the server is out of reach or refuses all of them."""
+    """The answers to the canary prompts, or why the server is unreachable or refuses all of them."""
     requests = canary_requests(served)[: n_prompts(campaign.checked, model)]
     # All by one server: what another one answered before it ended says nothing of this one.
     answers = campaign.engines.generate(model, requests, keeps=False)
@@ -219,9 +219,9 @@ def _kept(
     changed: int = 0,
     known: Sequence[str | None] = (),
 ) -> Contact:
-    """Store a canary; one that later ones are compared with is asked a second time later, if it was not.
+    """Store a canary; the prompts of a new reference are sent a second time later, unless done already.
 
-    `known` are answers of a second time to its first prompts, which then stay.
+    `known` are answers to a second request of its first prompts, which are then kept.
     """
     canary = NewCanary(
         model=served,
@@ -246,7 +246,7 @@ def _kept(
 
 
 def _refuse_unknown_move(campaign: CampaignSession, model: ModelRef, server: str) -> None:
-    """A move is only checked against something: without it, there must be nothing to mix texts with."""
+    """Refuse a move of a server that cannot be verified, unless there are no outputs to mix."""
     first = campaign.checked.moved_from.get(model.name)
     if first is None:
         return
@@ -287,7 +287,7 @@ def _remedy(campaign: CampaignSession) -> str:
 
 
 SAMPLING = Sampling(temperature=0.0, max_tokens=32)
-"""Greedy. A rounded weight changes a token now and then: a longer text shows it more often."""
+"""Greedy. A rounding of weights changes a token now and then: a longer output shows it more often."""
 
 # Openings that can go on in many ways: where the next token is a close call, small differences show.
 OPENINGS = (
@@ -303,7 +303,7 @@ WORDS = (
 
 
 def served_model(model: ModelRef, fingerprint: str) -> str:
-    """All that determines the texts of a served model, but for prompt, sampling and seed: a SHA-256."""
+    """SHA-256 of everything that determines a served model's outputs except prompt, sampling and seed."""
     return sha256(request_content(model, fingerprint, "", SAMPLING, 0))
 
 
@@ -313,13 +313,13 @@ def canary_requests(served: str) -> list[Request]:
 
 
 def contact_request(model: ModelRef) -> Request:
-    """A request that shows whether a model is there, at the cost of one token."""
+    """A request that shows whether a model is reachable, at the cost of one token."""
     [first, *_] = canary_requests(served_model(model, ""))
     return replace(first, sampling=replace(SAMPLING, max_tokens=1))
 
 
 def prompts_digest(requests: list[Request]) -> str:
-    """SHA-256 over all that is asked."""
+    """SHA-256 over all prompts."""
     return sha256([[each.prompt, each.sampling.max_tokens] for each in requests])
 
 

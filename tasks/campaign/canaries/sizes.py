@@ -1,7 +1,7 @@
-"""The number of canary prompts for a served model: about 5% of its requests in a campaign, and at least five.
+"""Number of canary prompts for a served model: about 5% of its requests in a campaign, and at least five.
 
-They are always the first ones of all. Five answers that all differ still show a change, if the server repeats
-itself.
+They are always the first ones of the fixed list. Five different answers out of five still show a change, if
+the server repeats itself.
 """
 
 import math
@@ -15,17 +15,17 @@ from winnow.tasks.spec.sections.budget import PriceSpec
 from winnow.tasks.spec.stored_spec import limits_of
 
 LEAST = 5
-"""The fewest by which a change can be significant; see `changes.has_changed`."""
+"""The minimum number with which a change can be significant; see `changes.has_changed`."""
 
 SHARE = 0.05
-"""Share of a campaign's requests, or of its limits of tokens and cost, that canary prompts may take."""
+"""Share of a campaign's requests, or of its limits of tokens and cost, for canary prompts, at most."""
 
 LENGTHS = (16, 32)
-"""Tokens of a canary prompt and of its answer, about."""
+"""Approximate tokens of a canary prompt and of its answer."""
 
 
 def n_prompts(checked: ResolvedCampaign, model: ModelRef) -> int:
-    """The number of canary prompts that a served model of a campaign is asked at each contact."""
+    """Number of canary prompts that a campaign sends to a served model at each contact."""
     spec = checked.spec
     share = SHARE * texts_of(checked, model)
     limits = limits_of(spec.stopping.stored_budget, spec.objective)
@@ -38,7 +38,7 @@ def n_prompts(checked: ResolvedCampaign, model: ModelRef) -> int:
 
 
 def texts_of(checked: ResolvedCampaign, model: ModelRef) -> float:
-    """The number of texts that a campaign asks of a model, if its candidates share comparisons equally."""
+    """Number of outputs that a campaign requests from a model, if candidates share comparisons equally."""
     asked = checked.most * checked.spec.texts_each
     own = sum(each.model.name == model.name for each in checked.candidates)
     if not own:  # it judges
@@ -48,7 +48,7 @@ def texts_of(checked: ResolvedCampaign, model: ModelRef) -> float:
 
 
 def canary_words(checked: ResolvedCampaign) -> str | None:
-    """How many canary prompts each served model is asked first, in words; None if none is served."""
+    """How many canary prompts each served model receives first, in words; None if none is served."""
     asked = {each.name: n_prompts(checked, each) for each in checked.models_to_ask if each.provider in REMOTE}
     if not asked:
         return None

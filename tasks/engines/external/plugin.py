@@ -26,7 +26,7 @@ class PluginEngine:
         settings: The settings of engines.
 
     Raises:
-        EngineError: If the engine says so.
+        EngineError: If the engine raises it.
         PluginFailed: If anything else is raised.
     """
 

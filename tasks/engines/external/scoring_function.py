@@ -31,8 +31,8 @@ class Scoring:
     score: Callable[[int, int], float]
     """Called with the positions of a candidate and an example; returns NaN for no score."""
     is_made: Callable[[int, int], bool]
-    """Whether a call for these positions has begun and ends with a score, stored even after an error of
-    another one."""
+    """Whether a call for these positions has begun and ends with a score, which is stored even if another
+    call fails."""
     arms: Mapping[str, int]
     """Position of each candidate, by the name of its model."""
     raised: list[BaseException] = field(default_factory=list)
@@ -97,7 +97,7 @@ class FunctionEngine:
 
 
 def start(model: ModelRef, _settings: object) -> FunctionEngine:
-    """Create the engine of a model that stands for a function.
+    """Create the engine of a model that means a program's function.
 
     Raises:
         EngineLoadFailed: If no function is set in this context.

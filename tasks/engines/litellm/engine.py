@@ -24,7 +24,7 @@ class LitellmEngine(OpenaiEngine):
         settings: See `OpenaiEngine`.
 
     Raises:
-        EngineLoadFailed: If the model is not to chat, or its `model_args` hold more than they may.
+        EngineLoadFailed: If the model should not chat, or its `model_args` contain forbidden keys.
     """
 
     def __init__(self, model: ModelRef, settings: EngineSettings) -> None:
@@ -34,7 +34,7 @@ class LitellmEngine(OpenaiEngine):
 
     @property
     def identity(self) -> str:
-        """Version of litellm, and id of the model; waits until litellm is loaded, and asks no server."""
+        """Version of litellm, and id of the model; waits until litellm is loaded, and contacts no server."""
         self._probed()
         return " ".join(filter(None, ["litellm", self._version, self._model.model, self._seedless]))
 
@@ -93,7 +93,7 @@ class LitellmEngine(OpenaiEngine):
 
 
 def _asked_for(sampling: Sampling) -> JsonObject:
-    """Optional part of a call: the settings that a spec sets."""
+    """Optional part of a call: the settings in the spec."""
     asked: JsonObject = {
         "top_p": sampling.top_p if sampling.top_p < 1.0 else None,
         "top_k": sampling.top_k or None,

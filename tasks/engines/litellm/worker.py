@@ -1,17 +1,17 @@
-"""The process in which litellm runs, in the only file that imports it; the other side: `LitellmConnection`.
+"""The process in which litellm runs, in the only file that imports it; its peer is `LitellmConnection`.
 
-It makes single calls and knows nothing of rounds, retries or what an answer has to look like. The first
-message is {"load": {"model", "api_key", "api_base", "url", "timeout"}}, answered by {"ready": version,
-"takes": parameters that the API has} or {"load_failed": sentence}. Then {"number": n, "call": the arguments
-of a chat completion as JSON, "most_bytes": of a body} is answered by {"number": n} and one of
+It makes single calls, without rounds, retries or checks of answers. The first message is {"load": {"model",
+"api_key", "api_base", "url", "timeout"}}, answered by {"ready": version, "takes": parameters that the API
+has} or {"load_failed": sentence}. Then {"number": n, "call": the arguments of a chat completion as JSON,
+"most_bytes": of a body} is answered by {"number": n} and one of
 
 * {"answer": what litellm made of it, in OpenAI's form, as JSON}
 * {"status": of a refusal, "retry_after": its header or null, "said": the beginning of its body}
 * {"unreadable": why}, {"silence": why no answer came}, {"elsewhere": origin it was to be sent on to}
-* {"unsent": why litellm asked nothing, "status": what it calls that}
+* {"unsent": why litellm sent nothing, "status": its name for that}
 
-in whichever order they are done, until {"close": true} comes. Its environment is made by `LitellmConnection`:
-no keys, and no address to send them to.
+in order of completion, until {"close": true} comes. Its environment is made by `LitellmConnection`: no keys,
+and no address to send them to.
 """
 
 import json
@@ -39,7 +39,7 @@ LISTS = (
 
 
 class Caller:
-    """litellm with everything disabled that sends, logs, stores, retries or rewrites without being asked."""
+    """litellm with all sending, logging, storing, retrying and rewriting of its own disabled."""
 
     def __init__(self, load: JsonObject) -> None:
         # Imported here, so that the parent is watched during the seconds that this takes.
@@ -123,7 +123,7 @@ def _plain(response: Any) -> JsonObject:  # noqa: ANN401 -- of litellm, whose ty
 
 
 def main(parent: ParentLink) -> None:
-    """Make the requested calls until told to close."""
+    """Make the requested calls until a close message."""
     load = parent.receive()["load"]
     guard_http(load["url"], [each for key, each in getproxies().items() if key != "no"])
     try:

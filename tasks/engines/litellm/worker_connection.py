@@ -55,8 +55,8 @@ class LitellmConnection:
     """Calls made by a litellm process. For one event loop, in which it must be created.
 
     Args:
-        model: The model that is asked.
-        server: The server as messages name it, and its key.
+        model: The model.
+        server: The server as named in messages, and its key.
         log_folder: Folder in which the process writes what it would print.
         max_connections: Maximum number of concurrent calls.
         request_timeout: Seconds an answer may take.
@@ -127,7 +127,7 @@ class LitellmConnection:
             Unreadable: If its body is no answer, too long or compressed.
             NoAnswer: If there was none.
             RequestRefused: If litellm refuses the request.
-            EngineLoadFailed: If nothing can be asked, or the server sends requests on to another one.
+            EngineLoadFailed: If no request can be sent, or the server redirects requests to another one.
             EngineDied: If the process is gone.
         """
         number = self._replies.expect(MIB + ESCAPED * most_bytes)

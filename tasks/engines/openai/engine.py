@@ -72,7 +72,7 @@ class OpenaiEngine:
 
     Args:
         model: `model_args` are put into the body of every request.
-        settings: The settings of engines, such as how long to wait, how often to ask and how much at once.
+        settings: The settings of engines, such as timeouts, retries and concurrency.
 
     Raises:
         EngineLoadFailed: If `model_args` set what Winnow sets.
@@ -106,12 +106,12 @@ class OpenaiEngine:
 
     @property
     def joins(self) -> bool:
-        """See `JoinsBatches`: a server takes requests at any time."""
+        """See `JoinsBatches`: a server accepts requests at any time."""
         return True
 
     @property
     def identity(self) -> str:
-        """Server software, as far as it is known, and id of the model; asks the server once."""
+        """Server software, if known, and id of the model; contacts the server once."""
         version = self._probed().vllm
         parts = ["openai", version and f"vllm/{version}", self._model.model, self._seedless]
         return " ".join(filter(None, parts))
@@ -126,7 +126,7 @@ class OpenaiEngine:
         return self.generate_each(requests, lambda place, answer: None)
 
     def generate_each(self, requests: Sequence[Request], came: Came) -> list[Answer]:
-        """Answer every request, and report each text as it comes; see `AnswersAsTheyCome`."""
+        """Answer every request, and report each output as it arrives; see `AnswersAsTheyCome`."""
         info = self._probed()
         answers: dict[int, Answer] = {}
         try:
@@ -286,7 +286,7 @@ class OpenaiEngine:
         )
 
     def _be_patient(self) -> None:
-        """Count the time that groups may take from now on: they wait for each other's connections."""
+        """Raise the time limit of the current groups, which wait for each other's connections."""
         left = _from_now(self._settings.batch_timeout) - time.monotonic()
         for scope in self._scopes:
             scope.deadline = anyio.current_time() + left

@@ -77,8 +77,8 @@ def generation_body(
     Args:
         model: Its `model_args` come last; a null takes a key out.
         request: The request for a text.
-        vllm: Version of the server, where it is known to be vLLM, and takes more than OpenAI's own.
-        max_model_len: Its context window in tokens, where known.
+        vllm: Version of the server, if it is known to be vLLM, which supports more than OpenAI's own.
+        max_model_len: Its context window in tokens, if known.
     """
     sampling, is_vllm = request.sampling, vllm is not None
     limit = sampling.max_tokens if max_model_len is None else min(sampling.max_tokens, max_model_len - 1)

@@ -67,12 +67,12 @@ class ServerScorer:
     """Answers requests that give choices or continuations.
 
     Args:
-        model: The model that is asked.
+        model: The model.
         calls: The server.
-        server: The server as messages name it.
+        server: The server as named in messages.
         root: Its URL without the version of the API.
-        info: What the server has said of itself.
-        ask_all: Runs what has to be asked.
+        info: What the server reported about itself.
+        ask_all: Sends the requests.
     """
 
     def __init__(
@@ -131,13 +131,13 @@ async def _generated(
 
 
 TOKEN_BYTES = 16
-"""Bytes of a token in a list of ids, at most."""
+"""Maximum bytes of a token in a list of ids."""
 
 
 async def _tokens(
     calls: ServerCalls, root: str, model: ModelRef, fields: JsonObject
 ) -> Tokens | GenerationFailure:
-    """A prompt as a vLLM server splits it into tokens, each of which has a byte of it or of a template."""
+    """A prompt as tokenized by a vLLM server; each token has a byte of it or of a template."""
     most_bytes = MIB + TOKEN_BYTES * len(json.dumps(fields))
     body = {"model": model.model, **fields}
     try:
@@ -147,24 +147,25 @@ async def _tokens(
 
 
 MOST_CHAT_TOKENS = 20
-"""Next tokens that OpenAI's API returns at most, of a chat."""
+"""Maximum number of next tokens that OpenAI's API returns for a chat."""
 MOST_PLAIN_TOKENS = 5
-"""The same of a plain completion."""
+"""Maximum number of next tokens that OpenAI's API returns for a plain completion."""
 
 LEAST_SAID = 0.5
-"""The least sum that the probabilities of the choices must reach.
+"""Minimum sum of the choices' probabilities.
 
-If the model would say something else, such as "Yes" instead of "yes" or a thought, what is left for the
-choices is noise, and their ratio can be reversed."""
+If the model would write something else, such as "Yes" instead of "yes" or a thought, the remaining
+probabilities of the choices are noise, and their ratio can be reversed.
+"""
 
 
 class TextChoices:
-    """Chooses at a server of which only OpenAI's API is known.
+    """Choose at a server of which only OpenAI's API is known.
 
     Args:
-        model: The model that is asked.
+        model: The model.
         calls: The server.
-        ask_all: Runs what has to be asked.
+        ask_all: Sends the requests.
     """
 
     def __init__(self, model: ModelRef, calls: ServerCalls, ask_all: AskAll) -> None:
@@ -196,7 +197,7 @@ class TextChoices:
 
 
 def _why_unsaid(known: Mapping[str, float], choices: Sequence[str]) -> str | None:
-    """The reason why the choices' probabilities say nothing, as the end of a sentence; None if they do."""
+    """Why the choices' probabilities are unusable, as the end of a sentence; None if they are usable."""
     together = math.fsum(math.exp(known[choice]) for choice in choices)
     if together >= LEAST_SAID:
         return None
@@ -229,19 +230,19 @@ def _chosen(generated: Generated, request: Request, seconds: float) -> Answer:
 
 
 UNKNOWN = -1
-"""Stands for the token of unknown characters, of which a server returns only the name."""
+"""Placeholder for the token of unknown characters, whose id a server does not return."""
 UNKNOWN_NAMES = frozenset({"<unk>", "[UNK]", "<UNK>", "<|unk|>"})
 
 
 class TokenChoices:
-    """Chooses at a vLLM server, token by token.
+    """Choose at a vLLM server, token by token.
 
     Args:
-        model: The model that is asked.
+        model: The model.
         calls: The server.
         root: Its URL without the version of the API.
         max_model_len: The model's context window in tokens.
-        ask_all: Runs what has to be asked.
+        ask_all: Sends the requests.
     """
 
     unk_token_id = UNKNOWN
@@ -331,24 +332,24 @@ NO_TEXT = GenerationFailure(
 
 
 class ScoredTokens(NamedTuple):
-    """The tokens of a text, as far as they are scored."""
+    """The scored tokens of a text."""
 
     logprobs: list[float]
     """Log-probabilities of the scored tokens, in order."""
     highest: list[float | None]
-    """Log-probability of the most probable token instead of each."""
+    """Log-probability of the most probable token at each position."""
     length: int
-    """Tokens that were read, those that are not scored included."""
+    """Number of tokens read, including unscored ones."""
 
 
 class TextLikelihoods:
-    """Scores continuations at a server, once the server has shown that it can.
+    """Score continuations at a server, after checking that the server can.
 
     Args:
-        model: The model that is asked.
+        model: The model.
         calls: The server.
-        server: The server as messages name it.
-        ask_all: Runs what has to be asked.
+        server: The server as named in messages.
+        ask_all: Sends the requests.
         whole_texts: Scores what follows a prompt without a text; None if the server is not vLLM's.
 
     Raises:
@@ -376,7 +377,7 @@ class TextLikelihoods:
         """Answer requests that give continuations; answer i belongs to request i.
 
         Raises:
-            EngineLoadFailed: If texts by themselves are to be scored, and this server cannot.
+            EngineLoadFailed: If texts without a prompt should be scored, and this server cannot do it.
         """
         if self._whole_texts is None and any(map(_is_whole_text, requests)):
             raise EngineLoadFailed(self._model.name, f"{self._server.url} {NEEDED_BY_WHOLE_TEXTS}")
@@ -423,11 +424,11 @@ class TextLikelihoods:
         return ScoredTokens(known, found.prompt_highest[places], length)
 
     def _left_out(self, found: Generated) -> int | None:
-        """The number of an echo's first tokens that have no place in what is returned; None if unknown.
+        """Number of an echo's first tokens without a returned log-probability; None if unknown.
 
-        A server that does not echo returns the token that it wrote, and no other. llama-cpp-python's leaves
-        out the token that begins a text, which it counts. Without such a token it returns other places, and
-        not the last one: the tokens that it names do not make up the text.
+        A server that does not echo returns only the token that it generated. llama-cpp-python's server omits
+        the token that begins a text, but counts it. Without such a token it returns other positions, and not
+        the last one: the tokens that it names do not make up the text.
         """
         told, length = len(found.prompt_logprobs), found.usage.prompt_tokens
         missing = length + found.usage.completion_tokens - told
@@ -445,12 +446,12 @@ class TextLikelihoods:
 
 
 def _is_whole_text(request: Request) -> bool:
-    """Whether it is the text of a perplexity: there are two choices at least, and targets may be greedy."""
+    """Whether the request is for a perplexity: choices have at least two texts, and targets are greedy."""
     return not request.prompt and len(request.continuations) == 1 and not request.is_greedy
 
 
 def _is_greedy(scored: ScoredTokens) -> bool | None:
-    """Whether each token has the highest log-probability in its place; None if those are not returned."""
+    """Whether each token has the highest log-probability at its position; None if these are not returned."""
     most = [each for each in scored.highest if each is not None and math.isfinite(each)]
     if len(most) != len(scored.logprobs):
         return None
@@ -480,7 +481,7 @@ class WholeTexts:
     """Score texts without a prompt at a vLLM server, tokenized as by `ContinuationEncoder`.
 
     Args:
-        model: The model that is asked.
+        model: The model.
         calls: The server.
         root: Its URL without the version of the API.
         max_model_len: The model's context window in tokens.

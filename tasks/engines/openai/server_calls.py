@@ -51,7 +51,7 @@ FIRST_DELAY = 0.5  # seconds before a request is sent again; doubles each time
 LONGEST_DELAY = 8.0
 
 CONTROL_TIMEOUT = 30.0
-"""Maximum seconds until a control request is answered; after that the server counts as answering nobody."""
+"""Maximum seconds until a control request is answered; after that the server counts as unreachable."""
 
 
 class AskAll(Protocol):
@@ -201,10 +201,11 @@ class ServerCalls:
         connection: Connection to it.
         max_connections: Maximum number of concurrent requests.
         request_timeout: Seconds an answer may take.
-        load_timeout: Seconds for which a request is sent again to a server that says that it loads the model.
-        max_retries: Number of times that one request is sent again otherwise, at most.
-        control: A request that any server which answers at all answers soon: its path and body; None if
-            nothing is known yet of what may be sent.
+        load_timeout: Seconds for which a request is sent again to a server that reports that it is loading
+            the model.
+        max_retries: Maximum number of times that one request is sent again otherwise.
+        control: Path and body of a request that every reachable server answers quickly; None if none is known
+            yet.
     """
 
     def __init__(
@@ -232,10 +233,10 @@ class ServerCalls:
         self._controlling = anyio.Lock()
 
     async def get(self, path: str, read: Callable[[object], Answer]) -> Answer:
-        """Like `post`, without a body, for what has the length of a list of models at most.
+        """Like `post`, without a body; for answers at most as long as a list of models.
 
         Raises:
-            NotThere: If something else is there, as the page of a gateway, or nothing.
+            NotThere: If the URL returns something else, such as the page of a gateway, or nothing.
         """
         url = self._url(path)
         try:
@@ -256,14 +257,14 @@ class ServerCalls:
         Args:
             path: After the base URL, or a URL of the same server.
             body: The body to send, as JSON values.
-            read: Turns the JSON value of an answer into ours; an `Unreadable` says that it is none.
+            read: Parses the JSON value of an answer; raises `Unreadable` if it is not one.
             most_bytes: Maximum length of an answer that is read.
 
         Raises:
             RequestRefused: If the request itself is at fault.
             EngineLoadFailed: If no request can be answered: the key, the address or the model.
             EngineDied: If it was not answered after all retries.
-            EngineTimeout: If the server wants to be left alone for longer than there is time.
+            EngineTimeout: If the server asks to wait for longer than the time left.
         """
         return (await self.timed_post(path, body, read, most_bytes=most_bytes)).answer
 
@@ -343,7 +344,7 @@ class ServerCalls:
             await self._wait(trouble, retries)
 
     async def _trouble(self, error: Exception) -> RetryableError:
-        """As `retryable_error`; what is forbidden while others are answered is the request's own fault."""
+        """As `retryable_error`; a request that is forbidden while others are answered is itself at fault."""
         try:
             return retryable_error(error, self._server)
         except Forbidden as forbidden:
@@ -387,7 +388,7 @@ class ServerCalls:
         return isinstance(error, TimeoutError) and left < self._timeout
 
     def _never_counts(self, error: Exception) -> bool:
-        """Whether tokens are not counted, as far as is known never: each answer may cost money."""
+        """Whether the server apparently never counts tokens, while each answer may cost money."""
         return isinstance(error, Uncounted) and not self._n_answered
 
     async def _given_up(
@@ -396,12 +397,12 @@ class ServerCalls:
         """Error to raise after the last attempt.
 
         Args:
-            trouble: The reason why the request was not answered.
+            trouble: Why the request was not answered.
             error: The exception that this was read from.
             attempts: Number of attempts that were made.
             since: Number of other requests that had been answered when this one failed for the second time,
-                or for the first where the second attempt was the last: those that were under way when an
-                outage began are answered before that. None if it failed once.
+                or for the first time if the second attempt was the last. Requests in progress when an outage
+                begins are answered before that. None if it failed once.
         """
         times = f"{attempts} attempts" if attempts > 1 else "one attempt"
         if self._never_counts(error):
@@ -462,7 +463,7 @@ async def ask_about(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerInfo:
-    """What a server reports about itself."""
+    """Properties that a server reports."""
 
     listed: tuple[str, ...] = ()
     """Ids of the models that it lists; a server may support more, or list none."""
@@ -479,7 +480,7 @@ async def probe(calls: ServerCalls, model: ModelRef, root: str) -> ServerInfo:
 
     Args:
         calls: The server.
-        model: The model that the server will be asked for.
+        model: The model that will be requested.
         root: Its URL without the version of the API.
 
     Raises:

@@ -28,11 +28,11 @@ class LoadTime:
 
 
 class LoadTimes:
-    """Get engines ready, and record how long that took.
+    """Wait for engines to be ready, and record how long that took.
 
     Args:
         slots: Receives the time of each engine, to keep expensive ones longer.
-        joins: Whether engines that can may take further requests while they work.
+        joins: Whether engines that support it can accept further requests while they work.
     """
 
     def __init__(self, slots: SlotTable, *, joins: bool = True) -> None:

@@ -1,14 +1,13 @@
 """Order in which models are used, and which are evicted, so that loads are few and cheap.
 
-A pass asks each of some models once, group after group. A pass over the models W while L are loaded costs at
-least one load for each of W that is not in L, and asking those of L first costs no more than that. What is
-left to choose is who stays in memory for the next pass:
+A pass uses each of some models once, group after group. A pass over the models W while L are loaded costs at
+least one load for each model of W that is not in L, and using those of L first costs no more than that. The
+remaining choice is which models stay in memory for the next pass:
 
-* Models that are known to be asked soon stay before all others: Belady's rule, as far as the future is known.
-* Of the others, the one with the lowest priority goes. A model's priority is the time that it would take to
-  load again, on top of the priority of the last one that went when it was last asked: the GreedyDual rule of
-  Young (1994), which with k places costs at most k times as much as knowing the future, and with equal costs
-  is "least recently used".
+* Models known to be used soon are kept first: Belady's rule, as far as the future is known.
+* Of the others, the one with the lowest priority is evicted. A model's priority is its load time plus, at its
+  last use, the priority of the model evicted last: the GreedyDual rule of Young (1994). With k places it
+  costs at most k times as much as knowing the future; with equal costs it is "least recently used".
 """
 
 import math
@@ -55,17 +54,18 @@ def asking_order(
     later: Collection[str] = (),
     seconds: Mapping[str, float],
 ) -> list[str]:
-    """The models of a pass in the order in which they should be asked.
+    """The models of a pass in the order in which they should be used.
 
-    Those in memory come first, then those that sleep, then those to load: the most expensive last, since the
-    last ones are still there when the next pass begins, and after them those that it is known to ask.
+    Models in memory come first, then sleeping ones, then those to load. Of these the most expensive come
+    last, because the last ones are still in memory when the next pass begins; models that the next pass is
+    known to use come after them.
 
     Args:
         wanted: Models of the pass, each once.
         loaded: Models in memory.
         asleep: Models whose weights are in the machine's memory.
-        later: Models that the next pass will ask.
-        seconds: Seconds it takes to load a model, as `weight` has them; one that is not known counts least.
+        later: Models that the next pass will use.
+        seconds: Load times as returned by `weight`; an unknown one counts least.
     """
 
     def rank(key: str) -> tuple[int, bool, float]:
@@ -85,15 +85,15 @@ def allocation_for(
     waiting: Collection[str] = (),
     later: Collection[str] = (),
 ) -> Allocation | None:
-    """The allocation by which a model can be loaded now; None if it has to wait.
+    """The devices and evictions by which a model can be loaded now; None if it has to wait.
 
     Args:
         width: Devices it takes, at most as many as there are; 0 for a model that runs elsewhere.
-        devices: All there are, or those that it has to take.
+        devices: All devices, or those that it must use.
         places: Models that may be in memory on each device.
         resident: Models in memory, the least recently used first.
-        waiting: Models that this pass still has to ask, which do not go.
-        later: Models that the next pass will ask, which go last.
+        waiting: Models that this pass still has to use; they are not evicted.
+        later: Models that the next pass will use; they are evicted last.
     """
     at_work = {device for each in resident if each.busy for device in each.devices}
     staying = [each for each in resident if each.key not in waiting and not each.busy]
@@ -129,7 +129,7 @@ class _Price(NamedTuple):
 def _leaving(
     chosen: Sequence[int], places: int, resident: Sequence[ResidentModel], spare: Sequence[ResidentModel]
 ) -> list[ResidentModel] | None:
-    """Models to evict so that each device has a free place; None if those that can be are not enough."""
+    """Models to evict so that each device has a free place; None if not enough can be evicted."""
     leaving: list[ResidentModel] = []
     for device in chosen:
         there = [each for each in resident if device in each.devices and each not in leaving]

@@ -41,26 +41,25 @@ LOGGER = logging.getLogger("winnow.engines")
 class EnginePool:
     """Answers requests for many models with few engines in memory.
 
-    A model's engine starts when the model is first asked; where there is no place, another is closed, for
-    real, before, or falls asleep. `loads_and_evictions` says which. References that differ only in their name
-    or their adapter share an engine. Threads may share a pool. It is a context manager, and leaving it closes
-    all engines.
+    A model's engine starts at its first request; if no place is free, another one is closed first, or put to
+    sleep, as chosen by `loads_and_evictions`. References that differ only in their name or their adapter
+    share an engine. Threads may share a pool. It is a context manager, and leaving it closes all engines.
 
     Args:
         log_folder: Folder in which engines write their logs; made when needed.
-        max_loaded: Engines in memory at the same time, on each device where there are any; at least 1.
+        max_loaded: Maximum number of engines in memory, on each device if there are devices; at least 1.
         devices: Numbers of the devices that engines are assigned to; without any, engines choose for
-            themselves and are asked one at a time.
+            themselves and are used one at a time.
         width: Returns the number of the devices that a model's engine takes; 0 for one that runs elsewhere.
-        most_asleep: Engines that may sleep, where they can, in place of being closed; 0 for none.
-        models: All models that will be asked: an engine is started for all adapters among them.
+        most_asleep: Maximum number of engines put to sleep, if they can, instead of being closed; 0 for none.
+        models: All models that will be used: an engine is started for all adapters among them.
         max_restarts: Number of times that a model's engine may die or time out and be started again.
         load_timeout: Seconds a model may take to load.
-        batch_timeout: Seconds a batch may take, or where an engine works on several, in which none may be
-            answered; None waits forever.
-        streaming: Whether requests may join those that an engine is at work on. Where not, an engine answers
-            one group at a time and forgets it.
-        logs_ends: Whether a line of the log says how an engine ended; False for callers that say it.
+        batch_timeout: Seconds a batch may take, or, if an engine works on several, seconds without any
+            answer; None waits forever.
+        streaming: Whether requests may join those that an engine is working on. If not, an engine answers one
+            group at a time and forgets it.
+        logs_ends: Whether to log how an engine ended; False for callers that log it themselves.
         factory: Starts an engine; by default that of the model's provider.
 
     Raises:
@@ -123,14 +122,15 @@ class EnginePool:
     ) -> list[Answer]:
         """Answer every request; answer i belongs to request i.
 
-        `is_ready` is called once the model's engine is loaded, right before it is asked; `engine` says which
-        of its `Replicas` that is, where it is not its first. One that cannot be loaded leaves the work to it.
-        `came` is called for answers that are there before the others, by engines that can tell.
+        `is_ready` is called once the model's engine is loaded, right before its first request. `engine` is
+        the number of one of its `Replicas`, if it is not the first; if a replica cannot be loaded, the first
+        one does its work. `came` is called for answers that arrive before the others, if the engine reports
+        them.
 
         A model that cannot be loaded, or whose engine ended more than `max_restarts` times, answers every
-        request with a `GenerationFailure`, now and later; other models continue. What an engine answered
-        before it ended in the middle of a batch is kept, and not asked again with the rest, unless `keeps`
-        says no.
+        request with a `GenerationFailure`, now and later; other models continue. Answers from before an
+        engine ended in the middle of a batch are kept, and not requested again with the rest, unless `keeps`
+        is false.
 
         Raises:
             EngineDied: If the engine ended and may be started again: call again.
@@ -175,7 +175,7 @@ class EnginePool:
         came: Came | None,
         keeps: bool,
     ) -> list[Answer]:
-        """Request from an engine only what no other one answered before it ended."""
+        """Request from an engine only what no other engine answered before it ended."""
         key = engine_key(model)
         known = self._kept.of(key, requests)
         places = [place for place, request in enumerate(requests) if request not in known]
@@ -206,20 +206,19 @@ class EnginePool:
         later: Sequence[ModelRef] = (),
         take_parts: TakeParts | None = None,
     ) -> Generator[tuple[int, list[Answer]]]:
-        """Make asks of many models with few loads, as many at once as there are devices for them.
+        """Send asks to many models with few loads, as many at once as there are devices for them.
 
-        An engine that `JoinsBatches` is asked all of its own at once, unless the pool does not stream. Where
-        devices would do nothing, a model with more to do is loaded on them as well; see `replicas`.
+        An engine that `JoinsBatches` receives all of its asks at once, unless the pool does not stream. A
+        model with more work is also loaded on devices that would be idle; see `replicas`.
 
         Args:
             asks: Each with at least one request; those of one engine are begun in this order.
-            later: Models that will be asked soon after.
-            take_parts: Takes answers of asks that are not finished, where the pool streams; see
-                `RequestScheduler`.
+            later: Models that will be used soon after.
+            take_parts: Receives answers of unfinished asks, if the pool streams; see `RequestScheduler`.
 
         Yields:
             The number of an ask, and answer i to its request i, in the order in which asks are finished.
-            Close the generator in any case: whoever stops before its end ends all engines.
+            Close the generator in any case: stopping before its end ends all engines.
 
         Raises:
             EngineDied: Like `generate`, once every ask that began is finished and its answers are given.
@@ -245,7 +244,7 @@ class EnginePool:
     def stream(
         self, *, later: Sequence[ModelRef] = (), take_parts: TakeParts | None = None
     ) -> "RequestStream":
-        """Asks that others may join while they are made; the arguments are those of `answers`."""
+        """A stream of asks to which more can be added; the arguments are those of `answers`."""
         spreads = self._n_devices > 1
         scheduler = self._scheduler(later, take_parts, aside=True, beside=True, joins=True, spreads=spreads)
         return RequestStream(scheduler, self._width)
@@ -278,11 +277,11 @@ class EnginePool:
         )
 
     def failure(self, model: ModelRef) -> GenerationFailure | None:
-        """Reason why a model was given up and answers nothing any more; None if it was not."""
+        """Why a model was given up and answers nothing further; None if it was not."""
         return self._failed.get(engine_key(model))
 
     def identity(self, model: ModelRef) -> str:
-        """Software, version, device and precision of the model's engine, which is loaded if it never was.
+        """Software, version, device and precision of the model's engine, which is loaded if necessary.
 
         Raises:
             EngineLoadFailed: If the model has failed, now or before.
@@ -337,7 +336,7 @@ class EnginePool:
         self._slots.close()
 
     def abandon(self) -> None:
-        """Close all engines at once, in the middle of their batches, which then fail in their threads."""
+        """Close all engines immediately, in the middle of their batches, which then fail in their threads."""
         self._slots.abandon()
 
     def __enter__(self) -> Self:
@@ -390,10 +389,10 @@ def _cause(error: Exception, slot: EngineSlot | None) -> BaseException:
 
 
 class RequestStream:
-    """Groups of requests that are asked as engines have room for them; more may be added at any time.
+    """Groups of requests that are sent when engines have room for them; more can be added at any time.
 
-    Engines that `JoinsBatches` are asked all of theirs at once, the others group after group, those that were
-    added first in front. Close it in any case: that ends all engines that are at work.
+    Engines that `JoinsBatches` receive all of their groups at once, the others group after group, in order of
+    addition. Close it in any case: that ends all engines that are working.
     """
 
     def __init__(self, scheduler: RequestScheduler, width: Callable[[ModelRef], int]) -> None:
@@ -421,7 +420,7 @@ class RequestStream:
         return self._scheduler.finished()
 
     def finish_begun(self) -> Iterator[tuple[int, list[Answer]]]:
-        """The groups that were begun and are answered, as they are; all others are forgotten."""
+        """The groups that were begun and are answered, as they finish; all others are dropped."""
         return self._scheduler.finish_begun()
 
     def close(self) -> None:

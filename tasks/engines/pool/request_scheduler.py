@@ -1,7 +1,7 @@
-"""Many models asked at once, as far as their engines have places: an ask is one group of requests to one.
+"""Send requests to many models at once, as far as engines have places; an ask is one group to one model.
 
-Which asks are made together and in which order is decided here, in the caller's thread, each time that an
-engine has finished. Each ask then has its own thread, unless only one can be made at a time.
+Which asks run together, and in which order, is decided here, in the caller's thread, each time an engine has
+finished. Each ask then has its own thread, unless only one can run at a time.
 """
 
 import threading
@@ -19,12 +19,11 @@ from winnow.tasks.engines.protocol import Answer, Came, ModelRef, Request
 
 
 class Replicas:
-    """Engines of each model, and when another one is worth loading, on devices that would do nothing.
+    """Engines of each model, and when loading another one on idle devices is worthwhile.
 
-    It is unknown how much a campaign will still ask of a model. So a load is paid like skis that may be
-    rented or bought: a model is loaded once more when its engines have been short for as long as it takes to
-    load it. That is a rule for those who choose without knowing the future (Karlin, Manasse, Rudolph and
-    Sleator, 1988); how much sooner a campaign ends by it is not proved.
+    How much work for a model is still to come is unknown. So the ski-rental rule applies: a model is loaded
+    once more when its engines have been short for as long as a load takes (Karlin, Manasse, Rudolph and
+    Sleator, 1988). How much sooner a campaign ends by it is not proved.
 
     Threads may share it.
 
@@ -50,7 +49,7 @@ class Replicas:
         return [key, *(each for each in others if each in placed)]
 
     def watch(self, short: Collection[str]) -> None:
-        """Count the time since the last call for models then short of engines; note those short now."""
+        """Add the time since the last call to the models short of engines then; note those short now."""
         now = self._clock()
         with self._lock:
             for key in self._short:
@@ -58,7 +57,7 @@ class Replicas:
             self._short, self._since = frozenset(short), now
 
     def due(self, key: str) -> str | None:
-        """Next replica to load for a model; None as long as that is not worthwhile."""
+        """Next replica to load for a model; None until it is worthwhile."""
         needed = self._slots.seconds.get(key, SHORTEST)
         with self._lock:
             if key in self._given_up or self._seconds[key] < needed:
@@ -66,13 +65,13 @@ class Replicas:
             return _replica(key, self._begun[key] + 1)
 
     def begin(self, key: str) -> None:
-        """Note that the engine that was due is loading: the next one has to be worth as much again."""
+        """Record that the due engine is loading: the next one must become worthwhile anew."""
         with self._lock:
             self._begun[key] += 1
             del self._seconds[key]
 
     def give_up(self, key: str) -> None:
-        """Load no more replicas of a model, after one could not be loaded."""
+        """Load no further replicas of a model, after one could not be loaded."""
         with self._lock:
             self._given_up.add(key)
 
@@ -84,14 +83,14 @@ def _replica(key: str, number: int) -> str:
 Outcome = list[Answer] | Exception
 
 Parts = Mapping[int, Mapping[int, Answer]]
-"""Answers by the number of their group and their position in it, of groups that are not finished yet."""
+"""Answers of unfinished groups, by the number of the group and the position in it."""
 
 TakeParts = Callable[[Parts], None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RequestGroup:
-    """Requests that one model is to answer in one batch."""
+    """Requests for one model in one batch."""
 
     model: ModelRef
     requests: Sequence[Request]
@@ -106,27 +105,26 @@ class _Part:
 
 
 WAKE = -1
-"""Number used instead of a group's if an engine is ready that further groups may join."""
+"""Placeholder for a group number, if an engine is ready that further groups may join."""
 
 
 @dataclass(kw_only=True)
 class RequestScheduler:
-    """Asks that are being made.
+    """Asks in progress.
 
     Args:
-        ask: Makes an ask of an engine; calls the first function that it is given once the engine is ready,
-            and the second one, where there is one, for each answer as it comes. Called in threads.
+        ask: Sends an ask to an engine. It calls the first function that it receives once the engine is ready,
+            and the second one, if given, for each answer as it arrives. Called in threads.
         slots: The table of the engines' places.
-        replicas: The engines of each model, of which there are several where devices would do nothing.
+        replicas: The engines of each model; several if devices would be idle otherwise.
         failed: Engines that are known to answer nothing; they need no place.
-        later: Engines that are asked when these asks are done.
-        aside: Whether asks are made in threads of their own.
-        beside: Whether engines are asked beside each other.
-        joins: Whether an engine is asked while it is at work, where it can be.
-        spreads: Whether a model's groups are spread over its replicas, and more of them are loaded.
-        take_parts: Takes answers of groups that are not finished yet, in the caller's thread, those that came
-            since the last call together; None if they are wanted with their whole group alone, which has them
-            in any case.
+        later: Engines that are used after these asks.
+        aside: Whether each ask runs in its own thread.
+        beside: Whether several engines run at the same time.
+        joins: Whether a working engine receives further asks, if it supports that.
+        spreads: Whether a model's groups are spread over its replicas, and more replicas are loaded.
+        take_parts: Receives answers of unfinished groups, in the caller's thread, those since the last call
+            together. None to receive only whole groups, which contain all answers in any case.
     """
 
     ask: Callable[[RequestGroup, str, Callable[[], None], Came | None], list[Answer]]
@@ -151,7 +149,7 @@ class RequestScheduler:
     _error: Exception | None = None
 
     def add(self, group: RequestGroup, key: str, width: int) -> int:
-        """Queue a group behind those of its engine that were added before; return its number.
+        """Queue a group after the earlier ones of its engine; return its number.
 
         Args:
             group: With at least one request.
@@ -164,10 +162,10 @@ class RequestScheduler:
         return number
 
     def outcomes(self) -> Generator[tuple[int, list[Answer]]]:
-        """The number of each ask and its answers, as they are finished.
+        """Yield the number of each ask and its answers, in order of completion.
 
-        An error is raised when all asks that were begun with it are finished and their answers were given;
-        no further ask is begun then. Whoever stops listening before the end ends all engines at once.
+        An error is raised when all asks that were begun with it are finished and their answers were yielded;
+        no further ask is begun then. Closing the generator before its end ends all engines at once.
         """
         try:
             while self._waiting or self._running or self._error is not None:
@@ -176,7 +174,7 @@ class RequestScheduler:
             self.close()
 
     def next_outcome(self) -> tuple[int, list[Answer]]:
-        """The next outcome, when it is finished; there must be one."""
+        """Wait for the next outcome; at least one ask must be left."""
         while True:
             self.begin()
             if self._error is not None and not self._running:
@@ -186,7 +184,7 @@ class RequestScheduler:
                 return found
 
     def begin(self) -> None:
-        """Begin all requests that can be made now."""
+        """Start all requests that can run now."""
         while self._error is None and self._is_empty and (found := self._next()) is not None:
             self._begin(*found)
         if self.spreads:
@@ -199,7 +197,7 @@ class RequestScheduler:
                 yield found
 
     def finish_begun(self) -> Generator[tuple[int, list[Answer]]]:
-        """Groups that were begun, as they are finished; errors and groups not begun are dropped."""
+        """Yield the begun groups as they finish; drop errors and groups not begun."""
         for numbers in self._waiting.values():
             for number in numbers:
                 del self._groups[number]
@@ -222,9 +220,9 @@ class RequestScheduler:
         return self._held is None and self._done.empty()
 
     def _one_done(self) -> tuple[int, list[Answer]] | None:
-        """Wait for an ask; None if it failed, which is remembered, or where anything else came.
+        """Wait for an ask; None if it failed (the error is stored), or if another event came.
 
-        That is an engine that is ready, or parts of groups.
+        Other events are an engine that is ready, and parts of groups.
         """
         (number, outcome), self._held = self._held or self._done.get(), None
         if isinstance(outcome, _Part):
@@ -242,7 +240,7 @@ class RequestScheduler:
         return number, outcome
 
     def _hand_on(self, number: int, part: _Part) -> None:
-        """Pass on a part with all others that have come by now, so that they are stored together."""
+        """Pass on a part with all others that have arrived by now, so that they are stored together."""
         parts: dict[int, dict[int, Answer]] = {}
         while True:
             parts.setdefault(number, {})[part.place] = part.answer
@@ -257,10 +255,9 @@ class RequestScheduler:
             self.take_parts(parts)
 
     def _next(self) -> tuple[str, str] | None:
-        """The model whose group is next, and the engine that the group asks; None if nothing can begin.
+        """The model and engine of the next group; None if nothing can begin.
 
-        The slot of an engine that is not at work yet is reserved, unless the model has failed or others hold
-        all places.
+        The slot of an idle engine is reserved, unless the model has failed or all places are taken.
         """
         if self._running and not self.aside:
             return None
@@ -361,6 +358,6 @@ class RequestScheduler:
         self._done.put((number, _Part(place, answer)))
 
     def _wake(self, engine: str) -> None:
-        """Have the scheduler check what else an engine that is ready could do."""
+        """Make the scheduler check what else a ready engine could do."""
         if self._may_join(engine):
             self._done.put((WAKE, []))

@@ -1,4 +1,4 @@
-"""Slots for loaded engines on devices: where each engine is, and whether it works, leaves or sleeps."""
+"""Slots for loaded engines on devices: where each engine is, and whether it works, sleeps or is evicted."""
 
 import logging
 import threading
@@ -21,14 +21,14 @@ from winnow.tasks.engines.protocol import Engine, Sleeper
 log = logging.getLogger(__name__)
 
 ANYWHERE = (-1,)
-"""Devices if none are assigned: one engine works at a time."""
+"""Placeholder if no devices are assigned: one engine works at a time."""
 
 
 @dataclass(slots=True, eq=False)
 class EngineSlot:
-    """Place of one engine, and its state.
+    """Place and state of one engine.
 
-    While `busy`, its engine belongs to one thread, or to several where it `joins`.
+    While `busy`, its engine belongs to one thread, or to several if it `joins`.
     """
 
     key: str
@@ -45,17 +45,17 @@ class EngineSlot:
     """Whether its model has another engine, so that it is the cheapest to evict."""
     busy: bool = False
     users: int = 0
-    """Number of threads to which it belongs."""
+    """Number of threads that use it."""
     joins: bool = False
-    """Whether it may belong to several threads."""
+    """Whether several threads can use it."""
     is_closed: bool = False
-    """Whether its engine was given up; threads that share it will find out."""
+    """Whether its engine was given up; threads that share it get an error."""
     ended_by: BaseException | None = None
-    """Error by which the engine ended; errors of threads that share it follow from it."""
+    """Error that ended the engine; errors of threads that share it follow from it."""
     end_is_known: bool = False
     """Whether the end of its engine was counted."""
     reserved: bool = False
-    """Whether it is busy for a thread that has not come yet."""
+    """Whether it is busy for a thread that has not taken it yet."""
     priority: float = 0.0
     """See `tasks.engines.pool.loads_and_evictions`."""
     leaving: tuple["EngineSlot", ...] = ()
@@ -63,7 +63,7 @@ class EngineSlot:
 
     @property
     def may_be_joined(self) -> bool:
-        """Whether its engine is working and can take further requests meanwhile."""
+        """Whether its engine is working and can accept further requests meanwhile."""
         return self.joins and self.busy and self.placed
 
     @property
@@ -73,15 +73,15 @@ class EngineSlot:
 
 
 class SlotTable:
-    """A bounded set of engines by key; `loads_and_evictions` says which of them make room for others.
+    """A bounded set of engines by key; `loads_and_evictions` decides which ones to evict.
 
-    Threads may share it: each engine serves one of them at a time and the others wait, or several where
-    it joins. On each device one engine is at work at a time.
+    Threads may share it: each engine serves one thread at a time, or several if it joins; the others wait. On
+    each device one engine works at a time.
 
     Args:
         places: Engines in memory at the same time on each device, at least 1.
-        devices: Devices to choose from; without any, the places are those of one that has no number.
-        most_asleep: Largest number of engines that sleep, where they can, in place of being closed.
+        devices: Devices to choose from; without any, the places belong to one unnumbered device.
+        most_asleep: Maximum number of engines put to sleep, if they can, instead of being closed.
     """
 
     def __init__(self, places: int, devices: Sequence[int] = (), *, most_asleep: int = 0) -> None:
@@ -103,13 +103,13 @@ class SlotTable:
         later: Collection[str] = (),
         is_replica: bool = False,
     ) -> bool:
-        """Keep the slot of `key` for the thread that will come for it; False if it would have to wait.
+        """Reserve the slot of `key` for a thread that will take it; False if it would have to wait.
 
         Args:
             key: The engine's.
             width: Devices that it takes; 0 for one that runs elsewhere, which never waits for a place.
-            waiting: Engines that are about to be asked and do not make room.
-            later: Engines that are asked soon and make room last.
+            waiting: Engines that are about to be used; they are not evicted.
+            later: Engines that are used soon; they are evicted last.
             is_replica: Whether its model has another engine.
         """
         with self._changed:
@@ -120,7 +120,7 @@ class SlotTable:
             return True
 
     def cancel(self, key: str) -> None:
-        """Release a reserved slot, if no thread came for it."""
+        """Release a reserved slot that no thread has taken."""
         with self._changed:
             slot = self._slots.get(key)
             if slot is None or not slot.reserved:
@@ -135,9 +135,9 @@ class SlotTable:
     ) -> Generator[tuple[EngineSlot, Engine]]:
         """The slot of `key` for this thread, with an engine that was started; waits for a free one.
 
-        An engine that joins may serve others at the same time.
+        An engine that joins can serve other threads at the same time.
 
-        Whatever goes wrong inside, the engine is closed: in the middle of a batch its state is unknown.
+        After any error inside, the engine is closed, because its state in the middle of a batch is unknown.
 
         Args:
             key: The engine's.
@@ -161,13 +161,13 @@ class SlotTable:
         self._give_back(slot)
 
     def may_be_joined(self, key: str) -> bool:
-        """Whether an engine is working that can take further requests meanwhile."""
+        """Whether an engine is working and can accept further requests meanwhile."""
         with self._changed:
             slot = self._slots.get(key)
             return slot is not None and slot.may_be_joined
 
     def note(self, key: str, seconds: float) -> None:
-        """Record the time that an engine took to get ready."""
+        """Record how long an engine took to get ready."""
         with self._changed:
             self._seconds[key] = weight(seconds)
 
@@ -178,7 +178,7 @@ class SlotTable:
             return dict(self._seconds)
 
     def keys(self, *, placed: bool) -> set[str]:
-        """Engines that are in memory, or those that sleep."""
+        """Engines in memory, or sleeping engines if not `placed`."""
         with self._changed:
             return {key for key, slot in self._slots.items() if slot.placed is placed}
 
@@ -232,7 +232,7 @@ class SlotTable:
     def _acquire(
         self, key: str, width: int, waiting: Collection[str] = (), later: Collection[str] = ()
     ) -> EngineSlot | None:
-        """Slot of `key`, made busy; None if it is busy, or there is no room for it now."""
+        """Mark the slot of `key` as busy; None if it is busy already, or there is no room for it now."""
         slot = self._slots.get(key)
         if slot is not None and (slot.busy or (slot.placed and self._disturbs(slot))):
             return None
@@ -283,7 +283,7 @@ class SlotTable:
             slot.leaving = ()
 
     def _evict(self, slot: EngineSlot) -> None:
-        """Put an engine that makes room to sleep, or close it."""
+        """Put an evicted engine to sleep, or close it."""
         try:
             slot.asleep = self._fell_asleep(slot)
             if not slot.asleep:

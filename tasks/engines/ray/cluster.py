@@ -1,8 +1,7 @@
-"""A Ray cluster that is joined or started for as long as a campaign runs, and left or ended with it.
+"""A Ray cluster that is joined or started while a campaign runs, and left or stopped with it.
 
-Ray is used directly and not through Prefect's task runner for it, which would run whole tasks on other
-machines: the lease, the commits and the count of restarts belong to one process, and only engines need to be
-elsewhere.
+Ray is used directly, not through Prefect's Ray task runner, which would run whole tasks on other machines:
+the lease, the commits and the count of restarts belong to one process, and only engines need to be elsewhere.
 """
 
 import logging
@@ -35,8 +34,8 @@ LONGEST_SESSIONS_PATH = 40
 """Characters: Ray adds up to 64 to the paths of its sockets, which Linux limits to 107."""
 
 OPEN_TO_ALL = "s"
-"""The folder that Ray is given. Ray lets every user of the machine write into it, so it lies in a folder that
-none but this user can enter."""
+"""The folder given to Ray. Ray lets every user of the machine write into it, so it is inside a folder that
+only this user can enter."""
 
 OBJECT_STORE = 100 * 2**20
 """Bytes. Only prompts and answers pass through it; by default Ray takes a third of the machine's memory."""
@@ -47,27 +46,27 @@ REMEDY = (
 )
 
 AWAY_S = 30.0
-"""Seconds for which the head of a cluster may not answer, as when it is started again."""
+"""Seconds for which the head of a cluster may be unreachable, for example during a restart."""
 
 LOOK_S = 5.0
-"""Seconds for one look at whether it answers."""
+"""Seconds for one check whether it answers."""
 
 RAYS_PATIENCE_S = 3600
-"""Seconds after which Ray ends a process whose cluster's head is gone, in words of its own. It would after a
-minute, within a batch that needs no head; whether there is one is asked here, before it is needed."""
+"""Seconds after which Ray ends a process whose cluster's head is gone, with its own message. Ray's default is
+a minute, even within a batch that needs no head; here the head is checked before it is needed."""
 
 
 @contextmanager
 def ray_engines(
     address: str, gpus: float | Literal["auto"], engines: int
 ) -> Generator[EngineFactory, None, None]:
-    """Be in a Ray cluster until the block ends. A process that is in one already stays there.
+    """Join or start a Ray cluster until the block ends. A process that is in one already stays there.
 
-    The thread that enters has to outlive the block: Ray's processes on this machine end with it.
+    The entering thread must outlive the block: Ray's processes on this machine end with it.
 
     Args:
-        address: "auto", "local", or whatever else `ray.init` understands.
-        gpus: GPUs of one engine; "auto" is as many as its model is spread over, if the cluster has any.
+        address: "auto", "local", or any other address of `ray.init`.
+        gpus: GPUs of one engine; "auto" is the number that its model is spread over, if the cluster has any.
         engines: Number of engines that may be loaded at once; a local cluster has room for them.
 
     Raises:
@@ -99,7 +98,7 @@ def ray_engines(
 
 @contextmanager
 def _rays_patience() -> Generator[None, None, None]:
-    """Set what Ray reads when a process joins a cluster: later than it is imported, and once."""
+    """Set the variables that Ray reads when a process joins a cluster, once after its import."""
     name = "RAY_gcs_rpc_server_reconnect_timeout_s"
     if name in os.environ:
         yield
@@ -112,10 +111,10 @@ def _rays_patience() -> Generator[None, None, None]:
 
 
 def require_head(address: str) -> None:
-    """Wait a while for the head of the cluster that this process is in.
+    """Wait a while for the head of this process's cluster.
 
     Raises:
-        ClusterUnavailable: If it does not answer; whatever is asked of the cluster would wait for it.
+        ClusterUnavailable: If it does not answer; any request to the cluster would wait for it.
     """
     head = _head(address)
     deadline = time.monotonic() + AWAY_S
@@ -130,11 +129,11 @@ def require_head(address: str) -> None:
 
 class _NoFolders(list[str]):
     def extend(self, _: object) -> None:
-        """Take in nothing: Ray would add the working folder."""
+        """Ignore the argument: Ray would add the working folder."""
 
 
 def _job() -> "JobConfig":
-    """What Ray's workers are told of this process: not to import modules from the working folder."""
+    """Settings of Ray's workers for this process: no import of modules from the working folder."""
     from ray.job_config import JobConfig
 
     job = JobConfig()
@@ -143,7 +142,7 @@ def _job() -> "JobConfig":
 
 
 def _head(address: str) -> str:
-    """Host and port of a cluster's head; for a ray:// address, those that the address names."""
+    """Host and port of a cluster's head; for a ray:// address, those in the address."""
     import ray
 
     if address.startswith("ray://"):
@@ -200,7 +199,7 @@ def _own_address() -> str:
 
 
 def _noted(file: str) -> str | None:
-    """The address that `ray start` left in a file; None if the file is missing or another user's."""
+    """The address in a file of `ray start`; None if the file is missing or another user's."""
     try:
         handle = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:
@@ -267,9 +266,9 @@ def _sessions_folder() -> Generator[Path, None, None]:
 
 
 def _settle_token() -> None:
-    """Set a token for this cluster alone, unless the user has; Ray would leave one in the home folder.
+    """Set a token for this cluster only, unless the user has; Ray would store one in the home folder.
 
-    This has to be done before Ray is imported.
+    This must happen before Ray is imported.
     """
     if not {"RAY_AUTH_MODE", "RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH"} & os.environ.keys():
         os.environ.update(RAY_AUTH_MODE="token", RAY_AUTH_TOKEN=secrets.token_hex(32))

@@ -1,6 +1,6 @@
-"""An engine in a Ray actor. Our side: placed, asked, watched and closed; Ray's errors get names here.
+"""An engine in a Ray actor, seen from the campaign: placement, requests, supervision and closing.
 
-On its machine the actor runs the engine of the model's own provider, in a process of Ray's.
+On its machine the actor runs the engine of the model's own provider, in one of Ray's processes.
 """
 
 import dataclasses
@@ -21,25 +21,25 @@ from winnow.tasks.engines.providers import EngineSettings, start_engine
 from winnow.tasks.processes.child_process import log_file, open_log
 
 POLITE_SECONDS = 10.0
-"""Longer than an engine's own process takes to be ended by force."""
+"""Seconds to close; longer than an engine's own process takes to be ended by force."""
 
 FORCED_SECONDS = 10.0
 
 LOOK_EVERY_S = 5.0
-"""Seconds between two looks at whether the cluster is there, while a model loads."""
+"""Seconds between two checks of the cluster while a model loads."""
 
 
 Result = TypeVar("Result")
 
 
 class _Remote(Protocol[Result]):
-    """A method of an actor, as its handle has it."""
+    """A method of an actor handle."""
 
     def remote(self, *given: object) -> "ray.ObjectRef[Result]": ...
 
 
 class _Handle(Protocol):
-    """An `EngineActor` elsewhere: Ray's own types know the methods of none."""
+    """A remote `EngineActor`: Ray's own types do not describe its methods."""
 
     host: _Remote[str]
     load: _Remote[str]
@@ -48,17 +48,17 @@ class _Handle(Protocol):
 
 
 class RayEngine:
-    """A model on whichever machine of the cluster has room; loads while the constructor has returned.
+    """A model on any machine of the cluster with room; the constructor returns before it is loaded.
 
-    It takes one CPU and `gpus` GPUs of what the cluster counts as free, until it is closed. Checkpoints that
-    are folders have to lie under the same path on every machine, and logs are written where the engine runs.
+    It occupies one CPU and `gpus` GPUs of the cluster until it is closed. Checkpoints in folders must have
+    the same path on every machine, and logs are written on the engine's machine.
 
     Args:
         model: Started by its own provider.
         settings: `load_timeout` includes the wait for room.
         gpus: GPUs that the engine takes: 0, a part of one, or a whole number.
-        require_head: Raises where the cluster is gone; asked again and again while the model loads, of which
-            nothing more is heard then.
+        require_head: Raises if the cluster is gone; called repeatedly while the model loads, because loading
+            would then never end.
     """
 
     def __init__(
@@ -102,7 +102,7 @@ class RayEngine:
         return answers
 
     def close(self) -> None:
-        """Have the engine free what it holds, end the actor, and wait until it is gone."""
+        """Free the engine's resources, end the actor, and wait until it is gone."""
         if self._is_closed:
             return
         self._is_closed = True
@@ -137,7 +137,7 @@ class RayEngine:
         )
 
     def _result(self, answer: "ray.ObjectRef[Result]", timeout: float | None) -> Result:
-        """The actor's answer; raises `EngineError`, or `GetTimeoutError` after so many seconds."""
+        """The actor's answer; raises `EngineError`, or `GetTimeoutError` after `timeout` seconds."""
         try:
             return ray.get(answer, timeout=timeout)
         except GetTimeoutError:
@@ -163,7 +163,7 @@ class RayEngine:
 
 
 def settings_there(settings: EngineSettings, gpus: float) -> EngineSettings:
-    """The settings of an engine on its machine, where Ray gives it so many GPUs, or a part of one."""
+    """Settings of an engine on its machine, where Ray assigns it `gpus` GPUs, or a part of one."""
     return dataclasses.replace(
         settings,
         log_folder=settings.log_folder.absolute(),
@@ -174,7 +174,7 @@ def settings_there(settings: EngineSettings, gpus: float) -> EngineSettings:
 
 
 def _at_its_path(model: ModelRef) -> ModelRef:
-    """The reference with a folder's absolute path: actors work in folders of their own."""
+    """The reference with a folder's absolute path: actors run in other folders."""
     return dataclasses.replace(model, model=_absolute(model.model)) if Path(model.model).is_dir() else model
 
 
@@ -191,13 +191,13 @@ def _absolute(folder: str) -> str:
 
 
 def _last_line(error: RayError) -> str:
-    """The last line of Ray's account of an error, which says what happened."""
+    """The last line of Ray's error message, which has the cause."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     return lines[-1] if lines else type(error).__name__
 
 
 class EngineActor:
-    """An engine that is loaded when it is told to, so that its place is known before.
+    """An engine that loads on request, so that its place is known before.
 
     An engine with a separate process, such as vLLM's, ends with this one, however this one ends.
     """
@@ -227,7 +227,7 @@ class EngineActor:
 
 
 def _print_to(log: Path) -> None:
-    """Append all that this process prints from now on to a file."""
+    """Append all further output of this process to a file."""
     # On this machine, the way to the folder may lead through links.
     with open_log(log.parent.resolve() / log.name) as output:
         for stream in (1, 2):

@@ -1,4 +1,4 @@
-"""The state of one batch while `transformers` decodes it: whose turn ended, when, and on which text.
+"""State of one batch while `transformers` decodes it: which requests ended, when, and with which output.
 
 B is the number of requests, V the size of the vocabulary, S the length of the sequences so far.
 """
@@ -26,9 +26,9 @@ class FinishedRow:
     finish_reason: str
     """"stop" or "length"."""
     length: int
-    """Tokens generated, the last one included."""
+    """Number of tokens generated, including the last one."""
     logprobs: Sequence[float] | None
-    """Log-probability of each generated token, where the request asks for that."""
+    """Log-probability of each generated token, if the request asks for it."""
 
 
 NOT_A_NUMBER = GenerationFailure(
@@ -38,10 +38,10 @@ NOT_A_NUMBER = GenerationFailure(
 
 
 class Decoding:
-    """Draws the next token of each request and notices when a request is done.
+    """Draw the next token of each request, and detect when a request is done.
 
     Args:
-        tokenizer: Turns token ids back into text.
+        tokenizer: Decodes token ids.
         requests: The batch, B of them.
         prompts: Token ids of each, without padding.
         room: Upper limit of new tokens per request, shape (B,).
@@ -71,10 +71,10 @@ class Decoding:
             self._hidden = frozenset(id_ for id_, token in special.items() if token not in TAGS)
 
     def draw(self, logits: torch.Tensor) -> list[int]:
-        """Next token of every request from logits of shape (B, V) on the CPU; 0 for those that are done.
+        """Next token of every request from logits of shape (B, V) on the CPU; 0 for finished requests.
 
-        A request whose logits say nothing is done, and has failed: minus infinity is a token that the model
-        rules out, but NaN, plus infinity or nothing else than minus infinity are no distribution.
+        A request with invalid logits is finished, with a failure: minus infinity excludes a token, but NaN,
+        plus infinity, or only minus infinity are not a distribution.
         """
         for i, highest in enumerate(logits.amax(dim=-1).tolist()):  # NaN where a logit is
             if self._finished[i] is None and not math.isfinite(highest):
@@ -99,7 +99,7 @@ class Decoding:
         return [row is not None for row in self._finished]
 
     def finished_rows(self) -> list[FinishedRow | GenerationFailure]:
-        """Each request as it ended, or the reason why it has no text, shape (B,)."""
+        """Each finished request, or the reason why it has no output, shape (B,)."""
         return [row for row in self._finished if row is not None]
 
     def _ending(self, i: int) -> FinishedRow | None:
@@ -131,7 +131,7 @@ class Decoding:
 
 
 class OwnDraws(LogitsProcessor):
-    """Leaves each row only the token drawn with its request's own generator."""
+    """Keep only each row's token drawn by its request's own generator."""
 
     def __init__(self, decoding: Decoding) -> None:
         self._decoding = decoding
@@ -143,7 +143,7 @@ class OwnDraws(LogitsProcessor):
 
 
 class FinishedRows(StoppingCriteria):
-    """Tells `generate` which rows need no more tokens."""
+    """Stopping criterion for `generate`: which rows need no further tokens."""
 
     def __init__(self, decoding: Decoding) -> None:
         self._decoding = decoding
@@ -155,9 +155,9 @@ class FinishedRows(StoppingCriteria):
 
 
 class NextTokenLogprobs(LogitsProcessor):
-    """Keeps the log-probabilities of the next token and changes nothing; for one step of decoding."""
+    """Record the log-probabilities of the next token without changing them; for one decoding step."""
 
     def __call__(self, input_ids: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
-        """Keep the log-probabilities of scores of shape (B, V)."""
+        """Record the log-probabilities of scores of shape (B, V)."""
         self.values = scores.float().log_softmax(dim=-1).cpu()  # (B, V)
         return scores

@@ -1,8 +1,8 @@
 """The plain reference engine: a causal language model of `transformers` in this process.
 
 B is the number of requests decoded together, L the length of the longest prompt among them. Prompts are
-padded on the left and masked. A request's randomness is its own, so its text does not depend on what
-else is in the batch, up to the rounding of floating-point sums.
+padded on the left and masked. Each request has its own randomness, so its output does not depend on the rest
+of the batch, up to the rounding of floating-point sums.
 """
 
 import gc
@@ -64,13 +64,13 @@ class TransformersEngine:
     """A model loaded with `AutoModelForCausalLM`.
 
     Args:
-        model: `model_args` may hold `dtype` ("float32", "bfloat16", "auto", ...), `max_model_len`,
-            `device` ("cpu", "cuda"; by default CUDA where there is one), `batch_size` (requests decoded
-            together, 32 by default) and `trust_remote_code`.
-        devices: Devices on which it is to run; the first of them counts, and only where CUDA is used.
+        model: `model_args` may hold `dtype` ("float32", "bfloat16", "auto", ...), `max_model_len`, `device`
+            ("cpu", "cuda"; by default CUDA if available), `batch_size` (requests decoded together, 32 by
+            default) and `trust_remote_code`.
+        devices: Devices to run on; only the first one is used, and only with CUDA.
 
     Raises:
-        EngineLoadFailed: If the checkpoint cannot be loaded, an argument is not known, or `lora` is set.
+        EngineLoadFailed: If the checkpoint cannot be loaded, an argument is unknown, or `lora` is set.
         EngineDied: If there is no memory for it at the moment.
     """
 
@@ -154,7 +154,7 @@ class TransformersEngine:
         return None
 
     def _batches(self, prompts: list[tuple[int, list[int]]]) -> Iterator[list[tuple[int, list[int]]]]:
-        """At most `batch_size` prompts at a time, like lengths together: less padding."""
+        """At most `batch_size` prompts at a time, grouped by length to reduce padding."""
         by_length = sorted(prompts, key=lambda pair: len(pair[1]))
         for start in range(0, len(by_length), self._batch_size):
             yield by_length[start : start + self._batch_size]
@@ -236,7 +236,7 @@ class TransformersEngine:
             raise EngineDied(self._name, one_sentence(error)) from error
 
     def close(self) -> None:
-        """Let go of the weights."""
+        """Release the weights."""
         self._model = None
         if self._is_cuda:
             gc.collect()  # what an error of the library still holds
@@ -248,7 +248,7 @@ class TransformersEngine:
 
 
 def _completion(row: FinishedRow, input_tokens: int, took: float, together: int) -> Completion:
-    """A text of a batch of so many, which took so many seconds."""
+    """An output of a batch of `together` requests that took `took` seconds."""
     return Completion(
         text=row.text,
         finish_reason=row.finish_reason,
@@ -261,7 +261,7 @@ def _completion(row: FinishedRow, input_tokens: int, took: float, together: int)
 
 
 def start(model: ModelRef, settings: EngineSettings) -> Engine:
-    """Load the model in this process; most settings are for engines that have a process of their own."""
+    """Load the model in this process; most settings only affect engines in separate processes."""
     return TransformersEngine(model, settings.devices)
 
 
@@ -278,7 +278,7 @@ def _position_limit(config: PretrainedConfig) -> int:
 
 
 def _end_tokens(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> frozenset[int]:
-    """Tokens that end a text: a chat model often names more in its generation config than its tokenizer."""
+    """Tokens that end an output: a chat model's generation config often names more than its tokenizer."""
     named = model.generation_config.eos_token_id
     several = named if isinstance(named, list) else [named]
     return frozenset(int(token) for token in (*several, tokenizer.eos_token_id) if token is not None)

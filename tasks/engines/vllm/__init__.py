@@ -1,4 +1,4 @@
-"""vLLM in a process of its own."""
+"""vLLM in a separate process."""
 
 WORKER = "winnow.tasks.engines.vllm.worker"
 """The module that runs in vLLM's processes."""

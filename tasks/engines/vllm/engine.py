@@ -1,4 +1,4 @@
-"""Our side of a vLLM engine: a process that is started, asked, watched and closed. vLLM is not imported here.
+"""Client side of a vLLM engine: starts, supervises and closes its process; does not import vLLM.
 
 What its processes import is imported once for all that a block starts.
 """
@@ -30,11 +30,11 @@ from winnow.tasks.processes.worker_process import WorkerEnded, WorkerProcess
 
 VISIBLE = "CUDA_VISIBLE_DEVICES"
 READY_KEYS = {"ready", "at", "waited", "can_sleep"}
-"""Keys of what a worker says once its model is loaded."""
+"""Keys of a worker's message once its model is loaded."""
 
 
 class VllmEngine:
-    """A model in a vLLM process of its own, which loads while the constructor has already returned.
+    """A model in its own vLLM process, which continues to load after the constructor returned.
 
     Args:
         model: `model_args` are keyword arguments of `vllm.LLM`.
@@ -42,7 +42,7 @@ class VllmEngine:
             may take as long.
 
     Raises:
-        EngineLoadFailed: If `model.model` is a path without a checkpoint, or a device is not there.
+        EngineLoadFailed: If `model.model` is a path without a checkpoint, or a device is missing.
     """
 
     def __init__(self, model: ModelRef, settings: EngineSettings) -> None:
@@ -70,7 +70,7 @@ class VllmEngine:
 
     @property
     def joins(self) -> bool:
-        """See `JoinsBatches`: texts are written as others end, whoever asked for them."""
+        """See `JoinsBatches`: outputs begin as others end, from any thread."""
         return True
 
     @property
@@ -85,7 +85,7 @@ class VllmEngine:
 
     @property
     def load_seconds(self) -> float:
-        """Wall time until the process could be asked, by this machine's clock, but for waits for a device."""
+        """Wall time until the process was ready, by this machine's clock, without waits for a device."""
         loaded = self._wait_until_loaded()
         return max(0.0, float(loaded["at"]) - self._started_at - float(loaded["waited"]))
 
@@ -139,7 +139,7 @@ class VllmEngine:
         return self._ready
 
     def _share_said(self, reply: JsonObject) -> str:
-        """The words that its share of a device may be the reason; empty if it is not."""
+        """A hint that its share of a device may be the cause; empty if it is not."""
         share = self._settings.memory_share
         if share >= 1.0 or "gpu_memory_utilization" not in str(reply["load_failed"]):
             return ""
@@ -163,7 +163,7 @@ class VllmEngine:
         return self._taken(lambda: self._worker.receive(timeout, lambda: bytes_for(0)), overdue)
 
     def _taken(self, take: Callable[[], JsonObject], overdue: str) -> JsonObject:
-        """A message that came in time and can be read."""
+        """A valid message that arrived in time."""
         try:
             return take()
         except WorkerEnded as error:
@@ -188,10 +188,10 @@ def start(model: ModelRef, settings: EngineSettings) -> Engine:
 
 
 def visibility(model: ModelRef, devices: Sequence[int]) -> dict[str, str]:
-    """The variable that shows an engine its devices and no others; none if none are assigned.
+    """The variable that restricts an engine to its devices; empty if none are assigned.
 
     Raises:
-        EngineLoadFailed: If the user shows us fewer devices.
+        EngineLoadFailed: If the user's environment allows fewer devices.
     """
     if not devices:
         return {}
@@ -216,7 +216,7 @@ def _fields(model: ModelRef) -> JsonObject:
 
 
 def as_message(requests: Sequence[Request]) -> JsonObject:
-    """Requests as `worker` reads them: each names its way of sampling by a place in a list that all share."""
+    """Requests in the worker's format: each names its sampling settings by index in a shared list."""
     ways = {id(each.sampling): each.sampling for each in requests}
     places = {way: place for place, way in enumerate(ways)}
     return {

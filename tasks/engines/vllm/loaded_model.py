@@ -1,4 +1,4 @@
-"""vLLM itself, in the one file that imports it: a model that answers requests, and one that makes vectors."""
+"""The only file that imports vLLM: a model that answers requests, and one that computes vectors."""
 
 import fcntl
 import gc
@@ -60,21 +60,22 @@ LOADED_LATE = (
     "vllm.v1.engine.core",
     "vllm.v1.executor.uniproc_executor",
 )
-"""Modules that vLLM 0.32 imports only while it loads a model, seconds of them."""
+"""Modules that vLLM 0.32 imports only while it loads a model; they take seconds."""
 
 VISIBLE = "CUDA_VISIBLE_DEVICES"
 
 
 class DeviceLock:
-    """The lock of the devices that this process sees; it ends with the process, however that ends.
+    """A lock on the devices visible to this process; it ends with the process in any case.
 
-    One engine at a time loads, sleeps or wakes on a GPU that several share. vLLM measures how much memory its
-    own load takes by how much is free before and after; it fails, or takes too little for its cache, if
-    another engine takes or frees some meanwhile.
+    One engine at a time loads, sleeps or wakes on a GPU that several share. vLLM measures the memory of its
+    own load by the free memory before and after; it fails, or reserves too little for its cache, if another
+    engine takes or frees memory meanwhile.
 
     Args:
-        folder: Folder of the lock files, the same for all engines that may share a device; made when needed.
-        is_shared: Whether any may; otherwise nothing is locked.
+        folder: Folder of the lock files, the same for all engines that may share a device; created when
+            needed.
+        is_shared: Whether devices can be shared; otherwise nothing is locked.
     """
 
     def __init__(self, folder: Path, *, is_shared: bool) -> None:
@@ -82,11 +83,11 @@ class DeviceLock:
         # In one order everywhere: two engines that wait for each other would wait for ever.
         self._files = [folder / f"device-{name.strip()}.lock" for name in sorted(set(devices))]
         self.waited = 0.0
-        """Seconds, the last time."""
+        """Seconds that the last lock waited."""
 
     @contextmanager
     def held(self) -> Generator[None, None, None]:
-        """Have the devices to ourselves until the block ends."""
+        """Hold the lock on the devices until the block ends."""
         started = time.monotonic()
         with ExitStack() as files:
             for path in self._files:
@@ -104,10 +105,10 @@ class VllmModel:
     Args:
         model: The model to load.
         adapters: Folders of the LoRA adapters that requests may name.
-        memory_share: Share of a GPU's memory to take, where the model's arguments do not say how much.
+        memory_share: Share of a GPU's memory, unless the model's arguments set it.
         locks: Folder in which engines that share a GPU lock it.
-        sleeps: Whether to be able to sleep, where the device can.
-        is_fresh: Whether to forget what was computed before whenever nothing is written.
+        sleeps: Whether to enable sleeping, if the device supports it.
+        is_fresh: Whether to drop cached computations whenever no request is running.
 
     Raises:
         EngineLoadFailed: If a chat template is requested and there is none.
@@ -178,14 +179,14 @@ class VllmModel:
         self.identity = _identity(config.dtype)
 
     def may_join(self, requests: Sequence[Request]) -> bool:
-        """Whether requests may be written beside those under way: texts of the same adapter, or of none."""
+        """Whether requests can join those in progress: generation with the same adapter, or none."""
         adapters = {request.adapter for request in requests}
         are_texts = not any(request.continuations or request.sampling.choices for request in requests)
         # vLLM 0.32 on a CPU lets an adapter of the batch answer the requests that name none as well.
         return are_texts and len(adapters) == 1 and (not self.running or adapters == {self._written_by})
 
     def join(self, number: int, requests: Sequence[Request]) -> None:
-        """Have requests join those that are being written."""
+        """Add requests to those in progress."""
         self._begin_call()
         self._written_by = requests[0].adapter
         self._adapter = self._adapters[self._written_by]
@@ -199,7 +200,7 @@ class VllmModel:
         self.running.add(number, prompts, params)
 
     def generate(self, requests: Sequence[Request]) -> list[Answer]:
-        """Answer every request, while nothing is written; answer i belongs to request i."""
+        """Answer every request, while no other is in progress; answer i belongs to request i."""
         self._begin_call()
         answers: dict[int, Answer] = {}
         # vLLM 0.32 on a CPU lets an adapter of the batch answer the requests that name none as well.
@@ -211,15 +212,15 @@ class VllmModel:
         return [answers[i] for i in range(len(requests))]
 
     def _begin_call(self) -> None:
-        """Have a call of an engine that is to be fresh be as the first one.
+        """Reset an engine that must be fresh, so that each call behaves like the first one.
 
-        What is in the prefix cache is not computed again, but beside other texts than it would be now.
+        Cached prefixes are not computed again, but were computed in other batches than they would be now.
         """
         if self._is_fresh and not self.running and self._llm.reset_prefix_cache() is False:
             raise RuntimeError("vLLM would not empty its prefix cache")
 
     def sleep(self) -> None:
-        """Move the weights to the machine's memory and forget what was computed with them."""
+        """Move the weights to the machine's memory and drop everything computed with them."""
         with self._device.held():
             self._llm.sleep(level=1)
 
@@ -229,7 +230,7 @@ class VllmModel:
             self._llm.wake_up()
 
     def close(self) -> None:
-        """Let vLLM end its own helper processes and give back shared memory."""
+        """End vLLM's helper processes and release shared memory."""
         _shut_down(self._llm)
 
     def _complete(self, prompts: Sequence[list[int]], requests: Sequence[Request]) -> list[Answer]:
@@ -257,7 +258,7 @@ class VllmModel:
         )
 
     def _cached(self, output: "RequestOutput") -> int | None:
-        """The number of a prompt's tokens in the prefix cache; None if vLLM keeps none, and says 0."""
+        """Number of a prompt's tokens in the prefix cache; None if vLLM has no cache, and reports 0."""
         return output.num_cached_tokens if self._keeps_prefixes else None
 
     def _next_token(self, output: "RequestOutput | GenerationFailure") -> TokenLogprobs:
@@ -298,7 +299,7 @@ class VllmModel:
     def _outputs(
         self, prompts: Sequence[list[int]], params: list[JsonObject]
     ) -> "list[RequestOutput | GenerationFailure]":
-        """The outputs of vLLM for encoded prompts; a prompt that it refuses fails alone."""
+        """Outputs of vLLM for encoded prompts; a refused prompt fails alone."""
         from vllm import SamplingParams
         from vllm.inputs import TokensPrompt
 
@@ -315,7 +316,7 @@ class VllmModel:
             return [self._outputs([ids], [each])[0] for ids, each in zip(prompts, params, strict=True)]
 
     def _take_in(self, id_: str, ids: list[int], params: JsonObject) -> GenerationFailure | None:
-        """Have vLLM take an encoded prompt up as others end; why it refuses it where it does."""
+        """Queue an encoded prompt in vLLM; return the reason if vLLM refuses it."""
         # With its type, vLLM takes a prompt for one that is rendered already.
         prompt: Any = {"type": "token", "prompt_token_ids": ids}
         try:
@@ -360,7 +361,7 @@ class VllmVectors:
         self.identity, self.can_sleep, self.waited = "pooling", False, 0.0
 
     def embed(self, texts: list[str]) -> list[list[float]]:
-        """One vector per text; a text that is too long is cut."""
+        """One vector per text; texts that are too long are cut."""
         outputs = self._llm.embed(texts, tokenization_kwargs=self._cut, use_tqdm=False)
         return [output.outputs.embedding for output in outputs]
 
@@ -370,7 +371,7 @@ class VllmVectors:
 
 
 def _identity(dtype: object) -> str:
-    """Software, version, device and precision, and whether a text depends on what is written beside it."""
+    """Software, version, device and precision, and whether outputs depend on the rest of the batch."""
     import vllm
     from vllm import envs
     from vllm.platforms import current_platform
@@ -383,21 +384,21 @@ def _identity(dtype: object) -> str:
 
 
 def _refusals() -> tuple[type[Exception], ...]:
-    """The errors that vLLM raises of a request that it does not take; 0.20 has the second kind alone."""
+    """Errors that vLLM raises for a refused request; 0.20 has only the second kind."""
     from vllm import exceptions
 
     return (getattr(exceptions, "VLLMClientError", ValueError), ValueError)
 
 
 MOST_OPTIONS = 128
-"""Tokens of which vLLM tells the log-probabilities in one place, at most; by default it tells 20."""
+"""Maximum number of log-probabilities that vLLM returns at one position; its default is 20."""
 
 USABLE = 0.92
-"""Share of a GPU's memory that vLLM takes where nothing else is said."""
+"""Default share of a GPU's memory for vLLM."""
 
 
 def _joined(told: Sequence[TokenLogprobs]) -> TokenLogprobs:
-    """The answers to the parts of a question as one; a failure where there is one."""
+    """Merge the answers to the parts of a question; a failure if any part failed."""
     known: list[OptionLogprobs] = []
     for each in told:
         if isinstance(each, GenerationFailure):
@@ -408,7 +409,7 @@ def _joined(told: Sequence[TokenLogprobs]) -> TokenLogprobs:
 
 
 def _new_llm(memory_share: float, **args: Any) -> "LLM":  # noqa: ANN401 -- vLLM's own arguments
-    """A model with what suits the device where the arguments do not say it."""
+    """Load a model, with defaults for the device unless the arguments set them."""
     import vllm
     from vllm.platforms import current_platform
 
@@ -427,7 +428,7 @@ def _new_llm(memory_share: float, **args: Any) -> "LLM":  # noqa: ANN401 -- vLLM
 
 
 def _obey_dynamo_switch() -> None:
-    """Have the variable count also where a fork server has imported what reads it."""
+    """Make the variable effective even if a fork server has already imported the module that reads it."""
     import torch._dynamo
 
     torch._dynamo.config.disable = os.environ["TORCHDYNAMO_DISABLE"] == "1"
@@ -440,7 +441,7 @@ def _shut_down(llm: "LLM") -> None:
 
 
 def _structured(structure: Structure | None) -> "StructuredOutputsParams | None":
-    """A new one for each request: vLLM writes into it how it understood it."""
+    """Create new parameters for each request, because vLLM modifies them."""
     from vllm.sampling_params import StructuredOutputsParams
 
     if structure is None:
@@ -454,7 +455,7 @@ def _structured(structure: Structure | None) -> "StructuredOutputsParams | None"
 
 
 def _token_logprobs(generated: "CompletionOutput") -> list[float] | None:
-    """Log-probability of each token that was drawn; None if nobody asked, or where not all are finite."""
+    """Log-probability of each drawn token; None if not requested, or if not all are finite."""
     if generated.logprobs is None:
         return None
     places = zip(generated.token_ids, generated.logprobs, strict=True)
@@ -477,7 +478,7 @@ def _prompt_logprobs(output: "RequestOutput | GenerationFailure", asked: Continu
 
 
 def preload() -> None:
-    """Import what every load needs; no device is touched and no thread started. See `fork_server_side`."""
+    """Import the modules of every load; touches no device, starts no thread. See `fork_server_side`."""
     from vllm.platforms import current_platform
 
     for module in ("vllm.entrypoints.llm", "winnow.tasks.engines.scoring"):

@@ -1,4 +1,4 @@
-"""The requests that one vLLM engine is at work on, which others join at any time."""
+"""The requests in progress of one vLLM engine; others can join at any time."""
 
 import time
 from collections import deque
@@ -13,11 +13,11 @@ from winnow.tasks.engines.time_shares import TimeShares
 Params = JsonObject
 """Keyword arguments of `vllm.SamplingParams`."""
 TakeIn = Callable[[str, list[int], Params], GenerationFailure | None]
-"""Gives vLLM an encoded prompt by an id of ours; returns why it refuses it, where it does."""
+"""Queues an encoded prompt in vLLM under our id; returns the reason if vLLM refuses it."""
 
 
 Output = Any
-"""A `vllm.RequestOutput`, which is imported in `model` alone."""
+"""A `vllm.RequestOutput`, which only `loaded_model` imports."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -37,22 +37,22 @@ class _Begun:
     share: float
     """Start of its share of the time, as `TimeShares.begin` returns it."""
     at: float
-    """Time at which a place was free for it, by `time.perf_counter`."""
+    """Time by `time.perf_counter` at which a place became free for it."""
 
 
 class RunningBatch:
-    """Groups of texts that are being written, each answered once all of its texts are there.
+    """Groups of requests in progress, each answered once all of its outputs are complete.
 
-    vLLM takes them up as others end, in the order in which they came, and does not wait for the slowest of a
-    group. The time of one that waits for a place is the time of those that have one.
+    vLLM starts requests as others end, in order of arrival, and does not wait for the slowest of a group. The
+    waiting time of a request counts for the requests that have a place.
 
     Args:
-        places: Texts that vLLM writes at once, at most.
-        step: Has the engine write a token of each text; returns those that changed. Nobody else may do so
-            while this is not empty.
-        take_in: Gives it prompts.
-        read: Makes an answer of what it wrote, of its share of the engine's time and of the seconds that went
-            by since there was a place for it.
+        places: Maximum number of concurrent requests in vLLM.
+        step: Makes the engine generate one token for each request; returns those that changed. No other code
+            may do so while requests are in progress.
+        take_in: Queues prompts.
+        read: Converts an output, its share of the engine's time, and the seconds since it had a place, to an
+            answer.
     """
 
     def __init__(
@@ -77,11 +77,11 @@ class RunningBatch:
     def add(
         self, number: int, prompts: Sequence[list[int] | GenerationFailure], params: Sequence[Params]
     ) -> None:
-        """Have a group join.
+        """Add a group.
 
         Args:
             number: The group's number.
-            prompts: Encoded, or why one cannot be.
+            prompts: Encoded prompts, or the reason why one cannot be encoded.
             params: Sampling parameters of each prompt.
         """
         answers: dict[int, Answer] = {}
@@ -98,7 +98,7 @@ class RunningBatch:
         self._groups[number] = _Group(answers=answers, size=len(prompts))
 
     def step(self) -> list[tuple[int, list[Answer]]]:
-        """Let the engine write a token of each text; return the groups that are complete, by number."""
+        """Generate one token for each request; return the groups that are complete, by number."""
         if self._unfinished:
             for output in self._step():
                 if output.finished:
@@ -108,7 +108,7 @@ class RunningBatch:
         return [(number, self._taken(number)) for number in complete]
 
     def _begin_next(self) -> None:
-        """Have the time of those begin for which there is a place now."""
+        """Start the time of requests that have a place now."""
         while self._queue and len(self._begun) < self._places:
             self._begun[self._queue.popleft()] = _Begun(share=self._shares.begin(), at=time.perf_counter())
 

@@ -1,14 +1,14 @@
-"""The process in which vLLM runs, as `model` imports it; `VllmEngine` is the other side.
+"""The process in which vLLM runs, imported by `loaded_model`; its peer is `VllmEngine`.
 
 The first message is {"load": model, with its "adapters", its "memory_share", whether it "sleeps", whether it
 "is_fresh" for every group, and the folder of the "locks" of devices}, answered by {"ready": identity, "at":
 seconds since the epoch, "waited": seconds for others on its devices, "can_sleep": true or false} or
-{"load_failed": sentence}; then {"requests": [...], "samplings": [...], "number": n}, where each request says
-which way of sampling is its own, is answered by {"answers": [...], "number": n}, {"sleep": true} and
-{"wake": true} by themselves once that is done, until {"close": true} comes. Requests for texts join those
-that are being written, and are answered in whichever order they are done; others wait until nothing is
-written. Where the first message is {"load_embedder": folder}, {"texts": [...]} is answered by {"vectors":
-[...]}. Anything unexpected ends the process with a traceback in its log.
+{"load_failed": sentence}; then {"requests": [...], "samplings": [...], "number": n}, where each request names
+its sampling settings by index, is answered by {"answers": [...], "number": n}, {"sleep": true} and {"wake":
+true} by themselves once that is done, until {"close": true} comes. Generation requests join those in
+progress, and are answered in order of completion; others wait until none is in progress. If the first message
+is {"load_embedder": folder}, {"texts": [...]} is answered by {"vectors": [...]}. Anything unexpected ends the
+process with a traceback in its log.
 """
 
 import time
@@ -30,7 +30,7 @@ Model = TypeVar("Model", VllmModel, VllmVectors)
 
 
 def main(parent: ParentLink) -> None:
-    """Load the model, then answer batches until told to close."""
+    """Load the model, then answer batches until a close message."""
     message = parent.receive()
     if "load_embedder" in message:
         _embed(parent, message["load_embedder"])
@@ -47,7 +47,7 @@ def _generate(parent: ParentLink, fields: JsonObject) -> None:
 
 
 def _serve(parent: ParentLink, model: VllmModel) -> None:
-    """Answer groups of requests until told to close."""
+    """Answer groups of requests until a close message."""
     waiting: deque[tuple[int, list[Request]]] = deque()
     while True:
         is_idle = not (waiting or model.running)
@@ -73,7 +73,7 @@ def _send_answers(parent: ParentLink, number: int, answers: Sequence[Answer]) ->
 
 
 def _fields(answer: Answer) -> JsonObject:
-    """The fields of an answer; `dataclasses.asdict` copies all values, which takes ten times as long."""
+    """The fields of an answer; `dataclasses.asdict` copies all values and takes ten times as long."""
     return {name: getattr(answer, name) for name in answer.__dataclass_fields__}
 
 

@@ -1,1 +1,1 @@
-"""Tasks of Inspect, which run in a process of their own; Inspect itself is imported there alone."""
+"""Tasks of Inspect, which run in a separate process; only that process imports Inspect."""

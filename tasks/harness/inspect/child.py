@@ -1,8 +1,8 @@
-"""Runs a task of Inspect and writes what it holds as JSON: PYTHON child.py REQUEST ANSWER PARENT.
+"""Run a task of Inspect and write its content as JSON: PYTHON child.py REQUEST ANSWER PARENT.
 
-Whatever interpreter has Inspect runs this file, so it imports nothing of Winnow. The prompts are made by the
-task's own solvers, up to the first call of a model. What is found is told as it is: which of it Winnow does
-is decided in `definition`, of whoever asked.
+The interpreter that has Inspect runs this file, so it imports nothing of Winnow. The task's own solvers make
+the prompts, up to the first call of a model. The content is reported unchanged: `definition`, in the calling
+process, decides what Winnow supports.
 """
 
 import sys
@@ -21,14 +21,14 @@ from typing import Any
 Json = dict[str, Any]
 
 Theirs = Any
-"""An object of Inspect's, which has no types where this is checked."""
+"""An object of Inspect, which has no types where this is checked."""
 
 _FEATURES = """
     setup cleanup sandbox approval review sentinel early_stopping sample_source
     message_limit token_limit turn_limit time_limit working_limit cost_limit
 """
 FEATURES = tuple(_FEATURES.split())
-"""Features of a task that change how models are asked or scored."""
+"""Features of a task that change requests to models or scoring."""
 
 OF_SAMPLES = ("sandbox", "files", "setup")
 
@@ -39,7 +39,7 @@ MAKES_PROMPTS = frozenset(
         *("prompt_template", "system_message", "user_message"),
     )
 )
-"""Solvers that call no model but the one that is evaluated, and no tool."""
+"""Solvers that call no tool, and no model but the evaluated one."""
 
 
 class _Asked(Exception):
@@ -124,7 +124,7 @@ def _solvers(solver: Theirs) -> list[Theirs]:  # a `Solver`, a `Plan` or several
 
 
 def _registered(thing: Theirs) -> Json:  # a solver, scorer or metric
-    """The name of what a decorated function made, and with which parameters."""
+    """The name and parameters with which a decorated function was created."""
     from inspect_ai._util.registry import is_registry_object, registry_info, registry_params
 
     if not is_registry_object(thing):
@@ -158,7 +158,7 @@ async def _row(
     solvers: list[Theirs],
     first: str | None,
 ) -> tuple[Json, Json, set[str]]:
-    """A sample with the messages that a model is asked with; settings of the call; what is no text."""
+    """A sample with its messages for a model, the settings of the call, and the non-text content types."""
     state, asked = _state(sample, number), {}
 
     async def generate(state: Theirs, tool_calls: str = "loop", **config: Theirs) -> None:
@@ -201,14 +201,14 @@ def _state(sample: Theirs, number: int) -> Theirs:  # a `Sample`, a `TaskState`
 
 
 def _no_text(messages: Theirs) -> set[str]:  # a list of `ChatMessage`
-    """The kinds of content other than text that messages hold."""
+    """Content types other than text in the messages."""
     found = {"tool" for each in messages if each.role == "tool" or getattr(each, "tool_calls", None)}
     parts = [part for each in messages if isinstance(each.content, list) for part in each.content]
     return {f"{kind} in messages" for kind in found | {part.type for part in parts} - {"text"}}
 
 
 def _kept(values: Json, *, keep_names: bool = False) -> Json:
-    """The part of a mapping that JSON can hold; of the rest no more than the names, if these are wanted."""
+    """The JSON part of a mapping; of the rest only the names, if these are wanted."""
     kept = {}
     for name, value in values.items():
         try:

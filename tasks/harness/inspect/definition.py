@@ -1,4 +1,4 @@
-"""The definition of a task of Inspect; whatever Winnow cannot do of it is refused, never left out."""
+"""The definition of an Inspect task; features that Winnow does not support raise an error."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -10,16 +10,16 @@ from winnow.tasks.errors import SpecError
 KEY = "task.inspect"
 
 PREFIX = "inspect_ai/"
-"""Beginning of the names of what comes with Inspect."""
+"""Name prefix of everything that Inspect provides."""
 
 PROMPTS = ("assistant_message", "chain_of_thought", "prompt_template", "system_message", "user_message")
-"""Solvers that change what a model is shown."""
+"""Solvers that change the prompt."""
 
 ASKS = ("generate", "multiple_choice")
 """Solvers that call the model."""
 
 METRICS = ("accuracy", "bootstrap_stderr", "mean", "std", "stderr", "var")
-"""Metrics of scores; the mean is what a campaign is about, and the others say how sure it is."""
+"""Metrics of scores; a campaign estimates the mean, and the others describe its uncertainty."""
 
 RULES: Mapping[str, tuple[str, ...]] = {
     "answer": ("pattern",),
@@ -30,20 +30,20 @@ RULES: Mapping[str, tuple[str, ...]] = {
     "match": ("location", "ignore_case", "numeric"),
     "pattern": ("pattern", "ignore_case", "match_all"),
 }
-"""Scorers that ask no model, and their options."""
+"""Scorers without a model, and their options."""
 
 GRADED = ("model_graded_fact", "model_graded_qa")
 GRADED_OPTIONS = ("template", "instructions", "grade_pattern", "include_history", "partial_credit")
-"""Scorers that ask a model, and their options."""
+"""Scorers with a model, and their options."""
 
 WHO_GRADES = ("model", "model_role")
-"""Options of these scorers that name the grader, instead of which the campaign names it."""
+"""Options of these scorers that name the grader; the campaign names it instead."""
 
 _SETTINGS = """
     frequency_penalty logit_bias max_tokens presence_penalty stop_seqs temperature top_k top_p
 """
 SETTINGS = tuple(_SETTINGS.split())
-"""Settings of sampling that have the same names in Winnow."""
+"""Sampling settings with the same names in Winnow."""
 
 _WITHOUT_EFFECT = """
     adaptive_connections attempt_timeout batch cache cache_prompt internal_tools logprobs max_connections
@@ -51,44 +51,44 @@ _WITHOUT_EFFECT = """
     top_logprobs
 """
 WITHOUT_EFFECT = frozenset(_WITHOUT_EFFECT.split())
-"""Settings that change no text, or that a campaign has of its own."""
+"""Settings that change no output, or that a campaign sets itself."""
 
 REMEDY = "write a judge of your own beside the task"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InspectTask:
-    """A task, as its code told of it."""
+    """A task as described by its code."""
 
     name: str
     solvers: Sequence[JsonView]
-    """The steps, each with `name` and `params`; they were checked."""
+    """The steps, each with `name` and `params`, already checked."""
     scorers: Sequence[JsonView]
     metrics: Sequence[str] | None
     """Metrics instead of the scorers' own."""
     config: JsonView
-    """The settings by which text is sampled."""
+    """Sampling settings."""
     rows: Sequence[JsonObject]
 
     @property
     def is_one_question(self) -> bool:
-        """Whether every sample is asked by one message of a user."""
+        """Whether the prompt of every sample is one user message."""
         return all("context" in row for row in self.rows)
 
     def refuse(self, feature: str, remedy: str = "choose another task") -> NoReturn:
-        """Raise a `SpecError` that names the feature."""
+        """Raise a `SpecError` for an unsupported feature, with the remedy."""
         raise SpecError(f"the task {self.name} {feature}; {remedy}", KEY)
 
 
 def definition_of(told: JsonView, spec: str) -> InspectTask:
-    """The task that a description is of.
+    """Check a task's description.
 
     Args:
         told: The description that `child` wrote.
         spec: The task's name in the campaign's file.
 
     Raises:
-        SpecError: If it does what Winnow does not, or is not a description.
+        SpecError: If it needs a feature that Winnow does not support, or is not a description.
     """
     try:
         if "ignored" in told:
@@ -142,10 +142,10 @@ def _refusals(task: InspectTask, told: JsonView) -> Iterator[str]:
 
 
 def generation_of(task: InspectTask) -> JsonObject:
-    """The settings under which the task has models write, as `generate_config` has them.
+    """The task's generation settings, in the form of `generate_config`.
 
     Raises:
-        SpecError: If it has one that Winnow does not.
+        SpecError: If Winnow does not support one of them.
     """
     for key, value in task.config.items():
         if key not in (*SETTINGS, *WITHOUT_EFFECT) and (key, value) != ("num_choices", 1):
@@ -154,15 +154,15 @@ def generation_of(task: InspectTask) -> JsonObject:
 
 
 def judge_of(task: InspectTask, name: str | None, grader: JsonView | None) -> JsonObject:
-    """The judge, as a campaign's file has it, that scores as the task does.
+    """The judge in a campaign's file that scores like the task.
 
     Args:
         task: The task.
-        name: Name of one of its scorers; None is the first that there is a judge for.
-        grader: The model that grades, where one does.
+        name: Name of one of its scorers; None is the first with a judge in Winnow.
+        grader: The grading model, if the scorer needs one.
 
     Raises:
-        SpecError: If the task is scored in a way that Winnow does not.
+        SpecError: If Winnow does not support the task's scoring.
     """
     if task.metrics is not None and (
         others := {each.removeprefix(PREFIX) for each in task.metrics} - {*METRICS}
@@ -208,7 +208,7 @@ def _options(task: InspectTask, scorer: str, params: JsonView) -> JsonObject:
 
 
 def _of_choices(task: InspectTask, scorer: str) -> JsonObject:
-    """The parameters that the scorer of choices takes from the solver that asked for a choice."""
+    """Parameters of the choice scorer, from the solver that requests a choice."""
     if scorer != "choice":
         return {}
     if task.solvers[-1]["name"] != f"{PREFIX}multiple_choice":

@@ -1,4 +1,4 @@
-"""Inspect as a harness: what a campaign takes from one of its tasks."""
+"""Inspect as a harness: which parts of a campaign come from one of its tasks."""
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -34,7 +34,7 @@ class Inspect:
         yield act_of_task(task, folder), tuple(f"task.{key}" for key in keys)
 
     def files(self, dataset: DatasetSpec) -> Iterable[tuple[str, str]]:
-        """See `Harness`: the code of a task reads what it likes, as whoever allows it has agreed to."""
+        """See `Harness`: a task's code can read any file, which its user has allowed."""
         return ()
 
 
@@ -47,16 +47,16 @@ FIELDS = {"id": "id", "input": "input", "target": "target"}
 
 
 def with_inspect(values: JsonView, task: TaskSpec, read: InspectTask | None) -> JsonObject:
-    """The values of a campaign's file with what its task stands for instead of the task.
+    """Replace the task in a campaign's file by the values that it means.
 
     Args:
         values: As in the file.
         task: Its key `task`.
-        read: The task's content; None if nobody has allowed yet to run it. What follows from its code has
-            then a placeholder: the rest says what would have to be allowed.
+        read: The task's content; None if running it is not approved yet. Values that depend on its code are
+            then placeholders: the rest shows what needs approval.
 
     Raises:
-        SpecError: If the task does what Winnow does not.
+        SpecError: If the task needs what Winnow does not support.
     """
     own = {key: value for key, value in values.items() if key != "task"}
     described = {"task": task.inspect, "args": task.args, "python": task.python}

@@ -1,4 +1,4 @@
-"""Reads a task of Inspect in a separate process."""
+"""Read a task of Inspect in a separate process."""
 
 import json
 import os
@@ -23,25 +23,26 @@ from winnow.tasks.text.printable import one_line
 CHILD = Path(__file__).with_name("child.py")
 
 SECONDS = 600.0
-"""The longest that a task may take to be read."""
+"""Maximum seconds for reading a task."""
 
 MOST_BYTES = 512 * 2**20
-"""Most bytes that a task's content may take."""
+"""Maximum size of a task's content."""
 
 _SHOWN = 500
-"""Characters of what a task's code says when it fails."""
+"""Characters shown of the error message of a task's code."""
 
 
 def read_task(spec: InspectSpec, *, is_allowed: bool) -> InspectTask:
-    """The content of a task, found by running its code.
+    """The content of a task, determined by running its code.
 
     Args:
         spec: The part of a campaign's file that names the task.
-        is_allowed: Whether a user has approved of that.
+        is_allowed: Whether a user has approved that.
 
     Raises:
-        DatasetError: If nobody has, there is no such task, it fails, or it does what Winnow does not.
-        NotAllowed: If a command runs it that has not asked for it.
+        DatasetError: If it was not approved, there is no such task, it fails, or it needs what Winnow does
+            not support.
+        NotAllowed: If a command that did not ask for permission runs it.
     """
     file = spec.file
     if file is not None and not file.is_file():
@@ -61,7 +62,7 @@ def act_of_task(spec: InspectSpec, folder: Path) -> Act:
 
     Args:
         spec: The part of a campaign's file that names the task.
-        folder: Folder in which relative paths begin.
+        folder: Base folder of relative paths.
     """
     what, digests = f"the task {spec.task!a} of an installed package", None
     if spec.file is not None:
@@ -80,11 +81,11 @@ def act_of_task(spec: InspectSpec, folder: Path) -> Act:
 def rows_of(task: InspectTask) -> Iterator[PlacedRow]:
     """The samples of a task as rows of a dataset, each with its place.
 
-    A row has the keys `id`, `input` (the question alone), `target`, `messages` (what a model is shown) and
-    `metadata`, `choices` where there are some, and `context` where all are asked by one message of a user.
+    A row has the keys `id`, `input` (only the question), `target`, `messages` (the prompt) and `metadata`,
+    `choices` if there are any, and `context` if every prompt is one user message.
 
     Raises:
-        DatasetError: If a sample holds what JSON cannot.
+        DatasetError: If a sample contains values that JSON does not have.
     """
     for number, row in enumerate(task.rows, 1):
         place = f"task {task.name}, sample {number}"
@@ -129,7 +130,7 @@ def _asked(spec: InspectSpec, python: str) -> JsonObject:
 
 
 def _compiled(otherwise: Path) -> str:
-    """The folder for what Python compiles: what lies compiled beside a source may be of another one."""
+    """The folder for Python's bytecode: bytecode next to a source could belong to another one."""
     try:
         return str(state_folder() / "compiled")
     except RuntimeError:  # no home
@@ -137,7 +138,7 @@ def _compiled(otherwise: Path) -> str:
 
 
 def _run(command: list[str], log: Path, task: str) -> None:
-    """Run a command in a session of its own, all of which is gone when it ends or took too long."""
+    """Run a command in its own session, all of which is gone when it ends or exceeds its time."""
     with log.open("wb") as output, running_process(command, stdout=output, stderr=STDOUT) as process:
         try:
             process.wait(SECONDS)

@@ -1,4 +1,4 @@
-"""The process in which the functions of a task run: one message says which task, the others are its rows."""
+"""The process in which a task's functions run: the first message names the task, the others are its rows."""
 
 import importlib
 import sys
@@ -21,7 +21,7 @@ from winnow.tasks.text.canonical_json import sha256
 
 
 def importing(allowed: Iterable[str]) -> Resolve:
-    """A function that imports the functions that were allowed, and refuses all others."""
+    """A function that imports allowed functions and refuses all others."""
     known = frozenset(allowed)
 
     def resolve(function: Function) -> Callable[..., object]:
@@ -53,11 +53,11 @@ def _module(file: str) -> ModuleType:
 
 
 AT_ONCE = 256
-"""Rows of a message."""
+"""Number of rows per message."""
 
 
 def main(parent: ParentLink) -> None:
-    """Send all rows, then an empty list of them; or why there are none."""
+    """Send all rows, then an empty list; or the reason why there are none."""
     message = parent.receive()
     spec = LmEvalSpec.model_validate(message["task"])
     import datasets  # of an extra, which the functions need as well

@@ -1,4 +1,4 @@
-"""The definition of a task in its file; whatever Winnow cannot do of it is refused, never left out."""
+"""The definition of a task in its file; features that Winnow does not support raise an error."""
 
 import os
 from collections.abc import Iterator, Mapping
@@ -32,12 +32,12 @@ _REFUSED = {
 }
 READ = frozenset(_READ.split())
 WITHOUT_EFFECT = frozenset(_WITHOUT_EFFECT.split())
-"""Keys that change neither what a model is shown nor how it is scored."""
+"""Keys that affect neither the prompt nor the scoring."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fewshot:
-    """The form of solved examples, where it differs from that of the document that is asked about."""
+    """The form of solved examples, if it differs from that of the question."""
 
     split: str | None
     process_docs: Function | None
@@ -53,12 +53,12 @@ class Fewshot:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Definition:
-    """A task, as far as its documents and what models are shown of them go."""
+    """A task's documents and prompts, without its scoring."""
 
     name: str
     file: Path
     read: tuple[Path, ...]
-    """Its file and those that it includes."""
+    """Its file and the included ones."""
     config: JsonView
     output_type: str
     source: HubSource
@@ -71,7 +71,7 @@ class Definition:
 
     @property
     def eval_split(self) -> str:
-        """The split whose documents are asked about."""
+        """The split that is evaluated."""
         found = self.config.get("test_split") or self.config.get("validation_split")
         if found is None:
             self.refuse("names neither a test_split nor a validation_split")
@@ -79,7 +79,7 @@ class Definition:
 
     @property
     def functions(self) -> list[str]:
-        """The Python functions that make what a model is shown, each once."""
+        """The Python functions that make prompts, each once."""
         keys = ("process_docs", "doc_to_text", "doc_to_target", "doc_to_choice", "description", "gen_prefix")
         values = [
             *(self.config.get(key) for key in keys),
@@ -89,9 +89,9 @@ class Definition:
 
     @property
     def local_data(self) -> list[str]:
-        """Files, patterns and folders of this machine that its documents come from, relative ones too.
+        """Local files, patterns and folders with its documents, including relative ones.
 
-        A `dataset_path` counts as well, which is a folder here or a name on the hub.
+        A `dataset_path` counts as well; it is a local folder or a name on the hub.
         """
         source = self.source
         files = list(_texts(source.data_files))
@@ -102,7 +102,7 @@ class Definition:
         return [*folders, *files]
 
     def refuse(self, feature: str, remedy: str = "choose another task") -> NoReturn:
-        """Raise a `SpecError` that names the feature."""
+        """Raise a `SpecError` for an unsupported feature, with the remedy."""
         raise SpecError(f"the task {self.name} {feature}; {remedy}", KEY)
 
 
@@ -110,7 +110,7 @@ def load_definition(task: str, include_path: str | None) -> Definition:
     """The definition of a task; see `read_task`.
 
     Raises:
-        SpecError: If there is no such task, or it does what Winnow does not.
+        SpecError: If there is no such task, or it needs what Winnow does not support.
     """
     file = read_task(task, include_path)
     config = dict(file.config)
@@ -170,7 +170,7 @@ def _fewshot(config: JsonView, delimiter: str, between: str) -> Fewshot:
 
 
 def _source(file: TaskFile) -> HubSource:
-    """The source of the documents; files are those of this machine."""
+    """The source of the documents; files are local."""
     config = file.config
     path, kwargs = config.get("dataset_path"), dict(config.get("dataset_kwargs") or {})
     kwargs.pop("trust_remote_code", None)  # as in lm-eval: no such code is ever run

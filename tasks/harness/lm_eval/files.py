@@ -1,4 +1,4 @@
-"""Finding and reading a task's YAML file; nothing that it names is imported."""
+"""Find and read a task's YAML file without importing anything that it names."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -28,7 +28,7 @@ class Function(NamedTuple):
     """A Python function that a task's file names with `!function`."""
 
     file: str
-    """Its file, or its module where no such file lies beside the task's."""
+    """Its file, or its module if there is no such file next to the task's."""
     name: str
 
     def __str__(self) -> str:
@@ -37,7 +37,7 @@ class Function(NamedTuple):
 
 @contextmanager
 def as_lm_eval_has_it(task: str, path: str) -> Iterator[None]:
-    """Turn whatever a file or a document leads to that lm-eval's tasks do not hold into one sentence."""
+    """Turn errors about files or documents that lm-eval's own tasks would not cause into one sentence."""
     try:
         yield
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
@@ -45,24 +45,24 @@ def as_lm_eval_has_it(task: str, path: str) -> Iterator[None]:
 
 
 class TaskFile(NamedTuple):
-    """The content of a task's file, with that of the files that it includes."""
+    """The content of a task's file and of the included files."""
 
     path: Path
     config: JsonObject
-    """A `Function` stands where the file has `!function`."""
+    """A `Function` replaces each `!function`."""
     read: tuple[Path, ...]
-    """The task's file and those that it includes."""
+    """The task's file and the included ones."""
 
 
 def read_task(task: str, include_path: str | None) -> TaskFile:
     """The file of a task.
 
     Args:
-        task: A name; or the path of a YAML file, or of a folder that holds one task.
-        include_path: A folder in which names are looked for before the installed lm-eval.
+        task: A name; or the path of a YAML file, or of a folder with one task.
+        include_path: A folder searched for names before the installed lm-eval.
 
     Raises:
-        SpecError: If there is no such task, or its file is not what lm-eval reads.
+        SpecError: If there is no such task, or lm-eval would not accept its file.
     """
     path = _path(task) if _is_path(task) else _named(task, include_path)
     read: list[Path] = []
@@ -124,7 +124,7 @@ def _installed() -> Path | None:
 
 @lru_cache(maxsize=64)  # lm-eval has 14,000 files, and a task is looked for more than once
 def _found(folder: str, task: str) -> Path | None:
-    """The file of a task in a folder; files with the task's name are looked at first."""
+    """The file of a task in a folder; files with the task's name are searched first."""
     for stem in (task, "*"):
         for name, path in _tasks(Path(folder), stem):
             if name == task:
@@ -160,7 +160,7 @@ def _text(path: Path) -> str:
 
 
 def _read(path: Path, within: tuple[Path, ...], read: list[Path]) -> JsonObject:
-    """A file's keys over those of the files that it includes; each file is added to `read`."""
+    """A file's keys merged over those of included files; each file is added to `read`."""
     if path in within:
         raise SpecError(f"{path} includes itself", KEY)
     read.append(path)
@@ -179,7 +179,7 @@ def _read(path: Path, within: tuple[Path, ...], read: list[Path]) -> JsonObject:
 
 def _loader(folder: Path) -> type[yaml.SafeLoader]:
     class Loader(yaml.SafeLoader):
-        """Takes `!function` for a name."""
+        """Reads `!function` as a name."""
 
     def function(loader: yaml.SafeLoader, node: yaml.Node) -> Function:
         module, _, name = str(node.value).rpartition(".")

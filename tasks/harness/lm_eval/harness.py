@@ -1,4 +1,4 @@
-"""lm-eval as a harness: what a campaign takes from one of its tasks."""
+"""lm-eval as a harness: which parts of a campaign come from one of its tasks."""
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -20,7 +20,7 @@ class LmEval:
     """See `tasks.data.harnesses.Harness`."""
 
     def read(self, dataset: DatasetSpec, *, is_allowed: bool) -> None:
-        """See `Harness`: nothing but the rows takes running a task."""
+        """See `Harness`: only the rows require running a task."""
 
     def rows(self, dataset: DatasetSpec, read: object, *, is_allowed: bool) -> Iterable[PlacedRow]:
         """See `Harness`."""
@@ -37,7 +37,7 @@ class LmEval:
             yield act_of_function(folder / file, name), (KEY,)
 
     def files(self, dataset: DatasetSpec) -> Iterator[tuple[str, str]]:
-        """See `Harness`: a task's own files, and the data that they name; none of the installed lm-eval."""
+        """See `Harness`: a task's own files and the data that they name, without the installed lm-eval's."""
         task = _named(dataset)
         try:
             definition = load_definition(task.task, task.include_path)
@@ -61,14 +61,14 @@ OUTPUT_TYPES = {
 
 
 def with_lm_eval(values: JsonView, task: TaskSpec) -> JsonObject:
-    """The values of a campaign's file with what its task stands for instead of the task.
+    """Replace the task in a campaign's file by the values that it means.
 
     Args:
         values: As in the file.
         task: Its key `task`.
 
     Raises:
-        SpecError: If the task does what Winnow does not.
+        SpecError: If the task needs what Winnow does not support.
     """
     assert task.lm_eval is not None
     with as_lm_eval_has_it(task.lm_eval, KEY):
@@ -80,7 +80,7 @@ def with_lm_eval(values: JsonView, task: TaskSpec) -> JsonObject:
 
 
 def _of_the_definition(definition: Definition, values: JsonView, task: TaskSpec) -> JsonObject:
-    """All but the judge."""
+    """All values except the judge."""
     models = values.get("models") if isinstance(values.get("models"), list) else []
     chats = [bool(each.get("chat")) for each in models or [] if isinstance(each, dict)]
     shown = _Shown(definition, task, chats)
@@ -95,7 +95,7 @@ def _of_the_definition(definition: Definition, values: JsonView, task: TaskSpec)
 
 
 class _Shown:
-    """The form in which a task is shown to the models of a campaign.
+    """The form in which models of a campaign receive a task.
 
     Args:
         definition: The task.
@@ -120,7 +120,7 @@ class _Shown:
         self._all_chat = bool(chats) and all(chats)
 
     def dataset(self) -> JsonObject:
-        """The part of the campaign's key `dataset` that a task stands for."""
+        """The part of the campaign's key `dataset` that replaces a task."""
         definition, path = self._definition, self._definition.source.path
         is_local = path in FORMATS or Path(path).is_dir()
         lm_eval = {

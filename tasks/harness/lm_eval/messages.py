@@ -1,4 +1,4 @@
-"""Puts a question and solved examples together as lm-eval 0.4.13 does: as one text, or as a chat."""
+"""Combine a question and solved examples as lm-eval 0.4.13 does: into a text, or a chat."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One message, and what follows it where it is text."""
+    """One message, and what follows it in a text."""
 
     role: str
     content: str
@@ -31,14 +31,14 @@ def turns_of(
     target_delimiter: str,
     delimiter: str,
 ) -> list[Message]:
-    """A question, and its answer or what an answer begins with.
+    """A question, and its answer or the beginning of one.
 
     Args:
-        question: The question that is asked.
+        question: The question.
         answer: The answer of a solved example; None or empty if there is none.
         prefix: The text that the answer begins with.
-        target_delimiter: Between question and answer, where they are text.
-        delimiter: After the answer, where they are text.
+        target_delimiter: Between question and answer in a text.
+        delimiter: After the answer in a text.
     """
     between = target_delimiter if answer and not prefix else ""
     if prefix and _needs_delimiter(question, prefix):
@@ -50,14 +50,14 @@ def turns_of(
 
 
 def as_text(messages: Sequence[Message]) -> str:
-    """All of it as one text."""
+    """All messages as one text."""
     return "".join(each.text for each in messages)
 
 
 def as_turns(messages: Sequence[Message], *, multiturn: bool) -> list[dict[str, str]]:
-    """The messages of a chat; unless multiturn, solved examples are part of the user's one message.
+    """The messages of a chat; unless multiturn, solved examples are part of the single user message.
 
-    What an answer begins with is left out: it is told apart, see `Documents`.
+    The beginning of an answer is omitted: it is stored separately, see `Documents`.
     """
     if multiturn:
         return [each.turn for each in messages]

@@ -1,4 +1,4 @@
-"""The rows of a task, with its functions in a process of their own."""
+"""The rows of a task; its functions run in a separate process."""
 
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -21,19 +21,19 @@ from winnow.tasks.spec.sections.dataset import LmEvalSpec
 CHILD = "winnow.tasks.harness.lm_eval.child"
 
 SECONDS = 600.0
-"""The longest that the functions of a task may take before they give the next rows."""
+"""Maximum seconds until a task's functions return the next rows."""
 
 
 def task_rows(spec: LmEvalSpec, *, is_allowed: bool) -> Iterator[PlacedRow]:
     """The rows of a task; see `Documents`.
 
     Args:
-        spec: The part of a campaign's file that names the task and says how it is shown.
-        is_allowed: Whether the hub may be asked, and the task's functions be run: a user has approved of it.
+        spec: The part of a campaign's file that names the task and the form of its prompts.
+        is_allowed: Whether a user has approved requests to the hub and running the task's functions.
 
     Raises:
-        NotAllowed: If a command runs its functions that has not asked for it.
-        SpecError: If there is no such task, its dataset cannot be loaded, or a document is not of its kind.
+        NotAllowed: If a command that did not ask for permission runs its functions.
+        SpecError: If there is no such task, its dataset cannot be loaded, or a document is invalid.
     """
     with as_lm_eval_has_it(spec.task, KEY):
         definition = load_definition(spec.task, spec.include_path)
@@ -52,7 +52,7 @@ def task_rows(spec: LmEvalSpec, *, is_allowed: bool) -> Iterator[PlacedRow]:
 
 
 def rows_with(spec: LmEvalSpec, resolve: Resolve, *, asks_hub: bool) -> Iterator[PlacedRow]:
-    """The rows of a task in this process, whose functions `resolve` imports."""
+    """The rows of a task in this process; `resolve` imports its functions."""
     with as_lm_eval_has_it(spec.task, KEY):
         definition = load_definition(spec.task, spec.include_path)
         commit = spec.commit or definition.source.commit
@@ -69,10 +69,10 @@ def rows_with(spec: LmEvalSpec, resolve: Resolve, *, asks_hub: bool) -> Iterator
 
 
 def shots(definition: Definition, asked: int | None) -> int:
-    """The number of solved examples that are shown.
+    """The number of solved examples in a prompt.
 
     Raises:
-        SpecError: If the task is to be asked without any, and some are requested.
+        SpecError: If the task allows none, and some are requested.
     """
     if definition.num_fewshot == 0 and asked:
         definition.refuse("is asked without solved examples (num_fewshot: 0)", "leave num_fewshot out")
@@ -84,7 +84,7 @@ def _none(function: Function) -> NoReturn:
 
 
 def _rows_of_child(spec: LmEvalSpec) -> Iterator[PlacedRow]:
-    """The rows, as two processes make them alike."""
+    """The rows on which two processes agree."""
     with ExitStack() as ends:
         folder = ends.enter_context(tempfile.TemporaryDirectory(prefix="winnow-task-"))
         children = [_child(spec, Path(folder) / str(number), ends) for number in range(2)]
@@ -98,7 +98,7 @@ def _rows_of_child(spec: LmEvalSpec) -> Iterator[PlacedRow]:
 
 
 def _child(spec: LmEvalSpec, folder: Path, ends: ExitStack) -> WorkerProcess:
-    """A process that makes the rows; what its functions leave in temporary files goes with the folder."""
+    """A process that makes the rows; temporary files of the task's functions are removed with the folder."""
     folder.mkdir()
     child = WorkerProcess(CHILD, log=folder / "task.log", environment={}, forced={"TMPDIR": str(folder)})
     ends.callback(child.kill)

@@ -1,4 +1,4 @@
-"""From a task's documents to rows: what lm-eval 0.4.13 shows models of each, and what it compares with."""
+"""From a task's documents to rows: lm-eval 0.4.13's prompt for each, and its targets."""
 
 import ast
 import random
@@ -45,10 +45,10 @@ def _compiled(source: str) -> Template:
 
 
 def apply_template(source: str, document: JsonView, place: str) -> str:
-    """The text that a template of a task comes to for a document.
+    """Render a task's template for a document.
 
     Raises:
-        TemplateError: If it fails, is too long or takes too long; it begins with `place`.
+        TemplateError: If it fails, is too long or takes too long; the message begins with `place`.
     """
     try:
         return render(_compiled(source), document)
@@ -65,18 +65,18 @@ Resolve = Callable[[Function], Callable[..., Any]]
 
 
 class Documents:
-    """The documents that a task asks about, as rows of a dataset.
+    """A task's documents, as rows of a dataset.
 
-    A row has the keys `id` (its number), `input` (the question alone), `target`, `doc` (the document itself),
-    `context` (the whole text that a model is shown) or, for chats, `messages` and `prefix`, and `choices`.
+    A row has the keys `id` (its number), `input` (only the question), `target`, `doc` (the document itself),
+    `context` (the whole prompt as a text) or, for chats, `messages` and `prefix`, and `choices`.
 
     Args:
         definition: The task.
         splits: Its dataset.
-        resolve: Imports a function of the task, where somebody has allowed that.
-        num_fewshot: Solved examples before each.
-        seed: Draws them.
-        chat: The form in which they are shown to models that chat; None is as text.
+        resolve: Imports a function of the task, if that is allowed.
+        num_fewshot: Number of solved examples before each question.
+        seed: Seed for drawing them.
+        chat: The form of a chat; None for text.
     """
 
     def __init__(
@@ -105,10 +105,10 @@ class Documents:
         self._has_several_targets = isinstance(self._target(first), list)
 
     def _read(self) -> tuple[Sequence[Document], Sequence[Document]]:
-        """The documents that are asked about, and those that solved examples are drawn from.
+        """The documents to evaluate, and those from which solved examples are drawn.
 
-        Where functions draw at random, they are called in lm-eval's order: for the solved examples, whether
-        these are shown or not, and then twice for the documents, of which the second ones are asked about.
+        Functions that draw at random are called in lm-eval's order: for the solved examples, even if none are
+        shown, and then twice for the documents, of which the second ones are evaluated.
         """
         split, process = self._task.eval_split, self._task.config.get("process_docs")
         before = seeds.state()
@@ -122,10 +122,10 @@ class Documents:
         return self._split(split, process), pool
 
     def rows(self) -> Iterator[PlacedRow]:
-        """Each document as a row with its place, in order.
+        """Yield each document as a row with its place, in order.
 
         Raises:
-            DatasetError: If a document has no question, choice or target of the kind that the task asks for.
+            DatasetError: If a document has no valid question, choice or target.
         """
         for number, document in enumerate(self._documents):
             place = f"task {self._task.name}, document {number}"
@@ -179,7 +179,7 @@ class Documents:
         )
 
     def _drawn(self, document: Document) -> Sequence[Document]:
-        """The solved examples beside a document: never itself, where both are of one split."""
+        """The solved examples for a document, never the document itself if both are in one split."""
         if self._n == 0:
             return []
         shares = self._task.fewshot.split == self._task.config.get("test_split")
@@ -196,7 +196,7 @@ class Documents:
         return left[: self._n] if len(left) >= self._n else self._chance.sample(others, self._n)
 
     def _solved(self) -> Sequence[Document]:
-        """The documents that solved examples are drawn from."""
+        """The documents from which solved examples are drawn."""
         fewshot, config = self._task.fewshot, self._task.config
         if fewshot.split is not None:
             return self._split(fewshot.split, fewshot.process_docs)
@@ -221,9 +221,9 @@ class Documents:
         return self._as_made_first(processed, before)
 
     def _as_made_first(self, processed: Sequence[Document], before: seeds.State) -> Sequence[Document]:
-        """The documents that were made first by the same steps: the library `datasets` keeps these.
+        """The documents first made by the same steps: the library `datasets` caches them.
 
-        Lm-eval has them from the library's cache, and so nothing is drawn for them again.
+        lm-eval gets them from the library's cache, so nothing is drawn for them again.
         """
         steps = getattr(processed, "_fingerprint", None)
         if steps is None:
@@ -269,13 +269,13 @@ class Documents:
         return self._task.config.get("doc_to_choice") is not None
 
     def _rendered(self, template: object, document: Document) -> str | None:
-        """The text of a rendered template; None of what is not a template, such as the name of a field."""
+        """The rendered template; None for anything else, such as the name of a field."""
         if not isinstance(template, str) or template in self._features:
             return None
         return apply_template(template, document, f"task {self._task.name}")
 
     def _found(self, template: object, document: Document) -> object:
-        """A field by its name, or what a function says; anything else is as it stands."""
+        """A field by its name, or the result of a function; anything else unchanged."""
         if isinstance(template, Function):
             said: object = self._resolve(template)(document)
             return said
@@ -333,7 +333,7 @@ def _literal(text: str) -> object:
 
 
 def _kept(document: Document) -> Row:
-    """The part of a document that JSON can hold."""
+    """The JSON part of a document."""
     kept: Row = {}
     for name, value in document.items():
         try:

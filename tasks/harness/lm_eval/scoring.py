@@ -1,4 +1,4 @@
-"""From a task's metrics and filters to a judge, and from its generation settings to Winnow's."""
+"""Convert a task's metrics and filters to a judge, and its generation settings to Winnow's."""
 
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
@@ -19,7 +19,7 @@ METRICS: Mapping[str, Mapping[str, JsonView]] = {
         name: {"type": name} for name in ("word_perplexity", "byte_perplexity", "bits_per_byte")
     },
 }
-"""lm-eval's metrics that score each example, by output type, and the judge that gives the same number."""
+"""lm-eval's metrics that score each example, by output type, with the judge that gives the same number."""
 
 OPTIONS = ("ignore_case", "ignore_punctuation", "ignore_numbers", "regexes_to_ignore")
 """Options of exact_match."""
@@ -29,7 +29,7 @@ WITHOUT_EFFECT = ("metric", "aggregation", "higher_is_better")
 FILTERS = ("lowercase", "map", "regex", "remove_whitespace", "uppercase")
 
 _LENGTHS = ("max_gen_toks", "max_new_tokens", "max_tokens", "max_completion_tokens")
-"""Names that lm-eval has for the number of tokens; the first that is given counts."""
+"""lm-eval's names for the number of tokens; the first one that is set counts."""
 
 REMEDY = "write a judge of your own beside the task"
 
@@ -46,7 +46,7 @@ class _Metric(NamedTuple):
 
 
 def judge_of(task: Definition, metric: str | None, filter_name: str | None) -> JsonObject:
-    """The judge, as a campaign's file has it, that scores as the task does.
+    """The judge in a campaign's file that scores like the task.
 
     Args:
         task: The task.
@@ -54,7 +54,7 @@ def judge_of(task: Definition, metric: str | None, filter_name: str | None) -> J
         filter_name: Name of one of its filter pipelines; None is the first.
 
     Raises:
-        SpecError: If the task is scored in a way that Winnow does not.
+        SpecError: If Winnow does not support the task's scoring.
     """
     if task.config.get("unsafe_code"):
         task.refuse("runs what models write (unsafe_code), which nobody has allowed here", IN_THE_SANDBOX)
@@ -103,7 +103,7 @@ def _metrics(task: Definition) -> Iterator[_Metric]:
 
 
 def _pipeline(task: Definition, name: str | None) -> Iterator[JsonObject]:
-    """The steps of the filters that change a text."""
+    """The filter steps that change an output."""
     listed = task.config.get("filter_list")
     if not listed:
         if name is not None:
@@ -122,10 +122,10 @@ def _pipeline(task: Definition, name: str | None) -> Iterator[JsonObject]:
 
 
 def generation_of(task: Definition) -> JsonObject:
-    """The settings under which the task has models write, as `generate_config` has them.
+    """The task's generation settings, in the form of `generate_config`.
 
     Raises:
-        SpecError: If it has one that Winnow does not.
+        SpecError: If Winnow does not support one of them.
     """
     given = task.config.get("generation_kwargs")
     settings: JsonObject = dict(given or {"max_gen_toks": 256, "do_sample": False, "temperature": 0.0})

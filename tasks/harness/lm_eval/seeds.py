@@ -1,4 +1,4 @@
-"""The seeds that lm-eval 0.4.13 sets before it builds tasks, whose functions may draw at random."""
+"""Seeds that lm-eval 0.4.13 sets before it builds tasks, whose functions may draw at random."""
 
 import random
 import sys
@@ -12,13 +12,13 @@ import numpy as np
 RANDOM, NUMPY, TORCH = 0, 1234, 1234
 
 State = tuple[Any, Any, bytes | None]
-"""The states of the generators, to be compared and put back."""
+"""States of the generators, to compare and restore."""
 
 
 def set_seeds(files: Iterable[str]) -> None:
     """Set the seeds of all generators that functions in these files may draw from.
 
-    Only where one of them mentions torch is it loaded: others need not wait a second for that.
+    torch is loaded only if one of the files mentions it, which saves a second otherwise.
     """
     for file in files:
         if file.endswith(".py") and b"torch" in Path(file).read_bytes():
@@ -30,7 +30,7 @@ def set_seeds(files: Iterable[str]) -> None:
 
 
 def state() -> State:
-    """The states of the generators that are loaded."""
+    """States of the generators that are loaded."""
     kind, keys, *others = cast("tuple[Any, ...]", np.random.get_state())  # noqa: NPY002
     torch = sys.modules.get("torch")
     of_torch = None if torch is None else torch.get_rng_state().numpy().tobytes()
@@ -38,7 +38,7 @@ def state() -> State:
 
 
 def put_back(before: State) -> None:
-    """Put the generators back into a state in which they were."""
+    """Restore an earlier state of the generators."""
     of_random, (kind, keys, *others), of_torch = before
     random.setstate(of_random)
     np.random.set_state((kind, np.frombuffer(keys, dtype=np.uint32), *others))  # noqa: NPY002

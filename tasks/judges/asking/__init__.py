@@ -1,1 +1,1 @@
-"""Judges that ask models: which models those are, what they are asked, and how texts are quoted to them."""
+"""Judges that use models: their models, their prompts, and how outputs are quoted in them."""

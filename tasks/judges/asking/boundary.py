@@ -1,9 +1,9 @@
-"""The mark between our words and quoted text in a judge's prompt.
+"""The mark between Winnow's words and quoted outputs in a judge's prompt.
 
-A candidate that could write the mark could end its own quotation and go on in our name. So the mark is a
-hash of quoted texts and is in none of them: a text that held it would change it. It depends on the texts
-only, and not on their order, so that the same texts are judged by the same prompts whichever of them comes
-first and however often they meet: replies that are stored already are used again.
+A candidate that could write the mark could end its own quotation and continue as Winnow. So the mark is a
+hash of the quoted texts and occurs in none of them: a text that contained it would change it. It depends only
+on the texts, not on their order, so the same texts get the same prompts in either order and in every
+comparison: stored replies are reused.
 """
 
 from collections.abc import Collection
@@ -15,11 +15,11 @@ LENGTH = 16  # hexadecimal digits: 64 bits
 
 
 def boundary(texts: Collection[str], *, also_not_in: Collection[str] = ()) -> str:
-    """A mark of `LENGTH` hexadecimal digits that is in none of the texts.
+    """A mark of `LENGTH` hexadecimal digits that occurs in none of the texts.
 
     Args:
-        texts: Texts that the mark is made of.
-        also_not_in: Further texts that do not hold it, and change it only where they would.
+        texts: Texts from which the mark is computed.
+        also_not_in: Further texts without the mark; they change it only if they would contain it.
     """
     quoted = sorted(texts)
     marks = (sha256([number, quoted])[:LENGTH] for number in count())

@@ -1,4 +1,4 @@
-"""The calls by which a judge asks a model, and the replies as it reads them."""
+"""Calls from a judge to a model, and the parsed replies."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -13,7 +13,7 @@ PROMPT_FAILED = "prompt_failed"
 TOO_FEW_JUDGES = "too_few_judges"
 
 FALLS_BACK = frozenset({"no_logprobs", "bad_choices", "refused", NO_PROBABILITIES})
-"""Reasons for which a model that was requested probabilities is asked for a text."""
+"""Failure reasons of a request for probabilities after which a text is requested instead."""
 
 
 PresentationOrder = Literal["original", "swapped"]
@@ -22,22 +22,22 @@ PresentationOrder = Literal["original", "swapped"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JudgeCall:
-    """One call of a model. Equal calls have the same reply, whichever output they are about."""
+    """One call of a model. Equal calls have the same reply, for any output."""
 
     judge: str
-    """Id of the judge that asks."""
+    """Id of the calling judge."""
     model: ModelRef = field(hash=False)
-    """The model that is asked."""
+    """The model to call."""
     prompt: str
     """The prompt as rendered; holds untrusted text."""
     sampling: Sampling
     """Settings for sampling the reply."""
     repeat: int = 0
-    """0 and up: the same question asked again."""
+    """0 and up: number of the repetition of the same question."""
     attempt: int = 0
-    """0, then 1 and up where the reply before could not be read."""
+    """0, then 1 and up if the previous reply was unreadable."""
     replicate: int = 0
-    """Tells apart calls whose replies are drawn again; 0 if decoding is greedy."""
+    """Distinguishes calls whose replies are drawn again; 0 if decoding is greedy."""
     presentation_order: PresentationOrder = "original"
     """The order in which the prompt shows the answers of a duel."""
     seed: int | None = None
@@ -46,14 +46,14 @@ class JudgeCall:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JudgeReply:
-    """A model's reply, where only this part of a `Completion` was kept."""
+    """A model's reply, if only this part of a `Completion` was stored."""
 
     text: str
     """The text of the reply, untrusted."""
     choice_logprobs: Mapping[str, float] | None = None
     """See `Completion`."""
     finish_reason: str = "stop"
-    """"stop", or "length" where the reply was cut off."""
+    """"stop", or "length" if the reply was cut off."""
 
 
 Completed = Completion | JudgeReply
@@ -66,7 +66,7 @@ Replies = Mapping[JudgeCall, Reply]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadReply:
-    """A call, and what its reply was read as: a score or the reason why there is none."""
+    """A call and its parsed reply: a score, or the reason why there is none."""
 
     call: JudgeCall
     score: float | None = None

@@ -1,4 +1,4 @@
-"""The exchange of judges with their models about some subjects: what is asked, until nothing is wanted."""
+"""Runs judges on subjects, round by round: collects their calls and takes in the replies."""
 
 from collections.abc import Mapping, Sequence
 from typing import Generic, TypeVar
@@ -10,9 +10,9 @@ Subject = TypeVar("Subject", bound=Sample | Duel)
 
 
 class Exchange(Generic[Subject]):
-    """The calls that judges want; whoever makes them takes `next_calls` and hands in the replies.
+    """The calls that judges need; the caller runs `next_calls` and passes the replies to `take`.
 
-    Equal calls have one reply, whichever judge or subject they are for.
+    Equal calls have one reply, for any judge or subject.
 
     Args:
         replies: Replies that are known beforehand.
@@ -30,11 +30,11 @@ class Exchange(Generic[Subject]):
         return not self._waiting
 
     def begin(self, judges: Sequence[Judge[Subject]], subjects: Sequence[Subject]) -> None:
-        """Have each judge ask about each subject."""
+        """Start each judge on each subject."""
         self._waiting += [(judge, subject, ()) for judge in judges if judge.models for subject in subjects]
 
     def next_calls(self) -> list[JudgeCall]:
-        """The calls that are wanted now and are not in hand; parts of a judge may want the same one twice."""
+        """Calls that are needed now and not in progress; parts of a judge may need the same one twice."""
         new: list[JudgeCall] = []
         waiting, self._waiting = self._waiting, []
         for judge, subject, calls in waiting:
@@ -47,6 +47,6 @@ class Exchange(Generic[Subject]):
         return new
 
     def take(self, replies: Mapping[JudgeCall, Reply]) -> None:
-        """Take note of the replies to some calls."""
+        """Store the replies to some calls."""
         self.replies |= replies
         self._in_hand -= replies.keys()

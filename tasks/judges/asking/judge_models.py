@@ -1,4 +1,4 @@
-"""The models of an LLM judge: the keys of a campaign's models, and an id."""
+"""Models of an LLM judge: the keys of a campaign's models, and an id."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -18,9 +18,9 @@ _PLACE = "judge.models"
 
 
 class JudgeModelSpec(ModelSpec):
-    """A model that judges; `judge_id` and `name` stand for each other where only one is given.
+    """A judge model; `judge_id` and `name` replace each other if only one is given.
 
-    What its `generate_config` sets takes the place of the judge's `temperature` and `max_tokens`.
+    Its `generate_config` overrides the judge's `temperature` and `max_tokens`.
     """
 
     judge_id: Name
@@ -36,7 +36,7 @@ class JudgeModelSpec(ModelSpec):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JudgeModel:
-    """One of the models that judge."""
+    """One of the judge models."""
 
     id: str
     """Unique among them."""
@@ -51,10 +51,10 @@ def judge_models(specs: Sequence[Mapping[str, object]], defaults: GenerateConfig
 
     Args:
         specs: As in the spec.
-        defaults: The settings for sampling replies where a model does not give its own.
+        defaults: Settings for sampling replies, unless a model gives its own.
 
     Raises:
-        SpecError: Naming the model's place, the key and the remedy.
+        SpecError: With the model's key, the wrong key and the remedy.
     """
     judges = tuple(judge_model(spec, defaults, f"{_PLACE}[{index}]") for index, spec in enumerate(specs))
     for index, judge in enumerate(judges):
@@ -64,7 +64,7 @@ def judge_models(specs: Sequence[Mapping[str, object]], defaults: GenerateConfig
 
 
 def check_counts(judges: Sequence[JudgeModel], repeats: int, min_valid_judges: int) -> None:
-    """Refuse repeats that would all be the same, and more opinions than there are judges.
+    """Refuse repeats without randomness, and more required opinions than judges.
 
     Raises:
         JudgeError: With the parameter and the remedy.
@@ -90,7 +90,7 @@ def _refuse_confusion(judge: JudgeModel, other: JudgeModel, place: str) -> None:
 
 
 def judge_model(given: Mapping[str, object], defaults: GenerateConfig, place: str) -> JudgeModel:
-    """Check one model of a judge, which stands at `place` in the spec; see `judge_models`."""
+    """Check one model of a judge; `place` is its key in the spec. See `judge_models`."""
     spec = _checked(given, place)
     ref = model_ref(spec, place)
     own = spec.generate_config.given()

@@ -1,15 +1,15 @@
-"""Models that judge: each scores an output by itself, or compares two answers shown in both orders.
+"""Judge models: each scores one output, or compares two answers in both orders.
 
-How replies become a verdict, from the inside out:
+Replies become a verdict in these steps:
 
 1. A judgment is one question to one model, asked again if its reply has no readable verdict, at most
    `max_reasks` times. Another attempt has another seed; a greedy one, which a seed would not change, has a
-   numbered reminder of the format at the end of its prompt. If the form asks for probabilities first
-   (`weighs`), a model whose engine gives none that can be used is then asked for a text. Nothing is asked
-   again if a new reply would not help (an engine's failure, say).
+   numbered reminder of the format at the end of its prompt. If the form requests probabilities first
+   (`weighs`), and a model's engine gives no usable ones, a text is requested instead. Nothing is requested
+   again if a new reply would not help, for example after an engine's failure.
 2. The orders of a question become one value; if one has no verdict, the question has none.
 3. The questions that have a value (`repeats`) and then the judges that have an opinion are aggregated. With
-   fewer judges than `min_valid_judges` there is no score: silence is neither a zero nor a tie.
+   fewer judges than `min_valid_judges` there is no score: a missing opinion is neither a zero nor a tie.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -37,15 +37,15 @@ from winnow.tasks.text.patterns import compiled
 Prompts = Mapping[PresentationOrder, str]
 
 IN_BRACKETS = compiled(r"\[\[([^\[\]\r\n]{1,40}+)\]\]")
-"""A label in double square brackets, in which a model that reasons writes its verdict."""
+"""A label in double square brackets, the form of a verdict after reasoning."""
 
 
 class Form(Protocol[SubjectT]):
-    """What models are asked about a subject, and how their replies are read and aggregated."""
+    """The prompts about a subject, and how replies are read and aggregated."""
 
     @property
     def labels(self) -> Sequence[str]:
-        """The verdicts as a model writes them that may write nothing else."""
+        """The verdict labels for a model that may write nothing else."""
 
     @property
     def weighs(self) -> bool:
@@ -57,13 +57,13 @@ class Form(Protocol[SubjectT]):
 
     @property
     def is_deterministic(self) -> bool:
-        """See `Judge`; of greedy models."""
+        """See `Judge`, for greedy models."""
 
     def prompts(self, subject: SubjectT, /) -> Prompts | Verdict:
-        """The prompt for each order; or the verdict, if there is nothing to ask."""
+        """The prompt for each order; or the verdict, if no call is needed."""
 
     def reminder(self, number: int) -> str:
-        """The text that is added to a prompt whose reply could not be read."""
+        """The text added to a prompt after an unreadable reply."""
 
     def seed(self, subject: SubjectT, place: Sequence[object], /) -> int | None:
         """The seed of a call that is not greedy, by its place in the panel; see `JudgeCall`."""
@@ -76,13 +76,13 @@ class Form(Protocol[SubjectT]):
         """
 
     def of_orders(self, values: Sequence[float]) -> float:
-        """One value from the values of all orders."""
+        """Aggregate the values of all orders to one."""
 
     def aggregated(self, values: Sequence[float]) -> float:
-        """One value from those of repeats, or of judges."""
+        """Aggregate the values of repeats, or of judges, to one."""
 
     def shown(self, value: float) -> str:
-        """A value as a note has it."""
+        """A value as shown in a note."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,7 +103,7 @@ class Panel(Judge[SubjectT]):
     repeats: int
     min_valid_judges: int
     replies: Replies = field(default_factory=dict, repr=False, compare=False)
-    """The replies that are known when it judges."""
+    """Replies that are already known."""
 
     @property
     def models(self) -> Sequence[ModelRef]:
@@ -117,7 +117,7 @@ class Panel(Judge[SubjectT]):
 
     @property
     def is_deterministic(self) -> bool:
-        """See `Judge`; a greedy reply is stored once and read again, so this does not rest on the engine."""
+        """See `Judge`; a greedy reply is stored and read again, so this does not depend on the engine."""
         return self.form.is_deterministic and all(judge.sampling.temperature == 0.0 for judge in self.judges)
 
     def told(self, replies: Replies, /) -> Self:
@@ -125,7 +125,7 @@ class Panel(Judge[SubjectT]):
         return replace(self, replies=replies)
 
     def calls(self, subject: SubjectT, replies: Replies, /) -> Sequence[JudgeCall]:
-        """See `Judge`: every question in every order first, then those to be asked again."""
+        """See `Judge`: every question in every order first, then those to repeat."""
         prompts = self.form.prompts(subject)
         if isinstance(prompts, Verdict):
             return ()
@@ -133,10 +133,10 @@ class Panel(Judge[SubjectT]):
         return tuple(wanted for _, wanted in exchanges if wanted is not None)
 
     def judge(self, subject: SubjectT, /) -> Verdict:
-        """The score that follows from the replies, or the reason why there is none.
+        """The score from the replies, or the reason why there is none.
 
         Raises:
-            ValueError: If a reply is still wanted.
+            ValueError: If a reply is still missing.
         """
         prompts = self.form.prompts(subject)
         if isinstance(prompts, Verdict):
@@ -159,7 +159,7 @@ class Panel(Judge[SubjectT]):
         prompts: Prompts,
         replies: Replies,
     ) -> tuple[list[ReadReply], JudgeCall | None]:
-        """The attempts at one question in one order so far, and the call that is wanted next, if any."""
+        """The attempts so far at one question in one order, and the next call, if any."""
         done: list[ReadReply] = []
         for attempt in range(self._n_weighed + self.max_reasks + 1):
             call = self._call(slot, attempt, subject, prompts)

@@ -1,1 +1,1 @@
-"""Programs that models write, run against tests in a sandbox."""
+"""Run programs that models write against tests, in a sandbox."""

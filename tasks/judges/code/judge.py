@@ -1,8 +1,8 @@
-"""Tests that a program in the output passes, run in a sandbox.
+"""Tests that a program in the output must pass, run in a sandbox.
 
-The program is a block between fences, or the whole output; `prefix` comes before it, for models that continue
-with what they are shown. The tests are the example's target, which no prompt shows, or a field of it. See
-`sandbox` for how both run, and `inside` for what holds them.
+The program is a fenced block, or the whole output; `prefix` is placed before it, for models that continue
+their prompt. The tests are the example's target, which no prompt shows, or a field of it. `sandbox` describes
+how both run, and `inside` how they are confined.
 """
 
 from collections.abc import Mapping, Sequence
@@ -71,12 +71,12 @@ class CodeJudge(Judge[Sample]):
         return {"python": python_version()}
 
     def try_out(self) -> None:
-        """Have a program try to get out of the sandbox; see `Judge`."""
+        """Test whether a program can escape from the sandbox; see `Judge`."""
         if (why := escape()) is not None:
             raise JudgeError(_refusal(f"it does not hold here: {why}"), "judge.type")
 
     def ahead(self, samples: Sequence[Sample], /) -> None:
-        """Run the programs of some outputs side by side; see `Judge`."""
+        """Run the programs of some outputs in parallel; see `Judge`."""
         asked = map(self._asked, samples)
         self._known.clear()
         self._known.update(run_tasks({each for each in asked if isinstance(each, Task)}))
@@ -104,7 +104,7 @@ class CodeJudge(Judge[Sample]):
         return {name: render(template, shown, key) for name, template in self._templates.items()}
 
     def _asked(self, sample: Sample) -> Task | Verdict:
-        """The task to run for an output, or the verdict where there is nothing to run."""
+        """The task to run for an output, or the verdict if there is nothing to run."""
         try:
             given = self.rendered(sample.fields, sample.targets)
         except TemplateError as error:

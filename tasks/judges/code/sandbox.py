@@ -1,9 +1,9 @@
-"""The sandbox, from outside: its processes are started, watched and killed, and their outcome is told.
+"""The sandbox from outside: starts, supervises and kills its processes, and reports their outcome.
 
-A program and its tests run in a process each, so that nothing that the program does to its interpreter
-reaches what judges it; or both in one, where tests need that. The processes lock themselves up before they
-run anything (`inside.confinement`); what they cannot be held to by themselves is looked after from here:
-time by the clock, files in all, and threads.
+A program and its tests run in separate processes, so that the program's changes to its interpreter cannot
+affect its verdict; or both in one, if the tests need that. The processes confine themselves before they run
+anything (`inside.confinement`). Limits that they cannot enforce themselves are enforced here: wall time,
+total size of files, and threads.
 """
 
 import json
@@ -25,7 +25,7 @@ from winnow.tasks.judges.code.inside.confinement import Limits
 from winnow.tasks.processes.child_process import ROOT, start_process
 
 CLOCK_FACTOR = 5
-"""A process that computes gets its time even on a busy machine; one that sleeps is not waited for longer."""
+"""A computing process gets its time even on a busy machine; a sleeping one is ended after this."""
 
 MOST_FILES_BYTES = 64 << 20
 MOST_FILES = 1_000
@@ -45,7 +45,7 @@ Role = Literal["tests", "program", "both"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Task:
-    """An output that holds a program, and tests of the program."""
+    """An output with a program, and tests of the program."""
 
     output: str
     prefix: str
@@ -54,7 +54,7 @@ class Task:
     entry_point: str | None
     """The program's function that the tests call `candidate`."""
     stops: bool
-    """Whether the first test that fails ends it."""
+    """Whether the first failing test ends the tests."""
     same_process: bool
     """Whether the tests run in the program's own interpreter."""
     limits: Limits
@@ -68,15 +68,15 @@ class Outcome:
     tests: int = 0
     passed: int = 0
     failure: str | None = None
-    """The reason why not all tests passed, in a sentence."""
+    """Why not all tests passed, in a sentence."""
     no_tests: str | None = None
-    """The reason why the tests say nothing about any program."""
+    """Why the tests cannot judge any program."""
     broken: str | None = None
-    """The reason why the sandbox says nothing about this program, which is not at fault."""
+    """Why the sandbox could not judge this program, which is not at fault."""
 
 
 def run_tasks(tasks: Collection[Task]) -> dict[Task, Outcome]:
-    """Run several programs, as many at a time as there are processors for this process."""
+    """Run several programs, as many at once as this process has processors."""
     executor = ThreadPoolExecutor(len(os.sched_getaffinity(0)), "winnow-code")
     try:
         return dict(zip(tasks, executor.map(run_task, tasks), strict=True))
@@ -104,8 +104,8 @@ class _Process:
 
     Args:
         role: The part of the task that it runs: the tests, the program or both.
-        setup: The task and the settings that it is sent, as JSON values.
-        links: Descriptors that it is given.
+        setup: The task and settings sent to it, as JSON values.
+        links: Descriptors that it inherits.
     """
 
     def __init__(self, role: Role, setup: JsonObject, links: Sequence[int]) -> None:
@@ -135,13 +135,13 @@ class _Process:
             os.close(report)
 
     def read(self) -> bool:
-        """Read what the process told; return whether it may tell more."""
+        """Read messages of the process; return whether more may come."""
         chunk = os.read(self.reads, _REPORT_BYTES)
         self._told += chunk[: _REPORT_BYTES - len(self._told)]
         return bool(chunk)
 
     def messages(self) -> Iterator[JsonObject]:
-        """The messages of the process; lines without its mark are passed over."""
+        """Messages of the process; lines without its mark are ignored."""
         for line in bytes(self._told).splitlines():
             try:
                 message = json.loads(line)
@@ -159,7 +159,7 @@ class _Process:
             return 0
 
     def end(self, patience: float) -> None:
-        """Wait so many seconds for its end, then kill it; it is gone when this returns."""
+        """Wait up to `patience` seconds for its end, then kill it; it is gone when this returns."""
         deadline = time.monotonic() + patience
         while not self._reaped(os.WNOHANG):
             if time.monotonic() >= deadline:
@@ -170,7 +170,7 @@ class _Process:
             time.sleep(0.002)
 
     def close(self) -> None:
-        """Kill it where it still runs, and forget it."""
+        """Kill it if it still runs, and release its resources."""
         self.end(0.0)
         os.close(self.reads)
 
@@ -217,7 +217,7 @@ def _started(task: Task, folder: str) -> Iterator[list[_Process]]:
 
 
 def _watched(processes: Sequence[_Process], folder: str, seconds: float) -> str | None:
-    """Wait until the first process has told all; return why it has to be stopped before, in a sentence."""
+    """Wait for the first process to finish its messages; return why it must be stopped earlier."""
     deadline = time.monotonic() + seconds
     first, *_ = processes
     ready = select.poll()
@@ -278,7 +278,7 @@ def _reported(report: JsonObject) -> Outcome:
 
 
 def _ended(process: _Process, report: JsonObject, limits: Limits) -> Outcome:
-    """The outcome of a process that told no result."""
+    """The outcome of a process that reported no result."""
     what = "the tests" if process.role == "tests" else "the program"
     if process.status == -signal.SIGKILL and not process.was_killed:
         if process.cpu_seconds > limits.seconds - 0.5:

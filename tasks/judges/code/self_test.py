@@ -1,4 +1,4 @@
-"""Whether the sandbox holds on this machine: a program tries to get out, and must not."""
+"""Test whether the sandbox works on this machine: a program tries to escape."""
 
 import os
 import tempfile
@@ -48,9 +48,9 @@ assert open("own").read() == "kept"
 
 @cache
 def escape() -> str | None:
-    """A fault of the sandbox on this machine, looked for once; None if all is well.
+    """A fault of the sandbox on this machine, tested once; None if there is none.
 
-    The fault is something that a program can do and must not, or something that keeps it from running at all.
+    A fault is a forbidden action that succeeds, or anything that prevents a program from running.
     """
     with tempfile.NamedTemporaryFile(prefix="winnow-outside-") as outside:
         values = f"OUTSIDE, PARENT = {outside.name!r}, {os.getpid()}\n"

@@ -1,8 +1,8 @@
 """JSON that satisfies a schema, by jsonschema.
 
-The whole output has to be JSON; the option `extract` takes it out of what surrounds it. An output that is no
-JSON holds no answer. The draft is what the schema's $schema says, else 2020-12; `format` is not checked, as
-the standard has it, and nothing is fetched: every $ref has to lead into the schema itself.
+The whole output must be JSON; the option `extract` removes what surrounds it. An output that is not JSON has
+no answer. The draft is that of the schema's $schema, else 2020-12; `format` is not checked, as in the
+standard. Nothing is downloaded: every $ref must point into the schema itself.
 """
 
 import json
@@ -24,10 +24,10 @@ from winnow.tasks.judges.protocol import RIGHT_OR_WRONG, Sample, Verdict
 _PATH = "judge.schema"
 _TRIALS: tuple[object, ...] = (None, True, 0, "", [], {}, [0], {"a": 0})
 MOST_ANSWER = 1_000
-"""Characters of an output that are kept as what was read."""
+"""Characters kept of an output as the answer that was read."""
 
 PATTERN_SECONDS = 1.0
-"""The longest that a schema's patterns may take for one output, in time of a processor."""
+"""Maximum processor seconds of a schema's patterns for one output."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,7 +52,7 @@ class JsonSchemaJudge(LibraryJudge):
 
 
 def validator(schema: Mapping[str, object]) -> Callable[[Sample], Verdict]:
-    """The function that judges, for a separate process, in which it may take its time."""
+    """Create the judging function; for a separate process with a time limit."""
     from jsonschema.exceptions import best_match
 
     checker = _checker(schema)
@@ -77,14 +77,14 @@ def validator(schema: Mapping[str, object]) -> Callable[[Sample], Verdict]:
 
 
 class _TooSlow(Exception):
-    """A schema's patterns take longer than they may."""
+    """A schema's patterns exceed their time."""
 
 
 @contextmanager
 def _bounded_patterns() -> Generator[None, None, None]:
-    """Have `re.search`, which jsonschema calls, raise `_TooSlow` after `PATTERN_SECONDS` in all.
+    """Make `re.search`, as called by jsonschema, raise `_TooSlow` after `PATTERN_SECONDS` in total.
 
-    Python's `re` handles signals while it searches. To replace it would change what patterns mean.
+    Python's `re` handles signals while it searches. Replacing it would change the meaning of patterns.
     """
     search, left = re.search, PATTERN_SECONDS
 
@@ -120,7 +120,7 @@ class _Wrong(Protocol):
 
 
 class _Checker(Protocol):
-    """The members that are used of the classes that jsonschema makes."""
+    """The used members of the classes that jsonschema makes."""
 
     @classmethod
     def check_schema(cls, schema: Mapping[str, object]) -> None: ...
@@ -130,7 +130,7 @@ class _Checker(Protocol):
 
 
 def _checker(schema: Mapping[str, object], *, most_refs: int | None = None) -> _Checker:
-    """The checker of a schema; it raises `OverflowError` if it would follow a $ref more often than that."""
+    """The checker of a schema; raises `OverflowError` after following a $ref `most_refs` times."""
     from jsonschema import Draft202012Validator
     from jsonschema.exceptions import ValidationError
     from jsonschema.validators import extend, validator_for
@@ -154,7 +154,7 @@ def _checker(schema: Mapping[str, object], *, most_refs: int | None = None) -> _
 
 
 def is_multiple(value: float, step: float) -> bool:
-    """Whether a number is a multiple of another, as both are written: 19.99 is one of 0.01."""
+    """Whether a number is a multiple of another in decimal notation: 19.99 is one of 0.01."""
     return isfinite(value) and (_as_written(value) / _as_written(step)).denominator == 1
 
 
@@ -163,18 +163,18 @@ def _as_written(number: float) -> Fraction:
 
 
 MOST_REFS = 10_000
-"""Times that a $ref is followed before a schema is refused: if each leads to two others, that has no end."""
+"""Maximum number of times a $ref is followed: if each points to two others, there is no end."""
 
 
 def check_schema(schema: Mapping[str, object], path: str) -> None:
-    """Refuse what is not a schema, or has a $ref that leads out of it or round in circles.
+    """Refuse an invalid schema, or one with a $ref that points outside or in a circle.
 
     Args:
         schema: As in a spec.
-        path: The schema's place in the spec.
+        path: The schema's key in the spec.
 
     Raises:
-        JudgeError: With the place in the schema.
+        JudgeError: With the position in the schema.
     """
     from jsonschema.exceptions import SchemaError
 

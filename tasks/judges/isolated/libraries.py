@@ -1,4 +1,4 @@
-"""Libraries that some judges rest on. They come with an extra of the distribution, and need not be there."""
+"""Judges by external libraries, which an extra of the distribution installs."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
@@ -10,25 +10,25 @@ from winnow.tasks.plugins.entry_points import Plugin
 from winnow.tasks.plugins.extras import installed_versions
 
 JUDGE_LIMIT = "judge_limit"
-"""Reason of an output on which a library took more time or memory than it may."""
+"""Reason for an output on which a library exceeded its time or memory."""
 
 SECONDS = 10.0
-"""The longest that a library may take for one output, in time of a processor."""
+"""Maximum processor seconds of a library for one output."""
 
 PATIENCE = 120.0
-"""The longest that it may take by the clock, which counts what other processes take, too."""
+"""Maximum wall seconds for one output, which also count the time of other processes."""
 
 MEMORY = 2 << 30
-"""Bytes that it may take for one output."""
+"""Maximum bytes of memory for one output."""
 
 
 def library_judge(name: str, build: str, distributions: Sequence[str], **params: object) -> IsolatedJudge:
-    """A judge by libraries, which read model outputs, in a separate process.
+    """Create a judge by libraries, which read model outputs in a separate process.
 
     Args:
         name: The judge's name in a spec.
-        build: "module:callable" of Winnow, which imports the libraries.
-        distributions: Distributions that have to be installed, the judge's own library first.
+        build: "module:callable" of Winnow that imports the libraries.
+        distributions: Required distributions, the judge's own library first.
         params: Parameters of the callable, JSON values.
 
     Raises:
@@ -48,14 +48,14 @@ def library_judge(name: str, build: str, distributions: Sequence[str], **params:
 
 @dataclass(frozen=True, kw_only=True)
 class LibraryJudge(Judge[Sample]):
-    """A judge by libraries that compares outputs with targets; what a spec may set are its fields."""
+    """A judge by libraries that compares outputs with targets; its fields are the parameters in a spec."""
 
     name: ClassVar[str]
     """Its name in a spec."""
     libraries: ClassVar[tuple[str, ...]]
-    """The distributions that it rests on."""
+    """The required distributions."""
     build: ClassVar[str]
-    """"module:callable" of this folder; called with the fields."""
+    """"module:callable" of this package; called with the fields."""
     _isolated: IsolatedJudge = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:

@@ -1,8 +1,8 @@
 r"""Equality of mathematical expressions, by math-verify.
 
-`tasks.judges.rules.reading.formulas` finds what the output settles on: the last \boxed{...}, then what is
-said to be the answer, then the last expression. It is compared as `verify(parse(target), parse(answer))`
-does: two answers that are written differently are equal if they mean the same, such as 1/2 and \frac{1}{2}.
+`tasks.judges.rules.reading.formulas` finds the output's answer: the last \boxed{...}, then what is declared
+as the answer, then the last expression. It is compared as `verify(parse(target), parse(answer))` does: two
+answers that are written differently are equal if they mean the same, such as 1/2 and \frac{1}{2}.
 """
 
 from collections.abc import Callable
@@ -29,11 +29,11 @@ class MathJudge(LibraryJudge):
     libraries: ClassVar = ("math-verify", "latex2sympy2_extended", "sympy")
 
     target_format: TargetFormat = "expression"
-    """Whether a target is an expression, such as (1, 2), or a text that ends in one, as an output does."""
+    """Whether a target is an expression, such as (1, 2), or a text that ends in one, like an output."""
 
 
 def verifier(target_format: TargetFormat) -> Callable[[Sample], Verdict]:
-    """The function that judges, for a separate process: math-verify's own time limits are off there."""
+    """Create the judging function for a separate process, without math-verify's own time limits."""
     from math_verify import parse, verify
 
     def judge(sample: Sample) -> Verdict:
@@ -59,11 +59,11 @@ def verifier(target_format: TargetFormat) -> Callable[[Sample], Verdict]:
 
 
 def _is_several(found: object) -> bool:
-    """Whether what was parsed holds several values, in an order or in none."""
+    """Whether a parsed result has several values, ordered or not."""
     return type(found).__name__ in ("FiniteSet", "Tuple") and len(getattr(found, "args", ())) > 1
 
 
 def as_latex(target: str) -> str:
-    """An expression as math-verify finds it: between dollar signs, unless it is marked already."""
+    """An expression in a form that math-verify finds: between dollar signs, unless already marked."""
     typed = as_typed(target)
     return typed if any(anchor in typed for anchor in _ANCHORS) else f"${formulas.target(target)}$"

@@ -1,8 +1,8 @@
-"""A judge in a separate process, which is killed when it takes too long.
+"""A judge in a separate process, which is killed if it exceeds its time.
 
-What models write can make a library think forever, or fill the memory, and what users write can do anything
-at all. So such code never runs in the process that holds a campaign. The process is started for the first
-output, judges one after the other, and is replaced once it had to be killed.
+Model outputs can make a library run forever, or fill the memory, and user code can do anything. So such code
+never runs in the campaign's process. The judge's process starts with the first output, judges one output
+after the other, and is replaced after it had to be killed.
 """
 
 import contextlib
@@ -20,32 +20,32 @@ from winnow.tasks.plugins.entry_points import Plugin, log_folder, logged
 from winnow.tasks.processes.worker_process import WorkerEnded, WorkerProcess
 
 START_SECONDS = 120.0
-"""A process may take so long to import what it needs; libraries of symbols take a second, others more."""
+"""Maximum seconds for a process's imports; symbolic libraries take a second, others more."""
 
 MOST_BYTES = 1 << 24
-"""Bytes of a reply, at most."""
+"""Maximum bytes of a reply."""
 
 LOG = "judge.log"
-"""Within a campaign's log folder: what judges print."""
+"""File name, in a campaign's log folder, for the output of judges."""
 
 
 class IsolationFailed(Exception):
-    """The process could not be started, or what it was to run could not be loaded; the message says why."""
+    """The process could not be started, or could not load its code; the message gives the reason."""
 
 
 class IsolatedJudge:
-    """Judges in a child process.
+    """Judge in a child process.
 
     Args:
-        build: "module:callable" of Winnow, called in the child with `params`; it returns what takes a
-            `Sample` and returns a `Verdict`.
+        build: "module:callable" of Winnow, called in the child with `params`; it returns a function from a
+            `Sample` to a `Verdict`.
         params: JSON values.
         plugin: The plug-in or built-in judge whose code runs there, for messages.
-        seconds: The longest that one output may take, by the clock.
-        exhausted: The reason of an output that took too long, too much memory or the process with it.
-        processor_seconds: The same in time of one processor, which other processes do not shorten; None
-            for all that `seconds` gives on all processors.
-        memory: Bytes that judging may take on top of what was needed to load everything; None for all.
+        seconds: Maximum wall seconds for one output.
+        exhausted: The reason for an output that exceeded the time or memory, or ended the process.
+        processor_seconds: Maximum processor seconds, independent of other processes; None for all that
+            `seconds` allows on all processors.
+        memory: Bytes for judging on top of the memory after loading; None for no limit.
     """
 
     def __init__(
@@ -73,10 +73,10 @@ class IsolatedJudge:
         self._end: weakref.finalize[..., object] | None = None
 
     def start(self) -> None:
-        """Have the process running, with everything loaded.
+        """Start the process and load everything.
 
         Raises:
-            IsolationFailed: In words that name the judge.
+            IsolationFailed: With the name of the judge.
         """
         if self._process is not None:
             return
@@ -94,7 +94,7 @@ class IsolatedJudge:
             raise IsolationFailed(_logged(reply))
 
     def judge(self, sample: Sample) -> Verdict:
-        """The verdict of the child, or the reason why there is none; raises nothing because of the child."""
+        """The child's verdict, or the reason why there is none; errors of the child are not raised."""
         try:
             self.start()
             reply = self._answer({"sample": asdict(sample)}, self._seconds)
@@ -143,7 +143,7 @@ class IsolatedJudge:
 
 
 class _Exhausted(Exception):
-    """The child had to be killed, or ended by itself."""
+    """The child had to be killed, or ended unexpectedly."""
 
 
 _ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "PYTHONDONTWRITEBYTECODE": "1"}

@@ -1,11 +1,11 @@
-"""A function of the user's own, in a file beside the campaign's.
+"""A function of the user's own, in a file next to the campaign's.
 
     def score(sample):
         return 1.0 if sample.output.strip() in sample.targets else 0.0
 
-The function is called with a `Sample` and returns a number, or a `Verdict` where it has more to say. It runs
-in a separate process, in which the file's folder can be imported from. Its identity is the content of its
-file and of the modules of its own that it imports.
+The function is called with a `Sample` and returns a number, or a `Verdict` for more detail. It runs in a
+separate process that can import from the file's folder. Its identity is the content of its file and of the
+modules that it imports from there.
 """
 
 import ast
@@ -80,14 +80,14 @@ class PythonJudge(Judge[Sample]):
 
     @staticmethod
     def code(path: str, **others: object) -> JsonObject:
-        """The function's code: digests of its file and of the modules that it brings along."""
+        """The function's code: digests of its file and of the modules that it imports from its folder."""
         return {"files": digests(located(path)[0])}
 
     def judge(self, sample: Sample) -> Verdict:
-        """The function's verdict; a reason where it raises, hangs or returns no number of the range.
+        """The function's verdict; a reason if it raises, hangs or returns no number in the range.
 
         Raises:
-            NotAllowed: If a command runs it that has not asked for it.
+            NotAllowed: If a command that did not ask for permission runs it.
         """
         require_allowed(*self._act)
         return self._isolated.judge(sample)
@@ -113,7 +113,7 @@ def located(path: str) -> tuple[Path, str]:
 
 
 def _require_bound(file: Path, function: str) -> None:
-    """Refuse a file that is no Python, or that gives nothing this name; it is read and not run."""
+    """Refuse a file that is not Python or does not define this name; it is parsed, not run."""
     try:
         tree = ast.parse(file.read_bytes())
     except (OSError, SyntaxError, ValueError) as error:
@@ -124,7 +124,7 @@ def _require_bound(file: Path, function: str) -> None:
 
 
 def _bound(statement: ast.stmt) -> Iterator[str]:
-    """The names that a statement of a module may bind, those within its blocks among them."""
+    """Names that a module's statement may bind, including those in its blocks."""
     for node in ast.walk(statement):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             yield node.name
@@ -135,7 +135,7 @@ def _bound(statement: ast.stmt) -> Iterator[str]:
 
 
 def digests(file: Path) -> dict[str, str]:
-    """The digests that `file_digests` gives; raises `JudgeError` where the file cannot be read."""
+    """Digests from `file_digests`; raises `JudgeError` if the file cannot be read."""
     try:
         return file_digests(file)
     except OSError as error:

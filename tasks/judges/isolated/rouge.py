@@ -23,11 +23,11 @@ class RougeJudge(LibraryJudge):
     variant: Variant = "rougeL"
     """The units compared: words, pairs of words, or the longest common subsequence, of all or by lines."""
     stemmer: bool = False
-    """Whether words are reduced to their stems, which is for English."""
+    """Whether words are reduced to their stems, for English."""
 
 
 def measured(variant: Variant, stemmer: bool) -> Callable[[Sample], Verdict]:
-    """The function that judges, for a separate process, in which it may take its time."""
+    """Create the judging function; for a separate process with a time limit."""
     from rouge_score.rouge_scorer import RougeScorer
     from rouge_score.tokenizers import DefaultTokenizer
 
@@ -43,10 +43,10 @@ def measured(variant: Variant, stemmer: bool) -> Callable[[Sample], Verdict]:
 
 @dataclass(frozen=True)
 class _Tokenizer:
-    """The words of all scripts, as rouge-score asks for them."""
+    """Words of all scripts, in the interface of rouge-score's tokenizers."""
 
     stemming: Callable[[str], list[str]] | None
-    """rouge-score's own tokenizer, for the stem of a word; None to leave words as they are."""
+    """rouge-score's own tokenizer, to stem a word; None to keep words unchanged."""
 
     def tokenize(self, text: str) -> list[str]:
         return words(text, self._stem if self.stemming else None)

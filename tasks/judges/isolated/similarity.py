@@ -1,4 +1,4 @@
-"""Closeness of a text to the targets in meaning: the cosine between vectors of a sentence-embedding model."""
+"""Similarity of an output to the targets: the cosine between vectors of a sentence-embedding model."""
 
 import weakref
 from collections.abc import Callable, Mapping
@@ -29,7 +29,7 @@ DIGITS = 4
 PLACE = "judge.embedder"
 
 MOST_TARGETS_KEPT = 10_000
-"""Vectors of targets that are not made again."""
+"""Maximum number of cached target vectors."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,7 +101,7 @@ class SimilarityJudge(Judge[Sample]):
 def _embedder(
     model: str | None, pooling: Pooling, name: str | None, params: Mapping[str, JsonScalar] | None
 ) -> Embedder:
-    """The embedder that makes the vectors, nothing of it loaded; raises `JudgeError` where there is none."""
+    """Create the embedder, without loading it; raises `JudgeError` if there is none."""
     if name is None and params:
         raise JudgeError(
             "is for an embedder of a package or a program; leave it out", "judge.embedder_params"
@@ -125,16 +125,16 @@ def _embedder(
 
 
 def measured(model: str | None, pooling: Pooling) -> Callable[[Sample], Verdict]:
-    """The function that judges by a checkpoint, which is loaded now; it is for a separate process."""
+    """Create the judging function by a checkpoint, which is loaded now; for a separate process."""
     embedder = SentenceModel(model, pooling)
     embedder.embed(["loads the model"])
     return _measuring(embedder)
 
 
 def reading(model: str | None) -> Callable[[Sample], Verdict]:
-    """The function that reads a target, given as the output, for a separate process.
+    """Create a function that reads a target, given as the output; for a separate process.
 
-    The score is 0 if the model's tokenizer knows hardly a token of it.
+    The score is 0 if the model's tokenizer knows almost none of its tokens.
     """
     tokenizer = SentenceModel(model, "mean").tokenizer()
     unknown = tokenizer.unk_token_id

@@ -1,7 +1,7 @@
 """Closeness of an output to reference translations: BLEU, chrF and TER of single sentences, by sacrebleu.
 
-A campaign's mean is a mean of values of single outputs, which is not the value of all outputs as one corpus
-that papers report.
+A campaign's mean averages values of single outputs; papers report the value of all outputs as one corpus,
+which differs.
 """
 
 import json
@@ -17,13 +17,13 @@ from winnow.tasks.judges.protocol import PERCENT, Sample, Scale, Verdict
 
 
 class _SentenceMetric(LibraryJudge):
-    """A metric of sacrebleu; what a spec may set are arguments of its class there."""
+    """A metric of sacrebleu; the parameters in a spec are arguments of its class there."""
 
     libraries: ClassVar = ("sacrebleu",)
     build: ClassVar = "translation:measured"
 
     def settings(self) -> dict[str, object]:
-        """The name of its class, and the arguments."""
+        """The name and arguments of its sacrebleu class."""
         return {"metric": self.name.upper(), "settings": super().settings()}
 
 
@@ -80,7 +80,7 @@ _SCALES: Mapping[str, Scale] = {each.name.upper(): each.scale for each in (BleuJ
 
 
 def measured(metric: str, settings: Mapping[str, object]) -> Callable[[Sample], Verdict]:
-    """The function that judges, for a separate process, in which it may take its time."""
+    """Create the judging function; for a separate process with a time limit."""
     from sacrebleu import metrics
 
     # Of a single sentence, BLEU is of no higher order than the sentence has words.
@@ -98,14 +98,14 @@ HELPING: Mapping[str, Sequence[Mapping[str, object]]] = {
     "BLEU": ({"tokenize": "zh"}, {"tokenize": "char"}),
     "TER": ({"normalized": True, "asian_support": True},),
 }
-"""Settings that take apart what the default takes for one word, the one to prefer first."""
+"""Settings that split what the default treats as one word, in order of preference."""
 
 
 def reading(metric: str, settings: Mapping[str, object]) -> Callable[[Sample], Verdict]:
-    """The function that reads a target, given as the output, for a separate process.
+    """Create a function that reads a target, given as the output; for a separate process.
 
-    The score is 0 if the tokenizer leaves next to nothing of the target; the answer then is the settings that
-    would leave more of it, as JSON, empty if there are none.
+    The score is 0 if the tokenizer leaves almost nothing of the target; the answer then lists the settings
+    that would leave more of it, as JSON, empty if there are none.
     """
     from sacrebleu import metrics
 

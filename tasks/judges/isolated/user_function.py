@@ -1,4 +1,4 @@
-"""A user's function in the process that it runs in: imported, called, and held to what it may return."""
+"""A user's function in its own process: import, calls, and checks of its results."""
 
 import inspect
 import math
@@ -18,10 +18,10 @@ from winnow.tasks.plugins.source_code import FromSource, import_sources_of
 def loaded(
     file: str, function: str, low: float, high: float, digests: Mapping[str, str]
 ) -> Callable[[Sample], Verdict]:
-    """The function, imported, as what judges.
+    """Import the function as a judging function.
 
     Raises:
-        ImportError: If the code is not the one any more that the digests are of.
+        ImportError: If the code no longer matches the digests.
         AttributeError, TypeError: If there is no such function.
     """
     import_sources_of(Path(file).parent, digests)
@@ -41,7 +41,7 @@ def loaded(
 
 
 def _require_one_argument(function: str, call: Callable[..., object]) -> None:
-    """Refuse, before a text is made, what would fail on every output."""
+    """Refuse, before anything is generated, a function that would fail on every output."""
     with suppress(ValueError):  # what tells nothing of its arguments
         arguments = inspect.signature(call)
         try:

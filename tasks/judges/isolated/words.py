@@ -1,8 +1,8 @@
 """The words of a text in any script, for ROUGE.
 
-ASCII is taken apart exactly as by rouge-score: in lower case, whatever is not a letter or digit parts words.
-The same holds for all scripts that write blanks between words, with the marks that belong to a letter. Each
-character is a word in scripts that do not: Chinese and Japanese, Thai, Lao, Khmer and Burmese.
+ASCII is split exactly as by rouge-score: in lower case, every character that is not a letter or digit
+separates words. The same rule holds for all scripts with blanks between words; marks belong to their letter.
+In scripts without blanks, each character is a word: Chinese and Japanese, Thai, Lao, Khmer and Burmese.
 """
 
 import unicodedata
@@ -37,7 +37,7 @@ _INVISIBLE = {
     _ZERO_WIDTH_SPACE: " ",
     0xFEFF: None,
 }
-"""Characters that only say how a text is set; a space of no width parts words."""
+"""Characters that only affect typesetting; a zero-width space separates words."""
 
 
 def words(text: str, stem: Callable[[str], str] | None = None) -> list[str]:
@@ -45,7 +45,7 @@ def words(text: str, stem: Callable[[str], str] | None = None) -> list[str]:
 
     Args:
         text: Text in any script.
-        stem: Returns the stem of an English word in lower case; None to leave words as they are.
+        stem: Returns the stem of an English word in lower case; None to keep words unchanged.
     """
     if not text.isascii():
         text = unicodedata.normalize("NFC", text.translate(_AS_ASCII).translate(_INVISIBLE))
@@ -56,21 +56,21 @@ def words(text: str, stem: Callable[[str], str] | None = None) -> list[str]:
 
 
 def unspaced_letters(text: str) -> int:
-    """Number of the letters of a text that belong to scripts without blanks between words."""
+    """Number of letters in a text from scripts without blanks between words."""
     return 0 if text.isascii() else len(_LETTER.findall(text))
 
 
 LEAST_SHARE, HELPFUL_SHARE = 0.25, 0.5
-"""Shares of such letters that stand in words of their own: what a tokenizer leaves at least, and with a
-setting that helps."""
+"""Shares of such letters that are words of their own: the minimum for a tokenizer, and for a setting that
+helps."""
 
 _FEWEST_LETTERS = 4
 
 
 def leaves(words: Collection[str], text: str, share: float = LEAST_SHARE) -> bool:
-    """Whether a tokenizer's words of a text leave more than a share of such letters apart.
+    """Whether a tokenizer splits more than a share of such letters of a text into separate words.
 
-    Always true of a text that has hardly any.
+    Always true for a text with almost none.
     """
     letters = unspaced_letters(text)
     parts = sum(unspaced_letters(each) > 0 for each in words)

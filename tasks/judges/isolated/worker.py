@@ -1,4 +1,4 @@
-"""The process of an `IsolatedJudge`: one message that says what to run, then one for each output."""
+"""The process of an `IsolatedJudge`: one message with the code to run, then one for each output."""
 
 import contextlib
 import resource
@@ -17,7 +17,7 @@ Run = Callable[[Sample], Verdict]
 
 
 def main(parent: ParentLink) -> None:
-    """Load what the first message says, and judge what the others hold."""
+    """Load the code named by the first message, and judge the outputs in the others."""
     setup = parent.receive()
     plugin = Plugin(**setup["plugin"])
     try:
@@ -65,10 +65,10 @@ def _limit_memory(most: int) -> None:
 
 @contextlib.contextmanager
 def _killed_after(seconds: float) -> Iterator[None]:
-    """Have the system end this process if it computes for longer, seconds of a processor.
+    """Make the system end this process after some seconds of processor time.
 
-    Even if the parent was killed itself while a library held the lock of the interpreter, so that the thread
-    that looks after the parent cannot run.
+    This works even if the parent was killed while a library held the interpreter's lock, which stops the
+    thread that watches the parent.
     """
     signal.setitimer(signal.ITIMER_VIRTUAL, seconds)
     try:

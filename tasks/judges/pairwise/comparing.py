@@ -1,6 +1,6 @@
 """The form in which a model compares two answers, shown in one order or in both.
 
-Two answers that are the same, character for character, are a tie, and no model is asked.
+Two identical answers are a tie, without a call.
 """
 
 from collections.abc import Mapping, Sequence
@@ -24,10 +24,10 @@ from winnow.tasks.judges.protocol import SAME_ANSWER, SIDES, Duel, Verdict
 from winnow.tasks.text.canonical_json import sha256
 
 OrderAggregation = Literal["tie", "mean"]
-"""The rule by which the two orders of a question become one value."""
+"""The rule for combining the two orders of a question."""
 
 Aggregation = Literal["majority", "mean"]
-"""The rule by which several values of the same rank (repeats, then judges) become one."""
+"""The rule for combining several values of the same kind (repeats, then judges)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,7 +44,7 @@ class Comparing:
 
     @property
     def labels(self) -> Sequence[str]:
-        """The verdicts as they are spelled."""
+        """The verdict labels."""
         return self.verdicts.choices
 
     @property
@@ -58,7 +58,7 @@ class Comparing:
         return len(self.presentation_orders) == 2
 
     def prompts(self, subject: Duel, /) -> Prompts | Verdict:
-        """The prompt of each order; a tie if both answers are the same."""
+        """The prompt of each order; a tie if both answers are identical."""
         if subject.answer_a == subject.answer_b:
             return SAME_ANSWER
         reply_format = self.verdicts.instructions(self.reads)
@@ -79,7 +79,7 @@ class Comparing:
         return int(sha256([subject.seed, *place])[:8], 16) >> 1
 
     def read(self, call: JudgeCall, reply: Completed, /) -> tuple[float | None, str | None]:
-        """The preference for A, whichever answer was shown first."""
+        """The preference for A, in either order of presentation."""
         if self.reads == "probabilities":
             shown_first, reason = self.verdicts.expected(reply.choice_logprobs), NO_PROBABILITIES
         elif self.reads == "choice":
@@ -100,16 +100,16 @@ class Comparing:
         return aggregate(values, self.aggregation)
 
     def shown(self, value: float) -> str:
-        """The answer that is preferred."""
+        """The preferred answer."""
         return SIDES.get(value, f"{value:.3f}")
 
 
 def aggregate_orders(values: Sequence[float], rule: OrderAggregation) -> float:
-    """One value from the two orders of a question, or from the only one that was played.
+    """Combine the two orders of a question, or return the value of the only one.
 
-    Under "tie", orders that do not prefer the same answer, or of which only one prefers neither, are a tie;
-    those that agree keep their mean. Under "mean" it is the mean always. A judge that prefers a place
-    and not an answer comes out as one half under both.
+    Under "tie", orders that prefer different answers are a tie, and so are orders of which only one prefers
+    neither; orders that agree keep their mean. Under "mean" it is always the mean. A judge with a position
+    preference only gives one half under both.
     """
     if rule == "tie" and len({side(value) for value in values}) > 1:
         return 0.5
@@ -117,10 +117,10 @@ def aggregate_orders(values: Sequence[float], rule: OrderAggregation) -> float:
 
 
 def aggregate(values: Sequence[float], rule: Aggregation) -> float:
-    """One value from one or more; a single one stands as it is.
+    """Combine one or more values; a single one is returned unchanged.
 
-    Under "majority" each value above one half is a vote for A and each below it one for B; whoever has more
-    than half of all values wins, and otherwise it is a tie.
+    Under "majority" each value above one half is a vote for A and each below it one for B; the side with more
+    than half of all values wins, otherwise it is a tie.
     """
     if rule == "mean" or len(values) == 1:
         return _mean(values)

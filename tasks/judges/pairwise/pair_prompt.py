@@ -1,4 +1,4 @@
-"""The prompt of a judgment: a template of ours, of the user's, or one that was published elsewhere.
+"""The prompt of a judgment: a template of Winnow's, of the user's, or a published one.
 
 A template may use, by these or by the names that published ones use (`ALIASES`):
 
@@ -8,13 +8,13 @@ A template may use, by these or by the names that published ones use (`ALIASES`)
 * boundary                       a mark that is in none of the texts, to fence them (jinja2 only)
 * metadata                       the example's other fields, as in `metadata.category` (jinja2 only)
 
-Only templates with a boundary keep a candidate's text from posing as the end of its own quotation.
+Only templates with a boundary prevent an output from imitating the end of its own quotation.
 
-Templates that others published have `{question}` in single braces and are used unchanged. There are two ways
-of writing them. One is made for `str.format`: braces hold a variable, and are doubled where a brace is meant.
-The other is filled in by searching for the variables; its other braces mean themselves, as in a JSON example.
-A template that `str.format` would take is of the first kind, any other of the second. In both, a value is put
-in once and not looked at again: braces in an answer stay braces.
+Templates that others published have `{question}` in single braces and are used unchanged. There are two
+kinds. One is made for `str.format`: braces hold a variable, and literal braces are doubled. The other is
+filled by searching for the variables; its other braces are literal, as in a JSON example. A template that
+`str.format` accepts is of the first kind, any other of the second. In both, a value is inserted once and not
+interpreted: braces in an answer stay braces.
 """
 
 import re
@@ -36,7 +36,7 @@ from winnow.tasks.judges.protocol import Duel
 from winnow.tasks.spec.judge_tree import names_file
 
 BUILT_IN: Mapping[str, VerdictFormatName] = {"alpaca": "m/M", "arena-hard": "[[A>>B]]", "mt-bench": "[[A]]"}
-"""Name -> the verdict format it is written for."""
+"""Name -> its verdict format."""
 
 ALIASES = {
     "question": ("question", "instruction", "QUESTION"),
@@ -52,14 +52,14 @@ _TEXTS = tuple(alias for aliases in ALIASES.values() for alias in aliases)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PairTemplate:
-    """A template that has been checked."""
+    """A checked template."""
 
     source: str
-    """Its text, even where it came from a file."""
+    """Its text, also if it came from a file."""
     variables: frozenset[str]
     """Names of the variables that it uses."""
     fill: Callable[[JsonView], str] = field(repr=False, compare=False)
-    """Puts in values; raises `TemplateError`."""
+    """Inserts values; raises `TemplateError`."""
 
     def prompt(self, duel: Duel, presentation_order: PresentationOrder, reply_format: str) -> str:
         """The prompt of one judgment.
@@ -78,14 +78,14 @@ class PairTemplate:
 
 
 def load_template(template: str) -> PairTemplate:
-    """The template of this name, in this file or of this text.
+    """The template by name, file or text.
 
     Args:
         template: A key of `BUILT_IN`, a path that ends in .j2, .jinja, .jinja2 or .txt, or the text itself.
 
     Raises:
-        JudgeError: If it is a name or file that there is not, or does not show both answers.
-        TemplateError: If it cannot be compiled or uses a variable that it will not be given.
+        JudgeError: If the name or file does not exist, or the template does not show both answers.
+        TemplateError: If it cannot be compiled or uses an unavailable variable.
     """
     source = _source(template)
     pair_template = _compiled(source)
@@ -139,8 +139,8 @@ class BracesTemplate:
 
     Args:
         source: The template.
-        allowed: The variables it will be given.
-        path: The template's place in the spec.
+        allowed: The available variables.
+        path: The template's key in the spec.
 
     Raises:
         TemplateError: If `str.format` would take it and it uses a variable that is not allowed.
@@ -155,7 +155,7 @@ class BracesTemplate:
         self._pattern = _VARIABLE_OR_DOUBLED if is_format_string else _VARIABLE
 
     def render(self, values: Mapping[str, str]) -> str:
-        """The template with the values in place of its variables."""
+        """The template with values inserted for its variables."""
         return self._pattern.sub(
             lambda match: values.get(match.group(1), match.group()) if match.group(1) else match.group()[0],
             self._source,
@@ -163,7 +163,7 @@ class BracesTemplate:
 
 
 def _is_format_string(source: str) -> bool:
-    """Whether `str.format` would take it: balanced, and nothing but plain names in braces."""
+    """Whether `str.format` accepts it: balanced, and only plain names in braces."""
     try:
         parts = list(Formatter().parse(source))
     except ValueError:

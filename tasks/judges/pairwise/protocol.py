@@ -1,11 +1,11 @@
-"""The protocol of pair judges of other packages; `tasks.judges.plugin` makes `Judge`s of them.
+"""The protocol of pair judges of other packages; `tasks.judges.plugin` adapts them to `Judge`.
 
-A pair judge calls no model itself. Winnow asks `calls` what is still wanted, makes those calls, keeps the
-replies, and asks again until nothing is wanted; then `verdict` is ready. A judge keeps nothing between calls:
-the same duel and replies give the same calls and the same verdict, so a run that was interrupted continues
-with the replies that were stored.
+A pair judge calls no model itself. Winnow requests the missing calls with `calls`, runs them, stores the
+replies, and repeats until none is missing; then `verdict` is ready. A judge keeps no state between calls: the
+same duel and replies give the same calls and the same verdict, so an interrupted run continues with the
+stored replies.
 
-A verdict is an outcome or a reason, never both and never neither.
+A verdict has either an outcome or a reason, never both or neither.
 """
 
 from collections.abc import Mapping, Sequence
@@ -19,12 +19,12 @@ from winnow.tasks.judges.protocol import Duel, InvalidScore, check_words, checke
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JudgmentCall:
-    """One call of a model. Within a duel, judge, order, repeat and attempt tell it from all others."""
+    """One call of a model, identified within a duel by judge, order, repeat and attempt."""
 
     judge: str
-    """Id of the judge that asks."""
+    """Id of the calling judge."""
     model: ModelRef = field(hash=False)
-    """The model that is asked."""
+    """The model to call."""
     prompt: str
     """The prompt as rendered; holds untrusted text."""
     sampling: Sampling
@@ -34,14 +34,14 @@ class JudgmentCall:
     presentation_order: PresentationOrder
     """The order in which the prompt shows the answers."""
     repeat: int
-    """0 and up: the same question asked again."""
+    """0 and up: number of the repetition of the same question."""
     attempt: int
-    """0, then 1 and up where the reply before had no readable verdict."""
+    """0, then 1 and up if the previous reply had no readable verdict."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judgment:
-    """One call, and the verdict or the reason that it came to."""
+    """One call, with its verdict or reason."""
 
     judge: str
     presentation_order: PresentationOrder
@@ -50,9 +50,9 @@ class Judgment:
     reply: str | None
     """The raw reply; None if the engine gave none."""
     verdict: float | None
-    """The preference for A, in [0, 1], whichever answer was shown first; None when it cannot be told."""
+    """The preference for A, in [0, 1], in either order of presentation; None if there is none."""
     reason: str | None
-    """The reason why there is no verdict; None when there is one."""
+    """Why there is no verdict; None if there is one."""
 
     def __post_init__(self) -> None:
         check_words(self.reason, reply=self.reply)
@@ -71,11 +71,11 @@ class PairVerdict:
     outcome: float | None = None
     """1 if A is preferred, 0 if B is, 0.5 for a tie; between them for probabilities and means."""
     reason: str | None = None
-    """The reason why there is no outcome; None when there is one."""
+    """Why there is no outcome; None if there is one."""
     answer: str | None = None
-    """A short note for people on how it came about."""
+    """A short note for users on how it was derived."""
     detail: str | None = None
-    """The reason in a sentence, where there is more to say."""
+    """The reason in a sentence, with more detail."""
     judgments: tuple[Judgment, ...] = ()
     """Every call with its reply, earlier attempts included."""
 
@@ -92,7 +92,7 @@ class PairVerdict:
 
 
 class PairJudge(Protocol):
-    """Prefers one of two answers. Raises nothing because of an answer or a reply."""
+    """Prefers one of two answers. An answer or a reply never causes an exception."""
 
     @property
     def models(self) -> Sequence[ModelRef]:
@@ -104,14 +104,14 @@ class PairJudge(Protocol):
 
     @property
     def is_deterministic(self) -> bool:
-        """Whether the same two answers always get the same verdict, whichever is A and whatever the seed."""
+        """Whether the same two answers always get the same verdict, in either order and for any seed."""
 
     def calls(self, duel: Duel, replies: Mapping[JudgmentCall, Reply]) -> Sequence[JudgmentCall]:
-        """The calls still wanted, given the replies so far; empty when the verdict is ready.
+        """The calls still needed, given the replies so far; empty when the verdict is ready.
 
-        They depend on the duel and the replies alone, and on no clock: `winnow db check` asks for them once
-        more, with what is stored, and reports calls that differ as wrong, or as impossible to check.
+        They must depend only on the duel and the replies, and on no clock: `winnow db check` requests them
+        again, with stored replies, and reports calls that differ as wrong, or as impossible to check.
         """
 
     def verdict(self, duel: Duel, replies: Mapping[JudgmentCall, Reply]) -> PairVerdict:
-        """The verdict, once `calls` wants nothing more."""
+        """The verdict, once `calls` is empty."""

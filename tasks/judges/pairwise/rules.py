@@ -1,18 +1,18 @@
 """The rule judge: correctness first, style among the correct, chance among the wrong.
 
 Source: Hu, Gao, Hu, Zhou (2026), "Adaptive Simulation Experiment for Large Language Model Policy
-Optimization", its experiments on real tasks: the
-correct answer wins; of two correct ones, that with clearer reasoning steps or with a more concise final
-answer; of two wrong ones, either at random. The paper leaves both comparisons of style undefined. Here:
+Optimization", its experiments on real tasks: the correct answer wins; of two correct ones, that with clearer
+reasoning steps or with a more concise final answer; of two wrong ones, either at random. The paper leaves
+both comparisons of style undefined. Here:
 
 * Shorter: fewer characters in the whole answer, runs of white space counted as one.
 * Clearer steps: the answer has numbered steps, that is, one line that begins with 1 and a later one that
-  begins with 2 ("1.", "2)", "(1)", "Step 2:", behind list or emphasis marks). An answer with steps beats one
-  without; where both or neither have them, the shorter wins. How many steps there are does not count, so
-  that padding cannot win.
+  begins with 2 ("1.", "2)", "(1)", "Step 2:", after list or emphasis marks). An answer with steps beats one
+  without; if both or neither have them, the shorter wins. The number of steps does not count, so that padding
+  cannot win.
 
-Answers that are equal in this are a tie. The coin depends on the duel's seed alone, so it falls the same way
-whenever the duel is judged again.
+Answers that are equal in this are a tie. The coin depends only on the duel's seed, so judging the duel again
+gives the same result.
 """
 
 from collections.abc import Mapping
@@ -36,7 +36,7 @@ _STEP = regex.compile(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RulesJudge(Judge[Duel]):
-    """Compares two answers by what a scorer says of each, and by rules where it says the same of both."""
+    """Compare two answers by a scorer's scores, and by rules if these are equal."""
 
     scorer: Judge[Sample]
     scorer_code: Mapping[str, object]
@@ -51,7 +51,7 @@ class RulesJudge(Judge[Duel]):
 
     @property
     def is_deterministic(self) -> bool:
-        """Whether no coin is tossed between two wrong answers."""
+        """Whether two wrong answers are decided without a coin."""
         return self.both_wrong == "tie"
 
     def try_out(self) -> None:
@@ -59,7 +59,7 @@ class RulesJudge(Judge[Duel]):
         self.scorer.try_out()
 
     def judge(self, duel: Duel, /) -> Verdict:
-        """The higher score wins; equal scores go to the rule for two right or two wrong answers."""
+        """The higher score wins; equal scores are decided by the rule for two right or two wrong answers."""
         a, b = (self.scorer.judge(_sample(duel, answer)) for answer in (duel.answer_a, duel.answer_b))
         if a.score is None or b.score is None:
             return _unscored(a, b)
@@ -127,7 +127,7 @@ def has_steps(text: str) -> bool:
 
 
 def preference(a: float, b: float) -> float:
-    """1.0 if a is larger, 0.0 if b is, 0.5 where neither is."""
+    """1.0 if a is larger, 0.0 if b is, 0.5 if they are equal."""
     return 0.5 * ((a > b) - (a < b)) + 0.5
 
 

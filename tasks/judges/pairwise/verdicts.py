@@ -1,7 +1,7 @@
-"""The verdicts that a judge may give, the score of each, and the way to find them in a reply.
+"""The verdicts that a judge can give, their scores, and how to find them in a reply.
 
-Of several verdicts in a reply the last one counts: whatever a judge weighs or quotes comes before what it
-settles on. If the last thing that looks like a verdict is none of those asked for, there is no verdict.
+Of several verdicts in a reply the last one counts, because a judge considers or quotes others before its
+decision. If the last text in the form of a verdict is not a valid one, there is no verdict.
 """
 
 from collections.abc import Mapping
@@ -16,7 +16,7 @@ from winnow.tasks.judges.asking.panel import IN_BRACKETS
 from winnow.tasks.text.patterns import compiled, last_answer
 
 Read = Literal["text", "choice", "probabilities"]
-"""Reasoning that ends in a verdict; one of the verdicts and nothing else; how probable each verdict is."""
+"""A verdict after reasoning; only a verdict; or the probability of each verdict."""
 
 VerdictFormatName = Literal["[[A]]", "[[A>>B]]", "m/M"]
 
@@ -29,23 +29,23 @@ class VerdictFormat:
     """The verdicts a judge can give."""
 
     scores: Mapping[str, float]
-    """Each verdict as it is spelled -> how far the answer shown first is preferred, in [0, 1]."""
+    """Each verdict label -> preference for the answer shown first, in [0, 1]."""
     meanings: Mapping[str, str]
     """The meaning of each verdict, for the prompt."""
     pattern: regex.Pattern[str]
     """Finds verdicts in running text; group 1, or else the whole match, is a label."""
     labels: Mapping[str, float]
-    """Label as `pattern` finds it -> score."""
+    """Label as found by `pattern` -> score."""
 
     @property
     def choices(self) -> tuple[str, ...]:
-        """All verdicts as they are spelled."""
+        """All verdict labels."""
         return tuple(self.scores)
 
     def in_text(self, text: str, *, is_cut: bool = False) -> float | None:
         """The score of the last verdict in a reply, or None if there is none.
 
-        Where the reply was cut off (`is_cut`), what it says before its end is not what it settled on.
+        If the reply was cut off (`is_cut`), a verdict before its end is not the final one.
 
         Raises:
             TimeoutError: If a user's own pattern takes too long on this text.
@@ -61,9 +61,8 @@ class VerdictFormat:
     def expected(self, logprobs: Mapping[str, float] | None) -> float | None:
         """The mean score under the verdicts' probabilities, normalised over the verdicts.
 
-        With two verdicts of 1 and 0 it is the probability of the first, as AlpacaEval computes it; each tie
-        counts half of its probability for either answer. None if no probabilities can be used: that is not a
-        tie.
+        With two verdicts of 1 and 0 it is the probability of the first, as in AlpacaEval; a tie counts half
+        of its probability for each answer. None if no probabilities can be used: that is not a tie.
         """
         return expected_value(self.scores, logprobs)
 
@@ -78,13 +77,13 @@ class VerdictFormat:
         return f"Reply with exactly one of these and nothing else:\n{asked}"
 
     def reminder(self, number: int) -> str:
-        """The text that is added to a prompt whose reply could not be read."""
+        """The text added to a prompt after an unreadable reply."""
         asked = ", ".join(self.choices)
         return f"\n\nReminder {number}: your reply must end with exactly one of {asked} on a line of its own."
 
 
 def named_format(name: VerdictFormatName) -> VerdictFormat:
-    """A format that published judges use."""
+    """A published verdict format."""
     if name == "m/M":
         meanings = {"m": "output m is better", "M": "output M is better"}
         scores = {"m": 1.0, "M": 0.0}
@@ -105,12 +104,12 @@ def mapped_format(score_mapping: Mapping[str, float], pattern: str | None) -> Ve
     """A format of the user's own.
 
     Args:
-        score_mapping: Label -> how far the answer shown first is preferred, in [0, 1].
+        score_mapping: Label -> preference for the answer shown first, in [0, 1].
         pattern: A regular expression whose last match in a reply (its group 1 if it has one) is the label;
-            without one, labels stand in double square brackets.
+            without one, labels are in double square brackets.
 
     Raises:
-        JudgeError: If the labels or scores cannot tell the answers apart, or the pattern is not one.
+        JudgeError: If the labels or scores cannot distinguish the answers, or the pattern is invalid.
     """
     place = "judge.score_mapping"
     if "" in {label.strip() for label in score_mapping}:

@@ -1,7 +1,7 @@
-"""A model that grades outputs as those of Inspect's `model_graded_qa` and `model_graded_fact` do.
+"""A model that grades outputs like Inspect's `model_graded_qa` and `model_graded_fact`.
 
-The prompt, the way in which a grade is read, and what a grade is worth are those of Inspect 0.3.285 (MIT
-licence). A reply without a grade is not asked for again, and the output is unscored, as there.
+The prompt, the parsing of a grade, and its value are those of Inspect 0.3.285 (MIT licence). As there, a
+reply without a grade is not requested again, and the output is unscored.
 """
 
 import re
@@ -36,7 +36,7 @@ from winnow.tasks.text.patterns import TIMEOUT_SECONDS, compiled
 _SPACING = r"[\s\u200b\u200c\u200d\u200e\u200f\u2060\u2063\ufeff]*"
 _GRADE = rf"(?is).*(?<!\w)GRADE(?!\w){_SPACING}:{_SPACING}"
 ANY_GRADE, LETTER = compiled(rf"{_GRADE}(\w*)"), compiled(rf"{_GRADE}([CPI])")
-"""The last grade of a reply: whatever it says, and one of the letters."""
+"""The last grade of a reply: any word, and one of the letters."""
 
 WORDS = {"c": "C", "correct": "C", "i": "I", "incorrect": "I", "p": "P", "partial": "P"}
 
@@ -52,7 +52,7 @@ class InspectGradedJudge:
 
     @staticmethod
     def code(**params: object) -> JsonObject:
-        """A digest of what its prompts are made of beside its parameters."""
+        """A digest of the texts that its prompts use besides its parameters."""
         return {"prompt": sha256([QA, FACT, instructions_for(True), instructions_for(False)])}
 
     def __call__(
@@ -68,21 +68,21 @@ class InspectGradedJudge:
         max_tokens: Annotated[int, Field(ge=1)] = 1024,
         temperature: Annotated[float, Field(ge=0.0, le=10.0)] = 0.0,
     ) -> "Grader":
-        """The judge.
+        """Create the judge.
 
         Args:
             model: The model that grades, with the keys of a campaign's models.
-            scorer: The scorer of Inspect whose template is used where none is given.
+            scorer: The scorer of Inspect whose template is the default.
             template: The prompt, with {question}, {answer}, {criterion}, {instructions} and keys of metadata.
             instructions: Instructions on how to reply; None asks for GRADE: and a letter.
             grade_pattern: A regular expression whose first group is the grade.
-            include_history: Whether the question is all that was said before the answer.
-            partial_credit: Whether P may be said, where instructions are not given.
+            include_history: Whether the question includes all messages before the answer.
+            partial_credit: Whether the grade P is allowed, if instructions are not given.
             max_tokens: Length of a reply, in tokens.
             temperature: 0 is greedy.
 
         Raises:
-            SpecError: Naming the parameter, what is wrong and what to do.
+            SpecError: With the parameter, what is wrong and what to do.
         """
         return Grader(
             grader=judge_model(
@@ -109,12 +109,12 @@ class Grader(Judge[Sample]):
     instructions: str
     pattern: regex.Pattern[str]
     is_own_pattern: bool
-    """Whether the user gave it: what its group says is then the grade as it stands."""
+    """Whether the user gave the pattern: its group is then the grade, unchanged."""
     offered: str | None
-    """The grades that the instructions offer, where these are Inspect's; others are none."""
+    """The grades offered by Inspect's instructions; other replies have no grade."""
     include_history: bool
     replies: Replies = field(default_factory=dict, repr=False, compare=False)
-    """The replies that are known when it judges."""
+    """Replies that are already known."""
 
     @property
     def models(self) -> Sequence[ModelRef]:
@@ -134,7 +134,7 @@ class Grader(Judge[Sample]):
         """The value of the grade, or the reason why there is none.
 
         Raises:
-            ValueError: If the reply is still wanted.
+            ValueError: If the reply is still missing.
         """
         call = self._call(sample)
         if isinstance(call, Verdict):
@@ -192,7 +192,7 @@ class Grader(Judge[Sample]):
 
 
 def _worth(grade: str) -> float:
-    """The value of a grade; a grade that Inspect does not know is worth 0, as in Inspect."""
+    """The value of a grade; unknown grades are worth 0, as in Inspect."""
     known = WORTH.get(grade, WORTH.get(grade.lower()) if len(grade) > 1 else None)
     if known is not None:
         return known
@@ -216,7 +216,7 @@ def _pattern(given: str | None, *, is_free: bool) -> regex.Pattern[str]:
 
 
 def _checked(template: str) -> str:
-    """A template that names fields and their keys alone: another one could take memory without end."""
+    """A template with only fields and their keys: any other could use unlimited memory."""
     try:
         parts = [part for part in Formatter().parse(template) if part[1] is not None]
     except ValueError as error:
@@ -256,7 +256,7 @@ _MARKS = re.compile(r"\[(BEGIN|END) DATA\]", re.IGNORECASE)
 
 
 def _without_marks(value: object) -> object:
-    """Break up the marks between which templates quote, so that no quoted text ends its quotation."""
+    """Break up the marks that delimit quotations, so that no quoted text ends its quotation."""
     if isinstance(value, str):
         return _MARKS.sub(lambda mark: mark[0].replace(" ", "-"), value)
     if isinstance(value, dict):
@@ -265,7 +265,7 @@ def _without_marks(value: object) -> object:
 
 
 def _history(sample: Sample) -> str:
-    """All that was said but by the system, the answer too, the first message without its role."""
+    """All messages except the system's, including the answer; the first one without its role."""
     messages = sample.fields.get("messages")
     asked = [each for each in messages if each["role"] != "system"] if isinstance(messages, list) else []
     said = [*asked, {"role": "assistant", "content": sample.output}]

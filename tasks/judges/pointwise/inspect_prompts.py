@@ -1,4 +1,4 @@
-"""The prompts of Inspect 0.3.285 (MIT licence) for a model that grades, word for word."""
+"""The prompts of Inspect 0.3.285 (MIT licence) for a grading model, word for word."""
 
 QA = """
 You are assessing a submitted answer on a given task based on a criterion. Here is the data:
@@ -43,7 +43,7 @@ TEMPLATES = {"model_graded_qa": QA, "model_graded_fact": FACT}
 
 
 def instructions_for(partial_credit: bool) -> str:
-    """Instructions on how to reply, where a task gives none."""
+    """Instructions on how to reply, if a task gives none."""
     letter, partly = ("P", '"P" for partially correct answers,') if partial_credit else ("", "")
     return f"""
 After assessing the submitted answer, reply with 'GRADE: $LETTER' (without quotes) where LETTER is one of \

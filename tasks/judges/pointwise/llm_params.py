@@ -24,7 +24,7 @@ class LlmJudge:
 
     @staticmethod
     def code(**params: object) -> JsonObject:
-        """A digest of what its prompts are made of beside its parameters."""
+        """A digest of the texts that its prompts use besides its parameters."""
         return {
             "prompt": sha256(
                 [rating_prompt.HEAD, rating_prompt.EXAMPLE, rating_prompt.REFERENCE, rating_prompt.OUTPUT]
@@ -47,7 +47,7 @@ class LlmJudge:
         max_tokens: Annotated[int, Field(ge=1)] = 1024,
         temperature: Annotated[float, Field(ge=0.0, le=10.0)] = 0.0,
     ) -> Panel[Sample]:
-        """The judge.
+        """Create the judge.
 
         Args:
             rubric: Description of a good output: a text, or criteria by name.
@@ -55,16 +55,16 @@ class LlmJudge:
             model: The model that judges, with the keys of a campaign's models.
             models: Several of them, instead of one.
             reference: Whether the model is shown the targets; an example without any is then unscored.
-            read: The probabilities that the model gives the points of the scale, or the verdict in its text.
-            max_reasks: Number of times that a text without a verdict is requested again, at most.
+            read: "probabilities" of the points of the scale, or the verdict in the "text".
+            max_reasks: Maximum number of times that a text without a verdict is requested again.
             repeats: Number of times that a text is requested; above 1 only at a temperature.
-            aggregation: The way in which the scores of repeats, and then of judges, become one.
+            aggregation: The rule for combining the scores of repeats, and then of judges.
             min_valid_judges: Judges that must have an opinion for the output to be scored.
             max_tokens: Length of a text, in tokens.
             temperature: 0 is greedy.
 
         Raises:
-            SpecError: Naming the parameter, what is wrong and what to do.
+            SpecError: With the parameter, what is wrong and what to do.
         """
         _check_rubric(rubric)
         judges = _judges(model, models, GenerateConfig(temperature=temperature, max_tokens=max_tokens))

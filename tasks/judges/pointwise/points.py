@@ -1,6 +1,6 @@
-"""The scales of a model that scores: what it may say, what each point is worth, and how it is read.
+"""The scales of a scoring model: labels, the score of each, and how a reply is read.
 
-Points are mapped to scores by a fixed map: yes is 1 and no is 0; of n points, k is worth (k - 1) / (n - 1).
+The scores are fixed: yes is 1 and no is 0; of n points, k is worth (k - 1) / (n - 1).
 """
 
 from collections.abc import Mapping
@@ -18,7 +18,7 @@ UNIT = "yes or no, or points of `scale`"
 FORMULA = "1 for yes, 0 for no; (points - 1) / (highest - 1)"
 
 _DRESSED = r"[\s\"'`*_().\[\]]*+"
-"""A pattern of the characters that may surround a label which is the whole reply."""
+"""Characters that may surround a label that is the whole reply."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,18 +27,18 @@ class Points:
 
     name: ScaleName
     scores: Mapping[str, float]
-    """Scores by label, from the best to the worst or upwards."""
+    """Scores by label, from best to worst, or increasing."""
     choices: Mapping[str, str]
-    """Each label as the model is to write it where it writes nothing else -> the label. None of them begins
-    another, so that an engine can weigh them against each other."""
+    """Label as written by a model that writes nothing else -> label. None of them is a prefix of another, so
+    that an engine can compare their likelihoods."""
     meaning: str
     """The meaning of the labels, for the prompt."""
 
     def in_text(self, text: str, *, is_cut: bool = False) -> str | None:
-        """The label that a reply settles on: the last one in double brackets, or the reply as a whole.
+        """The label of a reply: the last one in double brackets, or the reply as a whole.
 
-        None if the last thing in double brackets is not a label, or where there is none and the reply says
-        anything beside a label, or where the reply was cut off before it came to its verdict.
+        None if the last text in double brackets is not a label; if there is none, and the reply has more than
+        a label; or if the reply was cut off before its verdict.
         """
         said = last_answer(IN_BRACKETS, text, is_cut=is_cut)
         if said is None:
@@ -48,11 +48,11 @@ class Points:
         return label if label in self.scores else None
 
     def nearest(self, score: float) -> float:
-        """The score of the label that is nearest, the lower one where two are as near."""
+        """The score of the nearest label; of two equally near ones, the lower."""
         return min(sorted(self.scores.values()), key=lambda each: abs(each - score))
 
     def shown(self, score: float) -> str:
-        """A score in points, or how probable yes is."""
+        """A score in points, or the probability of yes."""
         if self.name == "yes/no":
             return {1.0: "yes", 0.0: "no"}.get(score, f"yes with {score:.3g}")
         return f"{1.0 + score * (len(self.scores) - 1):.3g}"
@@ -69,7 +69,7 @@ class Points:
         return f"Reply with exactly one of {asked} and nothing else: {self.meaning}."
 
     def reminder(self, number: int) -> str:
-        """The text that is added to a prompt whose reply could not be read."""
+        """The text added to a prompt after an unreadable reply."""
         asked = ", ".join(f"[[{label}]]" for label in self.scores)
         return f"\n\nReminder {number}: your reply must end with exactly one of {asked}."
 

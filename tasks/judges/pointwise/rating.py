@@ -73,7 +73,7 @@ class Rating:
         """None: equal questions about any output have one reply in a campaign."""
 
     def read(self, call: JudgeCall, reply: Completed, /) -> tuple[float | None, str | None]:
-        """The mean under the probabilities of the points, or the point that a text settles on."""
+        """The mean under the probabilities of the points, or the point that a text ends with."""
         if call.sampling.choices:
             values = {choice: self.points.scores[label] for choice, label in self.points.choices.items()}
             score = expected_value(values, reply.choice_logprobs)
@@ -86,7 +86,7 @@ class Rating:
         return values[0]
 
     def aggregated(self, values: Sequence[float]) -> float:
-        """One score of one or more; a single one stands as it is.
+        """Combine one or more scores; a single one is returned unchanged.
 
         Under "majority" each score is a vote for the nearest point of the scale; if several points have the
         most votes, it is the mean of these.
@@ -103,5 +103,5 @@ class Rating:
         return min(1.0, fsum(leading) / len(leading))
 
     def shown(self, value: float) -> str:
-        """See `Points`."""
+        """Empty: its prompts are part of the judge's code."""
         return self.points.shown(value)

@@ -1,9 +1,4 @@
-"""The prompt of a model that scores one output.
-
-What is the same for all outputs comes first, then what is the same for all outputs to one example, then the
-output: a server that keeps the beginnings of prompts reads each of them once. So the example is quoted by a
-mark of its own, which is made of the example alone, and the output by another one.
-"""
+"""False: outputs are scored one by one."""
 
 from collections.abc import Mapping, Sequence
 
@@ -48,29 +43,19 @@ Judge this output by the rubric, and reply as you were told above."""
 
 
 def rubric_text(rubric: str | Mapping[str, str]) -> str:
-    """A rubric as the model reads it; named criteria become a list."""
+    """A rubric in the form for the prompt; named criteria become a list."""
     if isinstance(rubric, str):
         return rubric.strip()
     return "\n".join(f"- {name}: {text.strip()}" for name, text in rubric.items())
 
 
 def head(rubric: str, reply_format: str) -> str:
-    """The beginning that all prompts of a judge share."""
+    """The common beginning of all prompts of a judge."""
     return HEAD.format(rubric=rubric, reply_format=reply_format)
 
 
 def prompt(beginning: str, question: str, references: Sequence[str], output: str) -> str:
-    """The prompt about one output.
-
-    Args:
-        beginning: From `head`.
-        question: The question that the system was asked.
-        references: Accepted answers, one a line; none if the judge is not shown any.
-        output: Untrusted.
-
-    Raises:
-        TemplateError: If it is longer than any context window.
-    """
+    """The only prompt about an output."""
     reference = "\n".join(references)
     of_example = boundary([question, reference], also_not_in=[output])
     of_output = boundary([question, reference, output, of_example])

@@ -1,4 +1,4 @@
-"""Outputs that are scores, such as those of a program that scores by itself."""
+"""Judge for outputs that are scores themselves, such as those of a scoring program."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -18,7 +18,7 @@ class ScoreJudge(Judge[Sample]):
     scale: ClassVar = SHARE
 
     def judge(self, sample: Sample) -> Verdict:
-        """The number; no score where the output says so, or is a number that is none."""
+        """The number; no score if the output says so, or is not a valid number."""
         said = sample.output.strip()
         if said == NO_SCORE:
             return Verdict.unscored("no_score")

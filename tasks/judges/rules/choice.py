@@ -1,9 +1,9 @@
-r"""Multiple choice: which option did the model settle on?
+r"""Multiple choice: which option does the output choose?
 
 `tasks.judges.rules.reading.choice_reading` finds it. An option counts if the output states it ("the answer is
-(B)", "B is correct"), boxes it (`\boxed{B}`) or gives it a line of its own; of several, the last one counts.
-If nothing is stated, the only option that is named and not turned down is the choice. If several are named,
-there is none: a guess between them would score the guess.
+(B)", "B is correct"), boxes it (`\boxed{B}`) or gives it a separate line; of several, the last one counts. If
+nothing is stated, the only option that is named and not rejected is the choice. If several are named, there
+is no choice: a guess between them would score the guess.
 """
 
 from collections.abc import Sequence
@@ -35,7 +35,7 @@ class ChoiceJudge(Judge[Sample]):
         object.__setattr__(self, "_reader", ChoiceReader(self.options))
 
     def judge(self, sample: Sample) -> Verdict:
-        """One if the choice is a target, else zero; an output that does not choose has none."""
+        """One if the choice is a target, else zero; an output without a choice has no answer."""
         if not sample.targets:
             return Verdict.unscored("no_target")
         wanted = {folded(target) for target in sample.targets} & self._names.keys()

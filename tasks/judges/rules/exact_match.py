@@ -1,7 +1,8 @@
-"""lm-eval's exact_match after its filters: an answer is taken out of the output, and equals a target or not.
+"""lm-eval's exact_match after its filters: the extracted answer equals a target or not.
 
-Verdicts are those of lm-eval 0.4.13, but for letters whose lower case is longer: numpy, and so lm-eval, cuts
-a text that grows. Patterns are run by the library `regex`, which reads what `re` reads and stops in time.
+Verdicts are those of lm-eval 0.4.13, except for letters whose lower case is longer: numpy, and so lm-eval,
+cuts a text that grows. Patterns are run by the library `regex`, which accepts the syntax of `re` and supports
+timeouts.
 """
 
 import string
@@ -34,7 +35,7 @@ OPTIONS: Mapping[str, frozenset[str]] = {
 
 NUMBER_AFTER_HASHES = r"#### (\-?[0-9\.\,]+)"
 INVALID = "[invalid]"
-"""lm-eval's defaults of the filter regex."""
+"""lm-eval's default fallback of the filter regex."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,14 +45,14 @@ class ExactMatchJudge(Judge[Sample]):
     scale: ClassVar = RIGHT_OR_WRONG
 
     filters: Sequence[JsonObject] = ()
-    """One after the other, as in a task's filter_list: {function: regex, regex_pattern: ..., group_select:
-    -1}, {function: remove_whitespace}, lowercase, uppercase, or map with its mapping_dict."""
+    """Applied in order, as in a task's filter_list: {function: regex, regex_pattern: ..., group_select: -1},
+    {function: remove_whitespace}, lowercase, uppercase, or map with its mapping_dict."""
     ignore_case: bool = False
-    """Whether case counts for nothing; as the others, in output and targets."""
+    """Whether case is ignored, in output and targets, as for the other options."""
     ignore_punctuation: bool = False
     ignore_numbers: bool = False
     regexes_to_ignore: Sequence[str] = ()
-    """Patterns whose matches are left out."""
+    """Patterns whose matches are removed."""
     _steps: Sequence[Step] = field(init=False, repr=False, compare=False)
     _ignored: Sequence[regex.Pattern[str]] = field(init=False, repr=False, compare=False)
 
@@ -62,7 +63,7 @@ class ExactMatchJudge(Judge[Sample]):
         object.__setattr__(self, "_ignored", ignored)
 
     def judge(self, sample: Sample) -> Verdict:
-        """One if what the filters leave of the output is a target, else zero."""
+        """One if the filtered output is a target, else zero."""
         if not sample.targets:
             return Verdict.unscored("no_target")
         try:
@@ -111,7 +112,7 @@ def _regex(given: JsonView, path: str) -> Step:
 
 
 def _selected(pattern: regex.Pattern[str], text: str, at: int, fallback: str) -> str:
-    """The match at a position; of several groups, the first that took part."""
+    """The match at an index; with several groups, the first that matched."""
     found = pattern.findall(text, timeout=TIMEOUT_SECONDS)
     if not -len(found) <= at < len(found):
         return fallback

@@ -1,9 +1,8 @@
-"""Judges of log-likelihoods: is the most probable choice a target, would the model write the target?
+"""Judges of log-likelihoods: whether the most probable choice is a target, or greedy decoding gives it.
 
 The numbers of choices are those of lm-eval's multiple_choice tasks: `acc` compares the choices'
-log-likelihoods as they are, `acc_norm` those divided by the choices' lengths, without the text that stands
-between prompt and choice. Of equal ones the first counts, as `numpy.argmax` has it. `greedy` is what lm-eval
-calls the `acc` of its loglikelihood tasks.
+log-likelihoods, `acc_norm` those divided by the choices' lengths, without the text between prompt and choice.
+Of equal ones the first counts, as in `numpy.argmax`. `greedy` is the `acc` of lm-eval's loglikelihood tasks.
 """
 
 from collections.abc import Sequence
@@ -24,7 +23,7 @@ class AccJudge(Judge[Sample]):
     scale: ClassVar = RIGHT_OR_WRONG
 
     target: TargetKind = "text"
-    """Whether targets are choices, or their positions, which begin at 0."""
+    """Whether targets are choices, or their positions, starting at 0."""
 
     def judge(self, sample: Sample) -> Verdict:
         """One if the most probable choice is a target, else zero."""
@@ -38,12 +37,12 @@ class AccNormJudge(Judge[Sample]):
     scale: ClassVar = RIGHT_OR_WRONG
 
     target: TargetKind = "text"
-    """Whether targets are choices, or their positions, which begin at 0."""
+    """Whether targets are choices, or their positions, starting at 0."""
     per: Literal["character", "byte"] = "character"
     """The unit of a choice's length; bytes are those of UTF-8."""
 
     def judge(self, sample: Sample) -> Verdict:
-        """One if the choice that is most probable for its length is a target, else zero."""
+        """One if the choice with the highest length-normalised log-likelihood is a target, else zero."""
         as_bytes = self.per == "byte"
         lengths = [len(each.encode() if as_bytes else each) for each in sample.choices]
         return _verdict(sample, self.target, lengths)
@@ -56,7 +55,7 @@ class GreedyJudge(Judge[Sample]):
     scale: ClassVar = RIGHT_OR_WRONG
 
     def judge(self, sample: Sample) -> Verdict:
-        """One if the model would write the target, which is its output then; else the output is empty."""
+        """One if greedy decoding gives the target, which is then the output; else the output is empty."""
         if not sample.targets:
             return Verdict.unscored("no_target")
         if len(sample.choices) != 1:
@@ -77,7 +76,7 @@ def _verdict(sample: Sample, kind: TargetKind, lengths: Sequence[int]) -> Verdic
 
 
 def _positions(targets: Sequence[str], choices: Sequence[str], kind: TargetKind) -> set[int]:
-    """Positions of the targets among the choices; of equal choices, a text is the first."""
+    """Positions of the targets among the choices; of equal choices, a text means the first."""
     if kind == "text":
         return {choices.index(each) for each in targets if each in choices}
     numbers = {int(each) for each in targets if each.isascii() and each.isdigit() and len(each) < 10}

@@ -1,6 +1,6 @@
 """Numbers in outputs: equal to a target, exactly or within a tolerance.
 
-`tasks.judges.rules.reading.numbers` says how numbers are written and which one is the answer. A unit or a
+`tasks.judges.rules.reading.numbers` defines how numbers are written and which one is the answer. A unit or a
 percent sign after a number is ignored.
 """
 
@@ -21,20 +21,20 @@ class NumericJudge(Judge[Sample]):
     scale: ClassVar = RIGHT_OR_WRONG
 
     tolerance: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.0
-    """Largest difference that still counts as equal; zero compares exactly, digit for digit."""
+    """Largest difference that counts as equal; zero compares exactly, digit for digit."""
     relative: bool = False
-    """Whether the tolerance is a share of the target's size and not a difference."""
+    """Whether the tolerance is relative to the target's size."""
     fractions: bool = True
     """Whether 3/4 is one number; if not, it is a 3 followed by a 4."""
     which: Literal["last", "first"] = "last"
-    """The number that is the answer: the one that is said to be, or else the last; or always the first."""
+    """Which number is the answer: the one declared to be, or else the last; or always the first."""
     _reader: NumberReader = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "_reader", NumberReader(fractions=self.fractions))
 
     def judge(self, sample: Sample) -> Verdict:
-        """One if the numbers are equal, else zero; an output without an answer that is a number has none."""
+        """One if the numbers are equal, else zero; an output without a numeric answer has no answer."""
         if not sample.targets:
             return Verdict.unscored("no_target")
         wanted = [each for each in map(self._target, sample.targets) if each is not None]

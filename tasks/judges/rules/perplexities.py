@@ -1,8 +1,8 @@
 """Measures of how well a model predicts a text, from its log-likelihood L: those of lm-eval, per text.
 
-Of a text of n bytes (UTF-8) or n words (what white space parts): bits per byte are -L / (n log 2), perplexity
-is exp(-L / n). Scores are fixed functions of them, and the mean score of a candidate is a mean over texts: it
-is not the perplexity of the whole corpus, which weighs each text by its length.
+For a text of n bytes (UTF-8) or n words (separated by white space): bits per byte are -L / (n log 2),
+perplexity is exp(-L / n). Scores are fixed functions of them, and a candidate's mean score is a mean over
+texts: it is not the perplexity of the whole corpus, which weights each text by its length.
 """
 
 import math
@@ -27,7 +27,7 @@ PER_BYTE, PER_WORD = (
     for unit in ("byte", "word")
 )
 MOST_NATS = 700.0
-"""Per byte or word; beyond it a perplexity is larger than any number, and the score 0 to the last digit."""
+"""Maximum nats per byte or word; above it a perplexity overflows, and the score is 0 to the last digit."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

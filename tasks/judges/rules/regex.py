@@ -1,11 +1,11 @@
 r"""A pattern of the user's own, in one of three ways.
 
-* The pattern holds `{target}`: the output is right if the pattern, with the target's text in that place
-  taken literally, is found anywhere in it. Example: `\bversion {target}\b`.
-* It does not: group 1 of the last match (the whole match if there is no group) is the answer, and is
-  right if it equals a target, white space around both ignored. Example: `answer: (\w+)`.
-* It has no group either, and is found in none of the targets, case ignored: no match could be compared with
-  them, and the output is right if the pattern is found in it. Example: `(?i)\bI can't help\b` for the target
+* The pattern contains `{target}`: the output is right if the pattern, with the target's text inserted
+  literally, is found anywhere in it. Example: `\bversion {target}\b`.
+* It does not: group 1 of the last match (the whole match if there is no group) is the answer, and is right if
+  it equals a target, ignoring white space around both. Example: `answer: (\w+)`.
+* It has no group either, and is found in none of the targets, ignoring case: no match could equal a target,
+  so the output is right if the pattern is found in it. Example: `(?i)\bI can't help\b` for the target
   "refusal".
 """
 
@@ -45,10 +45,10 @@ class RegexJudge(Judge[Sample]):
             return Verdict.unscored("pattern_timeout")
 
     def is_found_alone(self, targets: Sequence[str]) -> bool:
-        """Whether the pattern only has to be found, as no match of it could be one of the targets.
+        """Whether the pattern only has to be found, because no match of it could be a target.
 
         Raises:
-            TimeoutError, MemoryError: If that takes too long to tell.
+            TimeoutError, MemoryError: If determining this takes too long.
         """
         pattern = compiled(self.pattern.replace(TARGET, ""), ignore_case=True)
         if TARGET in self.pattern or pattern.groups:

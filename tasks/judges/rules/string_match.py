@@ -1,4 +1,4 @@
-"""Whole outputs compared with targets: as they are, normalised, or by the words that they share."""
+"""Whole outputs compared with targets: unchanged, normalised, or by their common words."""
 
 import re
 import string
@@ -69,9 +69,8 @@ _PUNCTUATION = regex.compile(
 def normalise(text: str) -> str:
     """The text in lower case and NFKC, without punctuation, with single spaces.
 
-    Doing it twice changes nothing. Case is folded as Unicode defines it ("STRASSE" equals "straße").
-    Symbols such as + and $ are not punctuation. A text of nothing but punctuation keeps it, or it would
-    equal an empty output.
+    The function is idempotent. Case is folded as in Unicode ("STRASSE" equals "straße"). Symbols such as +
+    and $ are not punctuation. A text of only punctuation keeps it, otherwise it would equal an empty output.
     """
     # Removing a mark can bring two characters together that compose, so one pass may not be the last.
     while (folded := _normalise_once(text)) != text:

@@ -1,1 +1,1 @@
-"""Campaigns that look for the candidate that wins its duels."""
+"""Campaigns that search for the candidate that wins its duels."""

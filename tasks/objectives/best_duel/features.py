@@ -1,4 +1,4 @@
-"""Features of candidates for a Bradley-Terry model: by default, the choices that each is made of."""
+"""Features of candidates for a Bradley-Terry model: by default, their choices of model, prompt and so on."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -19,8 +19,8 @@ PLACE = f"selector.params.{FEATURES}"
 def chosen_features(spec: "CampaignSpec", candidates: "Sequence[Candidate]") -> dict[str, FloatArray]:
     """The parameter `features` of a selector for duels, if it has one.
 
-    In the spec it is "factors", a table with a row for each candidate, or absent: then `llm-po-bt` has the
-    factors, and other selectors, which can do without a model, none.
+    In the spec it is "factors", a table with a row for each candidate, or absent: then `llm-po-bt` uses the
+    factors, and other selectors, which need no model, use none.
 
     Raises:
         SpecError: If it is anything else.
@@ -35,7 +35,7 @@ def factor_features(candidates: "Sequence[Candidate]") -> FloatArray:
     """One column for each choice of model, prompt, guardrail and sampling that not all candidates share.
 
     Returns:
-        Shape (K, d), 1 if the candidate is made of that choice, else 0.
+        Shape (K, d), 1 if the candidate has that choice, else 0.
     """
     columns = []
     for names in zip(*(each.names for each in candidates), strict=True):  # of one factor
@@ -46,7 +46,7 @@ def factor_features(candidates: "Sequence[Candidate]") -> FloatArray:
 
 
 def _table(given: object, candidates: "Sequence[Candidate]") -> FloatArray:
-    """The table that a spec gives, a row for each candidate, shape (K, d)."""
+    """The table in a spec, one row per candidate, shape (K, d)."""
     remedy = (
         f'give "{FACTORS}", or a list of as many numbers for each of the {len(candidates)} candidates: '
         + ", ".join(each.name for each in candidates)

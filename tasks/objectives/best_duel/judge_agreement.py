@@ -1,4 +1,4 @@
-"""Agreement of the judges of a campaign of duels with one another, beyond what chance would give."""
+"""Agreement between the judges of a duel campaign, beyond chance."""
 
 from collections import Counter
 
@@ -11,9 +11,9 @@ from winnow.tasks.campaign.look import Look
 def agreement(look: Look) -> list[Row]:
     """One row per two judges with an opinion on the same duel, by name.
 
-    `same` counts the duels where both prefer the same answer or neither, `opposite` those where they prefer
-    different ones. `kappa` is Cohen's: 1 is full agreement, 0 what chance would give; null if both judges
-    always said the same one thing, so that chance alone would agree.
+    `same` counts the duels in which both prefer the same answer or neither, `opposite` those in which they
+    prefer different ones. `kappa` is Cohen's: 1 is full agreement, 0 is chance; null if both judges always
+    gave the same verdict, so that chance alone would agree.
     """
     return [
         {
@@ -27,9 +27,9 @@ def agreement(look: Look) -> list[Row]:
 
 
 def campaigns_agreement(look: Look, other: CampaignRecord) -> Row | None:
-    """The agreement of two campaigns on the texts that both judged; None if there are none.
+    """The agreement of two campaigns on the outputs that both judged; None if there are none.
 
-    The columns are those of `agreement`, with `texts` instead of `duels`. Of a single text the sides are
+    The columns are those of `agreement`, with `texts` instead of `duels`. For a single output the sides are
     scores above 1/2, below it, and 1/2 itself.
     """
     sides = shared_sides(look.session, look.record.id, other.id)
@@ -37,7 +37,7 @@ def campaigns_agreement(look: Look, other: CampaignRecord) -> Row | None:
 
 
 def agreement_of(sides: Counter[Sides]) -> Row:
-    """The counts and rates of two judges who said something of the same things, at least once in all."""
+    """Counts and rates for two judges with at least one common subject."""
     same = sum(count for (a, b), count in sides.items() if a == b)
     return {
         "same": same,
@@ -48,10 +48,10 @@ def agreement_of(sides: Counter[Sides]) -> Row:
 
 
 def cohens_kappa(sides: Counter[Sides]) -> float | None:
-    """Agreement beyond chance; None if chance agrees always.
+    """Agreement beyond chance; None if chance always agrees.
 
     Args:
-        sides: Counts of the pairs of answers that two judges gave, of a few possible ones; one at least.
+        sides: Counts of the pairs of verdicts that two judges gave; at least one.
 
     Source: Cohen (1960), A coefficient of agreement for nominal scales, Educ. Psychol. Meas. 20(1), eq. 1.
     """

@@ -25,7 +25,7 @@ def judge_duels(
 
 
 def round_duels(campaign: CampaignSession, round_: RoundRecord, texts: GenerationBatch) -> dict[int, Duel]:
-    """The duels of a round whose two answers are there, by their position."""
+    """The duels of a round for which both answers exist, by position."""
     sides = [(texts[2 * position], texts[2 * position + 1]) for position in range(len(round_.examples))]
     return {
         position: _duel(campaign, round_, position, a.text, b.text)
@@ -41,7 +41,7 @@ def _duel(campaign: CampaignSession, round_: RoundRecord, position: int, a: str,
 
 
 def duel_on(example: Example, answer_a: str, answer_b: str, *, has_forms: bool, seed: int) -> Duel:
-    """Two answers to an example, as a judge is shown them."""
+    """Two answers to an example, in the form for a judge."""
     return Duel(
         question=example.question,
         answer_a=answer_a,
@@ -92,5 +92,5 @@ def _comparison(
 
 
 def _unanswered(sides: tuple[StoredText | GenerationFailure, ...]) -> Verdict:
-    """A duel that lacks an answer: not lost by the side without one, since that may be anybody's fault."""
+    """The verdict on a duel that lacks an answer: unscored, because the missing side may not be at fault."""
     return Verdict(reason=next(side.reason for side in sides if isinstance(side, GenerationFailure)))

@@ -1,4 +1,4 @@
-"""best-duel: which candidate is preferred over every other?"""
+"""Objective best-duel: find the candidate that is preferred over every other."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ DETERMINISTIC = "deterministic"
 
 @dataclass(frozen=True, kw_only=True)
 class BestDuel(ResolvedCampaign):
-    """Two outputs to an example are compared by a judge of pairs."""
+    """Campaign in which a judge of pairs compares two outputs to an example."""
 
     judge: Judge[Duel]
 
@@ -71,7 +71,7 @@ class BestDuel(ResolvedCampaign):
 
     @property
     def most(self) -> int:
-        """See `ResolvedCampaign`; duels may be repeated, and be more than the grid."""
+        """See `ResolvedCampaign`; duels may be repeated, so their number can exceed the grid."""
         budget = self.spec.own_budget
         assert budget is not None  # they never run out, so that their campaigns have a budget of them
         return budget
@@ -92,10 +92,11 @@ class BestDuel(ResolvedCampaign):
 
     @property
     def deterministic(self) -> list[bool]:
-        """By arm, whether a duel with another such arm comes out the same whenever it is fought.
+        """By arm, whether repeated duels with another such arm have the same result.
 
-        That takes a judge without chance, and answers that are generated once and read again: greedy ones,
-        and all where no fresh ones are wanted. With features there is none, as the model is of fresh draws.
+        That requires a judge without randomness, and answers that are generated once and reused: greedy ones,
+        and all if no fresh ones are wanted. With features all are False, because the model is about fresh
+        draws.
         """
         is_certain = self.judge.is_deterministic and not chosen_features(self.spec, self.candidates)
         fresh = self.spec.fresh_generations
@@ -108,6 +109,6 @@ class BestDuel(ResolvedCampaign):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _StoredJudge:
-    """What a selector depends on of a judge that judges nothing."""
+    """The properties of a judge that a selector depends on, without the ability to judge."""
 
     is_deterministic: bool

@@ -1,4 +1,4 @@
-"""The steps of a round of duels."""
+"""Steps of a round of duels."""
 
 from winnow.storage.records.record_types import NewComparison, RoundRecord
 from winnow.tasks.campaign.missing_texts import GenerationBatch
@@ -10,7 +10,7 @@ from winnow.tasks.objectives.protocol import RoundSteps
 
 
 class DuelSteps(RoundSteps):
-    """Two outputs to each example, of which a judge prefers one."""
+    """Steps of a round in which a judge prefers one of two outputs to each example."""
 
     def judge(
         self,

@@ -1,4 +1,4 @@
-"""The strength of each candidate of a campaign of duels, on one scale."""
+"""The strength of each candidate of a duel campaign, on one scale."""
 
 import numpy as np
 

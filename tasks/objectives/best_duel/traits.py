@@ -1,4 +1,4 @@
-"""Facts about best-duel: which candidate is preferred over every other?"""
+"""Properties of the objective best-duel."""
 
 from winnow.storage.objectives import Traits
 

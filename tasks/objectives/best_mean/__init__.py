@@ -1,1 +1,1 @@
-"""Campaigns that look for the highest mean score."""
+"""Campaigns that search for the highest mean score."""

@@ -1,4 +1,4 @@
-"""Constraints on the means of metrics that the best candidate has to meet: checked, told, and in words."""
+"""Constraints on the best candidate's means of metrics: checks, selector outcomes and words."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
     from winnow.tasks.spec.campaign import CampaignSpec
 
 PLAIN = (("top_m", 1), ("prefer", "mean"), ("additions", "stated"))
-"""Parameters that are incompatible with constraints, and the values at which they ask for nothing."""
+"""Parameters that are incompatible with constraints, and their inactive values."""
 
 
 def told_outcomes(
     constraints: Sequence[Constraint], scores: FloatArray, metrics: Sequence[Values]
 ) -> FloatArray:
-    """The outcomes of B pairs for a selector, shape (B, 1 + J): the score, then what is to meet constraints.
+    """Outcomes of B pairs for a selector, shape (B, 1 + J): the score, then the constrained values.
 
     Args:
         constraints: J of them.
@@ -35,11 +35,11 @@ def told_outcomes(
 
 
 def check_constraints(spec: "CampaignSpec") -> tuple[Constraint, ...]:
-    """The constraints of a campaign.
+    """Check the constraints of a campaign.
 
     Raises:
-        SpecError: If one names no metric, they contradict each other, or what else is requested is
-            incompatible with constraints.
+        SpecError: If one names no metric, they contradict each other, or another setting is incompatible with
+            constraints.
     """
     if not spec.constraints:
         return ()
@@ -50,7 +50,7 @@ def check_constraints(spec: "CampaignSpec") -> tuple[Constraint, ...]:
 
 
 def params_of(constraints: Sequence[Constraint]) -> JsonObject:
-    """The selector's parameter for the constraints; none if there are no constraints."""
+    """The selector's parameter for the constraints; empty without constraints."""
     return {"constraints": np.array([each.least for each in constraints])} if constraints else {}
 
 

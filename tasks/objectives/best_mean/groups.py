@@ -1,4 +1,4 @@
-"""The groups that a campaign's examples are in, and the selectors that can compare candidates by them."""
+"""Groups of a campaign's examples, and the selectors that can compare candidates by them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -31,14 +31,14 @@ class ExampleGroups:
     of_example: IntArray
     """Shape (n,), from 0 to G - 1."""
     weights: FloatArray | None
-    """Shape (G,), above 0; None if the lowest mean counts."""
+    """Shape (G,), above 0; None if the lowest group mean counts."""
 
     def params(self) -> JsonObject:
         """The selector's parameters for the groups."""
         return {"groups": self.of_example, "group_weights": self.weights}
 
     def words(self, by: str) -> str:
-        """The values that are compared, as the end of a sentence; `by` is the field that names the groups."""
+        """What is compared, as the end of a sentence; `by` is the field that defines the groups."""
         count = len(self.names)
         shares = self.as_selectors_have_them.shares
         if shares is None:
@@ -50,16 +50,16 @@ class ExampleGroups:
 
     @property
     def as_selectors_have_them(self) -> Groups:
-        """The groups by number alone."""
+        """The groups as numbers."""
         return Groups.of(self.of_example, self.weights)
 
 
 def check_groups(spec: "CampaignSpec", examples: "Sequence[Example]") -> ExampleGroups | None:
-    """The groups of a campaign; None if it has none.
+    """Check the groups of a campaign; None if it has none.
 
     Raises:
-        SpecError: If an example is in none or in several, a weight is of no group or missing, or what else is
-            requested is incompatible with groups.
+        SpecError: If an example is in none or in several, a weight has no group or is missing, or another
+            setting is incompatible with groups.
     """
     if spec.groups is None:
         return None
@@ -71,7 +71,7 @@ def example_groups(groups: "GroupsSpec", examples: "Sequence[Example]") -> Examp
     """The groups of some examples.
 
     Raises:
-        SpecError: If an example is in none or in several, or a weight is of no group or missing.
+        SpecError: If an example is in none or in several, or a weight has no group or is missing.
     """
     of_example = [_group_of(example, groups.by, examples) for example in examples]
     names = sorted(set(of_example))
@@ -83,7 +83,7 @@ def example_groups(groups: "GroupsSpec", examples: "Sequence[Example]") -> Examp
 
 
 def require_several(count: int, by: str, path: str | None = None) -> None:
-    """Refuse groups that tell nothing apart, and those that nobody can read: of ids, for example.
+    """Refuse a single group, and too many groups to read: of ids, for example.
 
     Raises:
         SpecError: If there is one group, or more than `MOST_GROUPS`.

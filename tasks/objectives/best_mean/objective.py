@@ -1,4 +1,4 @@
-"""best-mean: which candidate scores highest on a benchmark?"""
+"""Objective best-mean: find the candidate with the highest score on a benchmark."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -35,27 +35,27 @@ if TYPE_CHECKING:
     from winnow.tasks.campaign.earlier_scores import EarlierScores
 
 TIES_BEFORE = "resolve"
-"""The rule of campaigns that were begun before `stopping.ties`."""
+"""The rule of campaigns from before `stopping.ties`."""
 SCHEDULE, SCHEDULE_BEFORE = "halving_schedule", "halving"
-"""Name of the rule for the schedule of halving, and the rule of campaigns that lack it."""
+"""Name of the rule for the schedule of halving, and the rule of campaigns without it."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class BestMean(ScoredCampaign):
-    """Every output is scored against the targets of its example."""
+    """Campaign in which every output is scored against the targets of its example."""
 
     history: "EarlierScores | None"
-    """Earlier scores on the examples, shape (M, n), where the spec names some."""
+    """Earlier scores on the examples, shape (M, n), if the spec names some."""
     split: Split | None
-    """The division of the dataset, where something is held out."""
+    """The split of the dataset, if examples are held out."""
     baseline: int | None
-    """The arm that a gate holds the others against."""
+    """The arm that a gate compares the others with."""
     costs: FloatArray | None
-    """The cost of each arm, shape (K,), where the cheapest that is good enough is looked for."""
+    """Cost of each arm, shape (K,), if the cheapest good enough one is searched for."""
     groups: ExampleGroups | None
-    """The groups of the examples, where means of groups are compared."""
+    """Groups of the examples, if group means are compared."""
     constraints: tuple[Constraint, ...]
-    """Constraints on the means of metrics that the best candidate has to meet."""
+    """Constraints on the best candidate's means of metrics."""
     RULES: ClassVar = (TIES, SCHEDULE)
 
     @classmethod
@@ -97,7 +97,7 @@ class BestMean(ScoredCampaign):
 
     @property
     def takes_more_candidates(self) -> bool:
-        """See `ResolvedCampaign`: the selector has to say what then holds."""
+        """See `ResolvedCampaign`: the selector must support it."""
         can_grow = self.costs is None and not self.constraints
         return can_grow and takes_more_arms(self.spec.selector.name)
 
@@ -111,7 +111,7 @@ class BestMean(ScoredCampaign):
 
     @property
     def rules(self) -> JsonView:
-        """See `ResolvedCampaign`; the file's word on ties comes before the default."""
+        """See `ResolvedCampaign`; `stopping.ties` in the file overrides the default."""
         found, ties = super().rules, self.spec.stopping.ties
         return found if ties in (None, found.get(TIES, TIES_BEFORE)) else {**found, TIES: ties}
 
@@ -124,12 +124,12 @@ class BestMean(ScoredCampaign):
 
     @property
     def _leaves_schedule_open(self) -> bool:
-        """Whether the file leaves the schedule of the selector halving to Winnow."""
+        """Whether the file leaves the schedule of the selector halving open."""
         selector = self.spec.selector
         return selector.name == HALVING and selector.params.get("schedule", "auto") == "auto"
 
     def _best_schedule(self) -> str:
-        """The schedule for the budget; a campaign keeps the one with which it began, as that can change."""
+        """The schedule for the current budget; a campaign keeps the one that it began with."""
         budget = self.spec.own_budget
         if self.split is not None:
             budget = selection_budget(budget, self.split)
@@ -145,7 +145,7 @@ class BestMean(ScoredCampaign):
 
     @property
     def models_needed(self) -> Sequence[ModelRef]:
-        """See `ResolvedCampaign`: a gate cannot do without its baseline."""
+        """See `ResolvedCampaign`: a gate needs its baseline."""
         held_against = () if self.baseline is None else (self.candidates[self.baseline].model,)
         return [*super().models_needed, *held_against]
 
@@ -156,7 +156,7 @@ class BestMean(ScoredCampaign):
 
     @property
     def judges_ahead(self) -> bool:
-        """See `ResolvedCampaign`; where people judge, metrics are requested once they have."""
+        """See `ResolvedCampaign`; with human judges, metrics are requested after their judgments."""
         return self.spec.streaming and self.spec.judge.type != HUMAN and bool(self.judge_models)
 
     @property
@@ -170,7 +170,7 @@ class BestMean(ScoredCampaign):
         )
 
     def create_selector(self, limit: int | None = None) -> Selector:
-        """See `ResolvedCampaign`; what held-out examples take is no part of the algorithm's own limit."""
+        """See `ResolvedCampaign`; held-out comparisons do not count for the algorithm's own limit."""
         if self.split is None:
             return super().create_selector(limit)
         in_all = self.spec.own_budget if limit is None else limit
@@ -218,7 +218,7 @@ class BestMean(ScoredCampaign):
 
 EARLIER_SCORES = "winnow.tasks.campaign.earlier_scores"
 HOLDOUT_SELECTOR = "winnow.tasks.objectives.best_mean.holdout.selector:HoldoutSelector"
-"""Addresses, so that campaigns without `history` and `holdout` do not load these modules."""
+"""Import paths, so that campaigns without `history` and `holdout` do not load these modules."""
 
 
 def _history(spec: CampaignSpec, dataset: Dataset) -> "EarlierScores | None":
@@ -265,10 +265,10 @@ BASELINE_PLACE = "selector.params.baseline"
 
 
 def check_baseline(spec: CampaignSpec, candidates: Sequence[Candidate]) -> int | None:
-    """The arm that a gate holds the others against; None for other selectors.
+    """The arm that a gate compares the others with; None for other selectors.
 
     Raises:
-        SpecError: If a gate names no candidate, or may be wrong with a probability that nobody gave.
+        SpecError: If a gate names no candidate, or has no error probability.
     """
     if spec.selector.name != GATE:
         return None

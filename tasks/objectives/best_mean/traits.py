@@ -1,4 +1,4 @@
-"""Facts about best-mean: which candidate scores highest on a benchmark?"""
+"""Properties of the objective best-mean."""
 
 from winnow.storage.objectives import Traits
 

@@ -1,1 +1,1 @@
-"""Campaigns that certify: what they ask of a dataset, of humans and of an autoevaluator."""
+"""Certify campaigns: their requirements on the dataset, human labels and the autoevaluator."""

@@ -18,7 +18,7 @@ PLACE = "certify.autoevaluator"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Autoevaluator:
-    """A checked autoevaluator. Its texts are generations like any other, one for an example and seed."""
+    """A checked autoevaluator. Its outputs are stored like any other, one per example and seed."""
 
     model: ModelRef
     template: Template
@@ -30,7 +30,7 @@ class Autoevaluator:
         return render(self.template, example.fields, example.key)
 
     def answer(self, text: str) -> str | None:
-        """The answer that stands in the label's place; None if the text holds none."""
+        """The answer that replaces the label; None if the output has none."""
         try:
             found = text.strip() if self.pattern is None else last_answer(self.pattern, text)
         except TimeoutError:
@@ -39,7 +39,7 @@ class Autoevaluator:
 
 
 def check_autoevaluator(spec: AutoevaluatorSpec, dataset: Dataset) -> Autoevaluator:
-    """Find and read all that an autoevaluator refers to, and try its prompt.
+    """Resolve and check everything that an autoevaluator refers to, and try its prompt.
 
     Raises:
         SpecError: With the key, what is wrong and what to do.

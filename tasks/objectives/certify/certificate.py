@@ -1,4 +1,4 @@
-"""The certificate of a campaign, from its rows alone."""
+"""The certificate of a campaign, derived only from its stored rows."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -18,10 +18,10 @@ from winnow.tasks.spec.judge_tree import is_human
 from winnow.tasks.spec.selector_traits import BY_MODEL, HUMAN_ONLY, TRUSTS_A_MEAN
 
 ROUNDING = 1e-9
-"""Largest difference between two sums of the same losses, as of two databases."""
+"""Largest rounding difference between two sums of the same losses, for example in two databases."""
 
 OWN, BASELINE, AUTOEVALUATOR = "candidate", "baseline", "autoevaluator"
-"""Authors of missing texts, by which the detail of a comparison without a loss begins."""
+"""Origins of missing outputs, with which the detail of a comparison without a loss begins."""
 
 BONFERRONI = "bonferroni"
 """The procedure that tests all candidates at once."""
@@ -29,41 +29,42 @@ BONFERRONI = "bonferroni"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Certificate:
-    """The terms of a certificate, the labels that it took, and what a plain estimate would have said."""
+    """The terms of a certificate, the labels used, and the result of a plain estimate."""
 
     risk: float
-    """The mean loss that was allowed."""
+    """The allowed mean loss."""
     baseline: str | None
-    """Name of the candidate that losses are a drop from; None if they are 1 - score."""
+    """Name of the candidate from which losses are a drop; None if they are 1 - score."""
     selector: str
     costs: Mapping[str, float]
     """The cost of each candidate, in testing order."""
     cost: str
-    """The kind of these costs, as `certify.cost` names it."""
+    """The kind of these costs, from `certify.cost`."""
     labels_used: int
     unanswerable: int
-    """Number of these that say that no human can answer the example."""
+    """Number of these for which no human can answer the example."""
     unreadable: int
     """Number of these that the judge cannot read."""
     unclear: int
-    """Outputs that people found unclear, each a loss of 1."""
+    """Outputs that annotators marked as unclear, each a loss of 1."""
     waits_for: tuple[str, ...]
-    """Keys of the examples that the planned round needs labels of."""
+    """Keys of the examples whose labels the planned round needs."""
     incomplete: int
-    """Comparisons that lack one of the losses that the answer tells of, as an engine gave no text for it.
+    """Comparisons that lack one of the losses in the answer because an engine returned no output.
 
-    To `is_reliable` selectors each counts at its worst; others leave it out of their mean."""
+    For `is_reliable` selectors each counts at its worst; others exclude it from their mean.
+    """
     plain: str | None
-    """The cheapest candidate whose mean human loss is low enough: that guarantees nothing."""
+    """The cheapest candidate whose mean human loss is low enough, without a guarantee."""
     plain_mean: float | None
     means: Mapping[str, float | None]
-    """By candidate, the plain mean of its human losses; None if none is known."""
+    """Plain mean of human losses by candidate; None if none is known."""
     in_sequence: bool
-    """Whether candidates are tested one after the other, up to the first that fails; all at once if not."""
+    """Whether candidates are tested one after the other, up to the first failure; otherwise all at once."""
 
     @property
     def losses(self) -> str:
-        """Name of the means that are the estimates of risks."""
+        """Name of the means that estimate the risks."""
         return losses_of(self.selector, self.baseline)
 
     @property
@@ -73,31 +74,31 @@ class Certificate:
 
     @property
     def reads_autoevaluator(self) -> bool:
-        """Whether the answer rests on what the autoevaluator says of unlabelled examples, too."""
+        """Whether the answer also depends on the autoevaluator's answers to unlabelled examples."""
         return self.selector not in HUMAN_ONLY
 
 
 def is_at_most(mean: float, risk: float) -> bool:
-    """Whether a mean of losses is at most a risk, though rounding may lift it above, as 1 - 0.7 above 0.3."""
+    """Whether a mean of losses is at most a risk, tolerating rounding, such as 1 - 0.7 above 0.3."""
     return mean <= risk + ROUNDING
 
 
 def risk_of(campaign: CampaignRecord) -> float:
-    """The mean loss that a campaign that certifies allows, or the mean drop below its baseline."""
+    """The mean loss, or mean drop below the baseline, that a certify campaign allows."""
     section = campaign.spec["certify"]
     risk: float = section["drop"] if section["alpha"] is None else section["alpha"]
     return risk
 
 
 def losses_of(selector: str, baseline: str | None) -> str:
-    """Name of the means that are a selector's estimates; with a baseline, losses are drops from it."""
+    """Name of the means that a selector estimates; with a baseline, losses are drops from it."""
     what = "loss" if baseline is None else f"drop below {baseline}"
     whose = "the autoevaluator's answers" if selector == BY_MODEL else "human labels"
     return f"mean {what} against {whose}"
 
 
 def certificate_of(look: Look) -> Certificate:
-    """The certificate of a campaign with the objective certify at this moment."""
+    """The current certificate of a certify campaign."""
     from winnow.tasks.judges.human import UNCLEAR
 
     section = look.record.spec["certify"]
@@ -124,10 +125,10 @@ def certificate_of(look: Look) -> Certificate:
 
 
 def missing_losses(look: Look) -> dict[int, tuple[int, str | None]]:
-    """By position, of each candidate with any: number of comparisons without a loss that counts, and a cause.
+    """By position of candidate: number of comparisons without a loss that counts, and a cause.
 
-    The cause is the most frequent one that is known: whose text is missing, and why. It may be the baseline's
-    or the autoevaluator's, where the candidate's own is there and has a score.
+    The cause is the most frequent known one: whose output is missing, and why. It may be the baseline's or
+    the autoevaluator's, if the candidate's own output exists and has a score.
     """
     numbers: Counter[int] = Counter()
     causes: dict[int, Counter[str]] = {}
@@ -152,9 +153,9 @@ def _reads_auto(campaign: CampaignRecord) -> bool:
 
 
 def waits_for(look: Look) -> list[str]:
-    """Keys of the examples without a label that the planned round of a campaign needs, as planned.
+    """Keys of unlabelled examples that the planned round of a campaign needs, in planned order.
 
-    None if people rate the outputs themselves.
+    Empty if annotators rate the outputs themselves.
     """
     if is_human(look.record.spec):
         return []
@@ -165,16 +166,16 @@ def waits_for(look: Look) -> list[str]:
 
 
 def outcome_of(decision: DecisionRecord, reason: str, claim: Claim) -> Literal["winner", "none", "undecided"]:
-    """The outcome of a campaign that has ended: the cheapest certified candidate, or none."""
+    """The outcome of an ended campaign: the cheapest certified candidate, or none."""
     if decision.best is not None and claim.kind != "none":
         return "winner"
     return "none" if reason == "none-certified" else "undecided"
 
 
 def fresh_positions(look: Look) -> set[int]:
-    """Positions of the labelled examples, and of unlabelled ones that an autoevaluator answers beside them.
+    """Positions of the labelled examples, and of the unlabelled ones that an autoevaluator answers.
 
-    A candidate that was changed where it failed on the latter seems better on them than it is, too.
+    A candidate that was improved after failures on the latter also looks better on them than elsewhere.
     """
     labelled = scored_positions(look.session, look.record)
     if look.record.spec["selector"]["name"] in HUMAN_ONLY:

@@ -1,6 +1,6 @@
-"""Checking what a campaign that certifies needs beside candidates, data and a judge.
+"""Checks of a certify campaign besides candidates, data and judge.
 
-What a candidate costs is what its user wants less of: the order of the tests follows from it.
+The cost of a candidate is what its user wants less of; it defines the order of the tests:
 
 * size           bytes of the checkpoint's weights
 * prompt-length  mean characters of its prompts over the dataset
@@ -27,27 +27,27 @@ from winnow.tasks.spec.selector_traits import HUMAN_ONLY
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Certification:
-    """A checked certification; candidates are named in testing order, the most expensive first."""
+    """A checked certify section; candidates are in testing order, the most expensive first."""
 
     spec: CertifySpec
     costs: Mapping[str, float]
     """The cost of each candidate, in testing order."""
     parts: Parts
     autoevaluator: Autoevaluator | None
-    """None if the selector has no use for one."""
+    """None if the selector uses none."""
     baseline: int | None
-    """The arm that a drop is measured from."""
+    """The arm from which drops are measured."""
     samples: SamplesSpec | None = None
-    """The texts that an arm writes for each example, and how their scores are reduced; None for one text."""
+    """Outputs per arm and example, and how their scores are reduced; None for one output."""
 
     @property
     def texts(self) -> int:
-        """Number of texts that an arm writes for each example."""
+        """Number of outputs per arm and example."""
         return 1 if self.samples is None else self.samples.n
 
 
 def certify_section(spec: CampaignSpec) -> CertifySpec:
-    """The section `certify` of a campaign that certifies.
+    """The section `certify` of a certify campaign.
 
     Raises:
         SpecError: If there is none.
@@ -116,11 +116,11 @@ def _autoevaluator(
 
 
 WEIGHTS = ("*.safetensors", "*.bin", "*")
-"""Files that are counted: those of the first pattern that matches any."""
+"""Patterns of weight files; the files of the first pattern that matches any are counted."""
 
 
 def candidate_costs(spec: CertifySpec, candidates: Sequence[Candidate], dataset: Dataset) -> dict[str, float]:
-    """The cost of each candidate by name, in the order in which they are tested: from the dearest on.
+    """Cost of each candidate by name, in testing order: the most expensive first.
 
     Candidates of the same cost keep the order of the spec.
 

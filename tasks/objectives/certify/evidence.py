@@ -1,4 +1,4 @@
-"""The evidence of a campaign that certifies, by telling a fresh selector all that is stored."""
+"""Evidence of a certify campaign, by replaying all stored rounds to a new selector."""
 
 import math
 from collections.abc import Sequence
@@ -32,14 +32,14 @@ from winnow.tasks.spec.judge_tree import is_human
 LARGEST_LOG = 700.0
 """The largest logarithm of a number that a float can hold, rounded down."""
 LOOKS = 8
-"""Columns of a path in a report."""
+"""Number of columns of a path in a report."""
 
 
 def e_values(look: Look) -> list[Row]:
-    """One row per candidate and label it was tested with, candidates in testing order, labels as told.
+    """One row per candidate and label it was tested with: candidates in testing order, labels as observed.
 
-    `needed` is what the e-value must reach, once, for the candidate to pass its test. An e-value that is too
-    large for a float is null: its logarithm says more.
+    `needed` is the e-value that the candidate must reach once to pass its test. An e-value that is too large
+    for a float is null; its logarithm is finite.
     """
     selector, names = _fresh(look)
     keys = [each.key for each in dataset_records.examples(look.session, look.record.dataset_id)]
@@ -82,7 +82,7 @@ def weights(look: Look) -> list[Row]:
 
 
 def standings(look: Look) -> list[Row]:
-    """One row per candidate in testing order: cost, labels, evidence, and what a plain mean would say."""
+    """One row per candidate in testing order: cost, labels, evidence, and the plain mean's result."""
     selector, names = _told(look)
     logs, peaks = _evidence(selector, look.record)
     certified: BoolArray = selector.inner.certified  # type: ignore[attr-defined]
@@ -110,9 +110,9 @@ def standings(look: Look) -> list[Row]:
 
 
 def paths(look: Look) -> list[Row]:
-    """E-values against labels for a terminal: one row per candidate, a column for each of some counts.
+    """E-values against labels for a terminal: one row per candidate, one column per selected count.
 
-    A test may end between two of these counts: `last` is what it came to, and with how many labels.
+    A test may end between two of these counts: `last` is its final value, with its number of labels.
     """
     rows = e_values(look)
     most = max((row["labels"] for row in rows), default=0)
@@ -130,7 +130,7 @@ def paths(look: Look) -> list[Row]:
 
 
 def weight_table(look: Look) -> list[Row]:
-    """The weights with a column for each factor rho; nothing if there is one alone, which has them all."""
+    """The weights with a column for each factor rho; empty if there is only one factor."""
     table: dict[str, Row] = {}
     for row in weights(look):
         table.setdefault(row["candidate"], {"candidate": row["candidate"]})[f"{row['rho']:.2f}"] = row[
@@ -142,11 +142,11 @@ def weight_table(look: Look) -> list[Row]:
 def label_rows(look: Look) -> list[Row]:
     """One row per example that may be labelled, those that the campaign waits for first.
 
-    Where people rate outputs, it is one row per output; see `human.files.label_rows`.
+    If annotators rate outputs, it is one row per output; see `human.files.label_rows`.
 
-    `winnow label` reads them back. `state` is "wanted" (a round waits for it), "used" (in a stored comparison
-    of this or another campaign), "given", "skipped" (no human can answer it, and its loss counts as 1), or
-    "open".
+    `winnow label` accepts these rows. `state` is "wanted" (a round waits for it), "used" (in a stored
+    comparison of this or another campaign), "given", "skipped" (no human can answer it, and its loss counts
+    as 1), or "open".
     """
     if is_human(look.record.spec):
         return people_rows(look)
@@ -201,7 +201,7 @@ def _inner(selector: LabelSelector) -> Any:  # noqa: ANN401 -- which kind it is,
 
 
 def _evidence(selector: LabelSelector, campaign: CampaignRecord) -> tuple[FloatArray, FloatArray]:
-    """Logarithms of the e-values now and at their highest."""
+    """Logarithms of the current and the highest e-values."""
     inner = _inner(selector)
     if not hasattr(inner, "log_e_values"):
         name = campaign.spec["selector"]["name"]
@@ -212,7 +212,7 @@ def _evidence(selector: LabelSelector, campaign: CampaignRecord) -> tuple[FloatA
 
 
 def _needed(campaign: CampaignRecord, n_arms: int) -> float:
-    """The e-value to be reached: 1 / delta, or K / delta where all candidates are tested at once."""
+    """The required e-value: 1 / delta, or K / delta if all candidates are tested at once."""
     tests = n_arms if campaign.spec["selector"]["params"].get("procedure") == BONFERRONI else 1
     return float(tests / campaign.spec["stopping"]["delta"])
 

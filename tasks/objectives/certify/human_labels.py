@@ -1,4 +1,4 @@
-"""Taking labels from a human: from a file or one by one, for the examples of a campaign's dataset."""
+"""Read labels from a file or one by one, for the examples of a campaign's dataset."""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
@@ -21,38 +21,37 @@ from winnow.tasks.objectives.certify.split import parts_of
 
 ID, TARGET, SKIP = "id", "target", "skip"
 YES, NO = ("true", "yes", "1"), ("false", "no", "0", "")
-"""Texts that the column skip may hold, in any case."""
+"""Accepted texts of the column skip, in any case."""
 
 Answers = tuple[str, ...] | None
-"""A human's answers to an example: accepted answers; none, if no human can answer it; None if not yet."""
+"""A human's accepted answers to an example; empty if no human can answer it; None if not answered yet."""
 
 
 @dataclass(slots=True, kw_only=True)
 class Labelled:
-    """The result of storing some labels, in counts."""
+    """Counts of stored labels."""
 
     new: int = 0
     same: int = 0
-    """Were there already, with the same answers."""
+    """Labels that existed already with the same answers."""
     changed: int = 0
     skipped: int = 0
-    """Number of the new and changed ones that say that no human can answer the example."""
+    """New and changed labels for which no human can answer the example."""
     empty: int = 0
     """Rows without an answer yet."""
     idle: list[str] = field(default_factory=list)
-    """Keys of examples that this campaign will ask no label of."""
+    """Keys of examples for which this campaign needs no label."""
 
 
 def read_labels(path: Path) -> list[tuple[str, str, Answers]]:
     """The labels in a .jsonl, .json, .csv or .parquet file with the columns id and target, and maybe skip.
 
     Returns:
-        Place, example's key and answers of each row; no answer yet where a target is null or empty, unless
-        skip says that no human can give one. Rows in which nothing stands are passed over.
+        Place, example's key and answers of each row; no answer yet if a target is null or empty, unless skip
+        is set because no human can give one. Empty rows are skipped.
 
     Raises:
-        DatasetError: If the file cannot be read, a row has no id or target of its own, or says both what the
-            answer is and that there is none.
+        DatasetError: If the file cannot be read, or a row has no id or target, or both an answer and skip.
     """
     return labels_in(rows_given(path, (ID, TARGET)), str(path))
 
@@ -82,13 +81,14 @@ def store_labels(
 
     Args:
         database: The database that holds the campaign.
-        campaign: Any that certifies; the labels serve all campaigns on its dataset.
+        campaign: Any certify campaign; its labels are shared by all campaigns on its dataset.
         given: Place, key and answers, as `read_labels` returns them.
         source: The labels' origin, such as a file's name.
-        correct: Whether a label may take the place of another, as long as that one was not used.
+        correct: Whether a label may replace another one that was not used yet.
 
     Raises:
-        WinnowError: If an example is unknown, has a target in the dataset, or has another label that stays.
+        WinnowError: If an example is unknown, has a target in the dataset, or has another label that cannot
+            be replaced.
     """
     result = Labelled()
     with database.reading() as session:
@@ -134,10 +134,10 @@ def store_labels(
 
 
 def require_certifying(campaign: CampaignRecord) -> None:
-    """Refuse a campaign that asks nothing of humans.
+    """Refuse a campaign that needs no human labels.
 
     Raises:
-        WinnowError: If it is one.
+        WinnowError: If it needs none.
     """
     if campaign.objective != "certify":
         raise WinnowError(
@@ -153,7 +153,7 @@ def _require_known(place: str, key: str, positions: Mapping[str, int]) -> None:
 
 
 def _require_changeable(look: Look, where: str, *, is_used: bool) -> None:
-    """Refuse to replace a label that counts already, or that somebody may be counting just now."""
+    """Refuse to replace a label that is used, or that a running process may be using."""
     if is_used:
         raise WinnowError(
             f"{where} was used in a stored comparison and cannot change; remove the row, or start a new "
@@ -168,9 +168,9 @@ def _require_changeable(look: Look, where: str, *, is_used: bool) -> None:
 
 
 def _several(answers: tuple[str, ...], known: Sequence[str]) -> tuple[str, ...]:
-    """A list of answers that a table has as one text, of an example that has several answers already.
+    """Parse a list of answers that a table stores as one text, for an example with several answers.
 
-    So the rows of `winnow query NAME labels` have them. One answer may be such a text, too.
+    The rows of `winnow query NAME labels` have this form. A single answer may look like this, too.
     """
     if len(answers) != 1 or len(known) < 2:
         return answers
@@ -214,6 +214,6 @@ def _targets(source: str, place: str, row: Row) -> tuple[str, ...]:
 
 
 def lacks_labels(campaign: CampaignSession, round_: RoundRecord) -> bool:
-    """Whether a round cannot continue before a human has labelled some of its examples."""
+    """Whether a round has to wait for labels of some of its examples."""
     with campaign.database.reading() as session:
         return bool(labels.keys_without(session, campaign.record.dataset_id, round_.examples))

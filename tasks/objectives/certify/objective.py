@@ -1,4 +1,4 @@
-"""certify: which candidates keep their risk below a limit, with certainty?"""
+"""Objective certify: find the candidates whose risk is below a limit, with a guarantee."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -38,7 +38,7 @@ from winnow.tasks.text.phrases import count_of, list_of
 
 @dataclass(frozen=True, kw_only=True)
 class Certify(ScoredCampaign):
-    """Losses of each output: with a human's label, with an autoevaluator's answer, on unlabelled examples.
+    """Campaign with losses of each output: by human label, by autoevaluator, and on unlabelled examples.
 
     Candidates are in testing order.
     """
@@ -46,7 +46,7 @@ class Certify(ScoredCampaign):
     certification: Certification
     RULES: ClassVar = (BETTING_RULE,)
     labelled: frozenset[int] = frozenset()
-    """Positions of the examples that its database has labels of, where that was looked up to be told."""
+    """Positions of the examples with labels in its database, if they were looked up."""
 
     @classmethod
     def check(cls, spec: CampaignSpec, dataset: Dataset, *, is_allowed: bool = True) -> Self:
@@ -139,7 +139,7 @@ class Certify(ScoredCampaign):
 
     @property
     def rules(self) -> JsonView:
-        """See `ResolvedCampaign`; the parameter's betting rule comes before the stored one."""
+        """See `ResolvedCampaign`; the selector's betting parameter overrides the stored rule."""
         return super().rules if self._betting == "auto" else self.new_rules()
 
     def new_rules(self) -> JsonObject:
@@ -172,13 +172,13 @@ class Certify(ScoredCampaign):
 
 
 def answering_models(certification: Certification) -> Sequence[ModelRef]:
-    """The model that answers instead of a human, where there is one."""
+    """The autoevaluator model, if there is one."""
     autoevaluator = certification.autoevaluator
     return () if autoevaluator is None else (autoevaluator.model,)
 
 
 def needed_by_losses(checked: Certify) -> Sequence[tuple[str, ModelRef]]:
-    """The models without whose answers no candidate's loss is known, and what they are there for."""
+    """The models required to compute any loss, with their purposes."""
     baseline = checked.certification.baseline
     others = [("certify.autoevaluator", model) for model in answering_models(checked.certification)]
     return others if baseline is None else [*others, ("certify.baseline", checked.candidates[baseline].model)]

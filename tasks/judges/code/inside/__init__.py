@@ -1,1 +1,1 @@
-"""The code that runs within the sandbox: it uses the standard library, and nothing else of this package."""
+"""Code that runs inside the sandbox: it imports only the standard library and this package."""

@@ -1,7 +1,7 @@
-"""Confinement of a process: it locks itself up, for good, before it runs anything that a model wrote.
+"""Confinement of a process, applied permanently by itself before it runs a model-written program.
 
-Afterwards it may compute, within limits; read the standard library; write files into one folder; and use
-the pipes that it was given. It has no privileges, cannot make a process, open a socket, send a signal or read
+Afterwards it can compute, within limits; read the standard library; write files into one folder; and use the
+pipes that it was given. It has no privileges, cannot create a process, open a socket, send a signal or read
 any other file, and it ends with its parent.
 """
 
@@ -36,13 +36,13 @@ class Limits:
     """Limits on the time and the memory of one process."""
 
     seconds: int
-    """Seconds of a processor."""
+    """Seconds of processor time."""
     memory: int
-    """Bytes on top of what the process has when it begins."""
+    """Bytes on top of the process's memory at the start."""
 
 
 def missing() -> str | None:
-    """The feature that this machine lacks for the sandbox, in a few words; None if it has all."""
+    """The sandbox feature that this machine lacks, in a few words; None if it has all."""
     if not sys.platform.startswith("linux") or os.uname().machine not in ARCHITECTURES:
         return f"Linux on {' or '.join(ARCHITECTURES)}"
     libc = ctypes.CDLL(None, use_errno=True)
@@ -54,15 +54,15 @@ def missing() -> str | None:
 
 
 def confine(limits: Limits, folder: str, parent: int) -> None:
-    """Lock this process up.
+    """Confine this process permanently.
 
     Args:
         limits: Limits on its time and memory.
-        folder: Folder in which it may write, and its working directory from then on.
-        parent: The process with which it is to end.
+        folder: Its only writable folder, which becomes its working directory.
+        parent: The process with which it ends.
 
     Raises:
-        OSError: If the system refuses; nothing is to be run then.
+        OSError: If the system refuses; then nothing may be run.
     """
     libc = ctypes.CDLL(None, use_errno=True)
     _call(libc, _PR_SET_PDEATHSIG, signal.SIGKILL)
@@ -80,7 +80,7 @@ def confine(limits: Limits, folder: str, parent: int) -> None:
 
 
 def readable() -> Iterator[tuple[str, int]]:
-    """The standard library without what is installed into it, and the libraries that its modules load."""
+    """Readable paths: the standard library without installed packages, and the libraries that it loads."""
     library = [path for path in sys.path if os.path.isdir(path)]
     for folder in library:
         yield folder, READ_DIR

@@ -1,7 +1,7 @@
-"""The parts of an output: blocks between fences, as Markdown has them, and the text around the blocks.
+"""Split an output into Markdown code blocks and the text around them.
 
 Chat models are less strict than Markdown. A fence may follow a word, a list marker or a `>`, and may close
-behind the last character of a program. A fence of Python also opens within a block that was never closed.
+after the last character of a program. A Python fence also opens inside a block that was never closed.
 """
 
 import re
@@ -16,10 +16,10 @@ _LANGUAGE = re.compile(r"[ \t]*\{?[ \t]*\.?([\w+#-]*)")
 NAMES_OF_PYTHON = frozenset({"py", "py3", "python", "python2", "python3", "ipython", "ipython3"})
 
 _MARKS = {"[BEGIN]": "```python", "[PYTHON]": "```python", "[DONE]": "```", "[/PYTHON]": "```"}
-"""Lines that stand for fences in the prompts of MBPP and in what models learned from it."""
+"""Lines that replace fences in the prompts of MBPP and in the outputs of models trained on them."""
 
 _FARTHEST = 3
-"""Columns by which a closing fence may be indented deeper than the opening one."""
+"""Maximum number of columns by which a closing fence is indented deeper than the opening one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,7 +41,7 @@ class _Fence:
     is_quoted: bool
     language: str
     before: str
-    """The words before it in the same line."""
+    """The words before it on the same line."""
 
     @property
     def is_of_python(self) -> bool:
@@ -63,12 +63,12 @@ class _Fence:
         return bare != self.mark and bare.endswith(self.mark) and bare.count(self.mark[0]) == len(self.mark)
 
     def gives_way_to(self, other: "_Fence", content: str) -> bool:
-        """Whether another opening fence within the block begins a block of its own."""
+        """Whether another opening fence inside the block starts a new block."""
         return other.is_of_python and (not self.is_of_python or not content[:1].isspace())
 
 
 def parts(text: str) -> Iterator[Part]:
-    """The blocks of a text and what stands around them, in their order; parts without lines are left out."""
+    """The blocks of a text and the text around them, in order; empty parts are omitted."""
     fence: _Fence | None = None
     lines: list[str] = []
     for written in text.split("\n"):
@@ -96,7 +96,7 @@ def parts(text: str) -> Iterator[Part]:
 
 
 def _opened(line: str) -> _Fence | None:
-    """The fence that a line ends with; None if there is none."""
+    """The fence at the end of a line; None if there is none."""
     found = _OPENING.fullmatch(line.rstrip())
     if found is None:
         return None

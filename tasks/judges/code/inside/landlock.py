@@ -1,4 +1,4 @@
-"""Landlock: which files a process may still open, as the kernel holds it to (see landlock(7))."""
+"""Landlock: restrict the files that a process can open, enforced by the kernel (see landlock(7))."""
 
 import ctypes
 import os
@@ -14,7 +14,7 @@ _ON_FILES = WRITE_FILE | READ_FILE | TRUNCATE
 
 READ = READ_FILE | READ_DIR
 WORK = READ | WRITE_FILE | REMOVE_FILE | MAKE_FILE | TRUNCATE
-"""Files may be made, written and removed; no folders, links, sockets or devices are made."""
+"""Files can be created, written and removed, but no folders, links, sockets or devices created."""
 
 _HANDLED_FS = {1: 0x1FFF, 2: 0x3FFF, 3: 0x7FFF, 4: 0x7FFF}
 _ALL_FS = 0xFFFF
@@ -37,12 +37,11 @@ def landlock_version(libc: ctypes.CDLL) -> int:
 
 
 def restrict_files(libc: ctypes.CDLL, allowed: Sequence[tuple[str, int]]) -> None:
-    """Take all rights on files from this process but those that are named.
+    """Remove all file rights of this process except the named ones.
 
     Args:
         libc: With `use_errno`.
-        allowed: Paths, and what may be done with each, or with all that is beneath it. One that does not
-            exist is passed over.
+        allowed: Paths, with the rights for each and everything below it. A missing path is ignored.
 
     Raises:
         OSError: If the kernel refuses.

@@ -6,13 +6,13 @@ import os
 from winnow.tasks.judges.code.inside.values import JSON
 
 MOST_BYTES = 32 << 20
-"""Bytes of one message, at most."""
+"""Maximum bytes of one message."""
 
 _CHUNK = 1 << 16
 
 
 class LinkEnded(Exception):
-    """The other side is gone, or sends no valid message."""
+    """The other side is gone, or sent an invalid message."""
 
 
 class Link:
@@ -29,7 +29,7 @@ class Link:
         self._received = bytearray()
 
     def send(self, message: object) -> None:
-        """Send a JSON value; raises `LinkEnded` where nobody reads it, `ValueError` if it is too long."""
+        """Send a JSON value; raises `LinkEnded` if the other side is gone, `ValueError` if it is too long."""
         data = memoryview(json.dumps(message).encode("ascii") + b"\n")
         if len(data) > MOST_BYTES:
             raise ValueError(f"a value takes more than {MOST_BYTES >> 20} MiB")
@@ -40,7 +40,7 @@ class Link:
             raise LinkEnded(str(error)) from None
 
     def receive(self) -> JSON:
-        """The next message; raises `LinkEnded` where there is none."""
+        """The next message; raises `LinkEnded` if there is none."""
         searched = 0
         while (end := self._received.find(b"\n", searched)) < 0:
             searched = len(self._received)

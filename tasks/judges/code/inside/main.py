@@ -1,4 +1,4 @@
-"""The process itself: it reads what to do, locks itself up, and then runs the tests, the program or both."""
+"""The sandboxed process: reads the task, confines itself, then runs the tests, the program or both."""
 
 import json
 import os
@@ -28,24 +28,24 @@ Setup = Mapping[str, Any]
 
 
 class _Report:
-    """The pipe to the judge; its messages are marked, so that nothing printed is taken for one."""
+    """The pipe to the judge; its messages are marked, so that no printed line is mistaken for one."""
 
     def __init__(self, descriptor: int, mark: str) -> None:
         self._descriptor = descriptor
         self._mark = mark
 
     def tell(self, **facts: object) -> None:
-        """Tell facts, JSON values, in one line that fits into a pipe."""
+        """Send facts, as JSON values, in one line that fits into a pipe."""
         line = json.dumps({"mark": self._mark, **facts}) + "\n"
         os.write(self._descriptor, line.encode("ascii"))
 
     def close(self) -> None:
-        """Tell no more; nobody else can, either."""
+        """Close the pipe, for any code in this process."""
         os.close(self._descriptor)
 
 
 def main() -> None:
-    """Read the task from standard input, and do it."""
+    """Read the task from standard input, and run it."""
     setup: Setup = json.loads(sys.stdin.buffer.read())
     report = _Report(setup["report"], setup["mark"])
     sys.path.remove(setup["root"])
@@ -96,7 +96,7 @@ def _tests(setup: Setup, report: _Report) -> None:
 
 
 def _both(setup: Setup, report: _Report) -> None:
-    """Run both here. Whatever the program does to this process, the tests then run in."""
+    """Run both in this process. The program can affect the tests, which run afterwards."""
     try:
         program = _chosen(setup, wanted_of(setup["tests"], setup["entry_point"]))
     except NO_PYTHON as error:
@@ -106,13 +106,13 @@ def _both(setup: Setup, report: _Report) -> None:
 
 
 def _chosen(setup: Setup, wanted: Collection[str]) -> str:
-    """The program to run, which the tests need to define these names."""
+    """The program to run, chosen by the names that the tests need from it."""
     prefix: str = setup["prefix"]
     return prefix + program_text(setup["output"], prefix, wanted)
 
 
 def _tested(setup: Setup, run: Callable[[], dict[str, object]]) -> dict[str, object]:
-    """The result of the tests, as the judge is told; `run` runs the program and returns its names."""
+    """The result of the tests for the judge; `run` runs the program and returns its names."""
     try:
         names = run()
     except (ProgramEnded, NotCarried):

@@ -1,7 +1,6 @@
-"""The process that runs the program, and does to its objects what the tests ask for.
+"""The process that runs the program, and applies the tests' operations to its objects.
 
-All that is imported here is within the program's reach; nothing that happens here can make a verdict, which
-the other process gives.
+Everything imported here is accessible to the program; no verdict is made here, only in the other process.
 """
 
 import builtins
@@ -13,17 +12,17 @@ from winnow.tasks.judges.code.inside.link import Link
 from winnow.tasks.judges.code.inside.values import JSON, decoded, encoded
 
 PROGRAM = "program"
-"""The name of the module that the program is."""
+"""Module name of the program."""
 
 MUTABLE = (list, dict, set, bytearray)
-"""Arguments that a program may change, as the tests then see."""
+"""Types of arguments that a program can change; the tests then see the change."""
 
 MOST_OF_A_MESSAGE = 500
-"""Characters of an exception's message."""
+"""Maximum length of an exception's message, in characters."""
 
 
 def run_program(source: str) -> dict[str, object]:
-    """Run a program as a module; returns its global names. Raises whatever it raises."""
+    """Run a program as a module; return its global names. Its exceptions propagate."""
     module = ModuleType(PROGRAM)
     sys.modules[PROGRAM] = module
     exec(compile(source, f"{PROGRAM}.py", "exec"), module.__dict__)
@@ -31,11 +30,11 @@ def run_program(source: str) -> dict[str, object]:
 
 
 def serve(program: Callable[[Collection[str]], str], link: Link) -> None:
-    """Run the program, tell names of it, and answer until the tests are through.
+    """Run the program, report its names, and answer requests until the tests are done.
 
     Args:
         program: Returns its source, given the names that it should define.
-        link: The link to the tests, which first say those names and the ones that they can be told.
+        link: The link to the tests, which first send those names and the ones that can be reported.
     """
     objects = _Objects()
     asked = link.receive()
@@ -54,7 +53,7 @@ def serve(program: Callable[[Collection[str]], str], link: Link) -> None:
 
 
 def raised(error: BaseException) -> dict[str, JSON]:
-    """An exception, as its message and the names of the built-in classes that it is of."""
+    """An exception, as its message and the names of its built-in classes."""
     names = [each.__name__ for each in type(error).__mro__ if getattr(builtins, each.__name__, None) is each]
     try:
         message = str(error)
@@ -64,18 +63,18 @@ def raised(error: BaseException) -> dict[str, JSON]:
 
 
 class _Objects:
-    """The program's objects that the tests know, by number."""
+    """Objects of the program that the tests refer to, by number."""
 
     def __init__(self) -> None:
         self._kept: list[object] = []
         self._numbers: dict[int, int] = {}
 
     def told(self, value: object) -> JSON:
-        """A value as the tests get it."""
+        """A value in the form for the tests."""
         return encoded(value, self._named)
 
     def answer(self, request: Mapping[str, JSON]) -> dict[str, JSON]:
-        """Do what is requested."""
+        """Execute a request."""
         try:
             operation = OPERATIONS[request["do"]]
             args = [decoded(each, self._meant) for each in request["args"]]
@@ -99,7 +98,7 @@ class _Objects:
 
 
 def _equals_values(value: object) -> bool:
-    """Whether an honest object of its type could equal a value that is not of the program's making."""
+    """Whether an honest object of its type could equal a value that the program did not make."""
     kind = type(value)
     return kind.__module__ != PROGRAM and kind.__eq__ is not object.__eq__
 

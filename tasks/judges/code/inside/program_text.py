@@ -1,10 +1,10 @@
-"""The program within an output, chosen by the names that the tests use, without running anything.
+"""Extract the program from an output by the names that the tests use, without running anything.
 
-It is the blocks of Python that define these names, and the blocks that define what those need. Of several
-definitions the last counts, unless the words before it warn of it. If a name stays undefined, it is all
-blocks of Python, in their order. What is no Python is not a candidate while something else is.
+It consists of the Python blocks that define these names, and of blocks that define what those need. Of
+several definitions the last counts, unless the words before it warn of it. If a name stays undefined, all
+Python blocks are used, in order. Text that is not Python is used only if nothing else is.
 
-The output is hostile. All of this therefore happens in the sandbox, within the limits of the program itself.
+The output is hostile. So all of this happens in the sandbox, within the limits of the program itself.
 """
 
 import re
@@ -41,12 +41,12 @@ _CODE_SPAN = re.compile(r"(`++)(?:(?:python|py)[ \t]+)?([^`\n]+)\1")
 _PROMPTS = (">>> ", "... ")
 
 _MOST_TRIES = 50
-"""Places at which a program is looked for in text without fences, and lines at which its end is."""
+"""Maximum number of start positions for a program in text without fences, and of lines for its end."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Piece:
-    """Python of the output that may be a part of the program."""
+    """Python code of the output that may belong to the program."""
 
     text: str
     names: SourceNames
@@ -58,7 +58,7 @@ def program_text(output: str, prefix: str, wanted: Collection[str]) -> str:
 
     Args:
         output: The output, which is not blank.
-        prefix: The text that the output may continue. The program comes after it.
+        prefix: The text that the output may continue, placed before the program.
         wanted: The global names that the tests use.
     """
     if (thoughts := _THOUGHTS.match(output)) and (said := output[thoughts.end() :]).strip():
@@ -78,7 +78,7 @@ def program_text(output: str, prefix: str, wanted: Collection[str]) -> str:
 
 
 class _Reader:
-    """Finds the Python of an output: in blocks of Python first, then where it should not be."""
+    """Find the Python code of an output: in Python blocks first, then elsewhere."""
 
     def __init__(self, prefix: str, output: str) -> None:
         self._prefix = prefix
@@ -88,7 +88,7 @@ class _Reader:
         self.blocks = [each for each in self._parts if each.language is not None]
 
     def piece(self, text: str, is_warned_of: bool = False) -> _Piece | None:
-        """A text as Python, by itself or as what the prefix continues with; None if it is none."""
+        """A text as Python code, by itself or as a continuation of the prefix; None if it is not Python."""
         if (names := _names(text)) is not None:
             return _Piece(text, names, is_warned_of)
         if self._prefix and (names := _names(self._prefix + text)) is not None:
@@ -96,25 +96,25 @@ class _Reader:
         return None
 
     def python(self) -> list[_Piece]:
-        """The blocks that are Python, and declared to be it or nothing else."""
+        """Blocks that are Python, and declared as Python or not at all."""
         return self._read(lambda language: not language or language in NAMES_OF_PYTHON)
 
     def others(self) -> list[_Piece]:
-        """The blocks that are Python although another language is named."""
+        """Blocks that are Python although another language is declared."""
         return self._read(lambda language: bool(language) and language not in NAMES_OF_PYTHON)
 
     def in_the_open(self) -> list[_Piece]:
-        """Python outside of all fences, between lines of prose."""
+        """Python code outside of all fences, between lines of prose."""
         texts = [each.text for each in self._parts if each.language is None]
         return [piece for text in texts for piece in self._between_prose(text)]
 
     def sessions(self) -> list[_Piece]:
-        """What was typed in sessions of the interpreter."""
+        """Input lines of interpreter sessions."""
         typed = (_typed(each.text) for each in self._parts)
         return [piece for text in typed if text and (piece := self.piece(text))]
 
     def spans(self) -> list[_Piece]:
-        """Code between backticks within a line."""
+        """Code between backticks inside a line."""
         texts = [found[2] for each in self._parts for found in _CODE_SPAN.finditer(each.text)]
         return [piece for text in texts[:_MOST_TRIES] if (piece := self.piece(text + "\n"))]
 
@@ -137,7 +137,7 @@ class _Reader:
         return found
 
     def _with_methods(self, piece: _Piece, text: str) -> _Piece | None:
-        """A class that another block continues with; None if the text is no methods of it."""
+        """A class extended by another block; None if the text does not contain methods of it."""
         at_the_edge = [line for line in piece.text.split("\n") if line[:1].strip()]
         if "".join(at_the_edge[-1:]).startswith("class") and _METHOD.match(text):
             return self.piece(piece.text + text, piece.is_warned_of)
@@ -162,7 +162,7 @@ class _Reader:
             at += max(end, 1)
 
     def _end(self, before: str, lines: Sequence[str]) -> int:
-        """The number of lines that are Python after a text, up to a line that is not; 0 for none."""
+        """Number of lines after a text that are Python, up to a line that is not; 0 for none."""
         end = len(lines)
         first = before.count("\n")
         for _ in range(_MOST_TRIES):
@@ -185,7 +185,7 @@ def _chosen(
 ) -> list[_Piece] | None:
     """The pieces that define names, with those that define what these need; None if a name stays undefined.
 
-    If no piece defines any, and none has to, the last piece is what the tests are about.
+    If no piece defines any name, and none is required, the last piece is used.
 
     Args:
         pieces: One or more.
@@ -266,7 +266,7 @@ def _is_python(text: str) -> bool:
 
 
 def _warns(prose: str) -> bool:
-    """Whether the words before a block, their last sentence, warn of it."""
+    """Whether the last sentence before a block warns of it."""
     lines = [line for line in prose.splitlines() if line.strip()]
     if not lines:
         return False
@@ -286,7 +286,7 @@ def _dedented(text: str) -> str:
 
 
 def _indented(lines: Sequence[str], margin: str) -> list[str]:
-    """The first lines, as far as they begin with a margin, without it."""
+    """The leading lines that begin with a margin, without it."""
     inside = takewhile(lambda line: line.startswith(margin) or not line.strip(), lines)
     return [line.removeprefix(margin) for line in inside]
 

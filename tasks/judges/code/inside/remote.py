@@ -1,8 +1,8 @@
-"""The program, as the tests see it from a process of their own.
+"""The program as the tests see it from their own process.
 
-Plain values come over as copies of exactly their types. Any other object of the program is a `Remote`: it can
-be called, looked into and gone through, and compared with another one of the program's; but what it is beside
-a value of the tests' own, only the program could say, and is not asked.
+Plain values arrive as copies of exactly their types. Any other object of the program is a `Remote`: it can be
+called, inspected and iterated, and compared with another object of the program. It is never compared with one
+of the tests' own values, because only the program could answer that.
 """
 
 import builtins
@@ -17,11 +17,11 @@ from winnow.tasks.judges.code.inside.values import JSON, Unreadable, decoded, en
 
 
 class ProgramEnded(BaseException):
-    """The program's process is gone, or sent no answer; no `except Exception` of a test is to see this."""
+    """The program's process is gone, or sent no answer; `except Exception` in a test must not catch this."""
 
 
 class NotCarried(BaseException):
-    """The tests do what works in one interpreter only; the message says what."""
+    """The tests use a feature that works in one interpreter only; the message names it."""
 
 
 class RaisedByProgram(Exception):
@@ -38,18 +38,18 @@ class Program:
     def __init__(self, link: Link) -> None:
         self._link = link
         self.broken: ProgramEnded | NotCarried | None = None
-        """The exception that made a verdict impossible or the program fail, even if the tests caught it."""
+        """The exception that prevented a verdict or made the program fail, even if the tests caught it."""
 
     def names(self, names: Collection[str], wanted: Collection[str]) -> dict[str, object]:
         """Wait until the program has run, and return some of its global names.
 
         Args:
-            names: The names to return. A built-in name is always Python's own.
+            names: The names to return; a built-in name is always Python's own.
             wanted: The names that the program has to define, by which it is chosen from the output.
 
         Raises:
-            Exception: The one that the program raised.
-            ProgramEnded: If it ended before.
+            Exception: Raised by the program.
+            ProgramEnded: If it ended earlier.
         """
         told = sorted(name for name in names if not hasattr(builtins, name))
         self._send({"names": told, "wanted": sorted(wanted)})
@@ -59,10 +59,10 @@ class Program:
         return {name: self._value(said) for name, said in dict(reply.get("names", {})).items()}
 
     def ask(self, operation: str, args: Sequence[object], kwargs: Mapping[str, object] = {}) -> Any:  # noqa: ANN401
-        """Have something done to the program's objects; returns its value, and changes the arguments.
+        """Apply an operation to the program's objects; return its value, and update the arguments.
 
         Raises:
-            Exception: The one that the program raised.
+            Exception: Raised by the program.
             ProgramEnded: If it has ended.
             NotCarried: If an argument is not a plain value.
         """
@@ -78,7 +78,7 @@ class Program:
         return self._value(reply.get("value"))
 
     def refuse(self, sentence: str) -> NoReturn:
-        """End the tests, for a reason that is not a fault of the program's."""
+        """End the tests for a reason that is not the program's fault."""
         self.broken = self.broken or NotCarried(sentence)
         raise self.broken
 
@@ -135,7 +135,7 @@ def _exception(reply: Mapping[str, JSON]) -> BaseException:
 
 
 def _change(mine: JSON, theirs: JSON) -> None:
-    """Make an argument what the program made of its copy."""
+    """Update an argument with the program's changes to its copy."""
     if type(mine) is not type(theirs) or not isinstance(mine, MUTABLE) or repr(mine) == repr(theirs):
         return
     mine.clear()

@@ -1,7 +1,7 @@
-"""A filter of system calls, without the library libseccomp.
+"""A seccomp filter of system calls, without the library libseccomp.
 
-A filter is a program for the kernel's packet filter (see seccomp(2)): it sees the number of a call and the
-numbers that are its arguments, but nothing that an argument points to. It can never be taken off again.
+A filter is a program for the kernel's packet filter (see seccomp(2)): it sees the number of a call and its
+numeric arguments, but nothing that an argument points to. It cannot be removed.
 """
 
 import ctypes
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from winnow.tasks.judges.code.inside.syscalls import ABSENT, ALLOWED, LIMITED
 
 ARCHITECTURES = {"x86_64": (0, 0xC000003E), "aarch64": (1, 0xC00000B7)}
-"""By the machine's name: the column of the tables of calls, and the kernel's AUDIT_ARCH number."""
+"""By machine name: the column in the tables of calls, and the kernel's AUDIT_ARCH number."""
 
 PR_SET_SECCOMP = 22
 SECCOMP_MODE_FILTER = 2
@@ -54,7 +54,7 @@ Instruction = tuple[int, int, int, int]
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """A condition on an argument: it is one of some values, once bits outside of a mask are cleared."""
+    """A condition on an argument: after masking, it equals one of some values."""
 
     argument: int
     values: Sequence[int]
@@ -62,7 +62,7 @@ class Condition:
     is_excluded: bool = False
     """Whether the argument must be none of the values."""
     upper: bool = False
-    """Looks at the upper half of the argument, of 64 bits."""
+    """Whether to test the upper half of the 64-bit argument."""
 
 
 CONDITIONS = {
@@ -114,7 +114,7 @@ def filter_rules(machine: str) -> list[Instruction]:
 
 
 def _check(condition: Condition) -> list[Instruction]:
-    """Fall through where the condition holds, and else return EPERM."""
+    """Continue if the condition holds, else return EPERM."""
     offset = _ARGUMENTS + 8 * condition.argument + (4 if condition.upper else 0)  # both are little-endian
     steps: list[Instruction] = [(_LOAD, 0, 0, offset), (_AND, 0, 0, condition.mask)]
     values = condition.values
@@ -126,10 +126,10 @@ def _check(condition: Condition) -> list[Instruction]:
 
 
 def install_filter(libc: ctypes.CDLL) -> None:
-    """Filter the calls of this process from now on.
+    """Filter this process's system calls from now on.
 
     Raises:
-        OSError: If the kernel does not take the filter.
+        OSError: If the kernel rejects the filter.
     """
     rules = filter_rules(os.uname().machine)
     filters = (_Filter * len(rules))(*(_Filter(*rule) for rule in rules))

@@ -1,4 +1,4 @@
-"""The global names that a piece of Python defines and those that it needs, found without running it."""
+"""Global names that Python source defines and needs, determined without running it."""
 
 import ast
 import builtins
@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 NO_PYTHON = (SyntaxError, ValueError, OverflowError, RecursionError, MemoryError)
-"""What `compile` and its kin raise for text that is no Python."""
+"""Exceptions of `compile` and related functions for text that is not Python."""
 
 _BUILT_IN = frozenset(dir(builtins)) | {"__name__", "__file__", "__doc__"}
 _WRITTEN_LATE = frozenset({"exec", "globals", "setattr", "vars"})
@@ -15,7 +15,7 @@ _WRITTEN_LATE = frozenset({"exec", "globals", "setattr", "vars"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceNames:
-    """The names of one source at module level."""
+    """Module-level names of one source."""
 
     defined: frozenset[str]
     """Names that it assigns, or defines as a function or class."""
@@ -24,16 +24,16 @@ class SourceNames:
     needed: frozenset[str]
     """Names that it uses and does not bind, or uses before it binds them; built-in names are left out."""
     at_once: frozenset[str]
-    """Those of them that it uses while it is run, not only in the bodies of functions."""
+    """Those of them used at import, not only in the bodies of functions."""
     defines_unseen: bool
-    """Whether it may define names that cannot be seen, by `import *`, `exec`, `globals()` and the like."""
+    """Whether it may define names invisibly, by `import *`, `exec`, `globals()` and the like."""
 
 
 def names_of(source: str) -> SourceNames:
     """The names of a source.
 
     Raises:
-        SyntaxError, ValueError, OverflowError, RecursionError, MemoryError: If it is no Python.
+        SyntaxError, ValueError, OverflowError, RecursionError, MemoryError: If it is not Python.
     """
     tree = ast.parse(source)
     compile(tree, "program.py", "exec", dont_inherit=True)
@@ -61,7 +61,7 @@ def _is_more_than_imported(symbol: symtable.Symbol) -> bool:
 
 
 def _global_names(module: symtable.SymbolTable) -> tuple[set[str], set[str]]:
-    """Global names that functions and classes assign, and those that anything uses."""
+    """Global names that functions and classes assign, and those used anywhere."""
     assigned: set[str] = set()
     used = {each.get_name() for each in module.get_symbols() if each.is_referenced()}
     waiting = list(module.get_children())
@@ -76,7 +76,7 @@ def _global_names(module: symtable.SymbolTable) -> tuple[set[str], set[str]]:
 
 
 def _used_unbound(tree: ast.Module) -> set[str]:
-    """Names that statements use while they are run, before any statement has bound them."""
+    """Names that statements use at import before any statement has bound them."""
     bound: set[str] = set()
     found: set[str] = set()
     for statement in tree.body:

@@ -1,12 +1,12 @@
 """System calls: which are allowed in the sandbox, and their numbers.
 
-All others fail with EPERM, those that kernels of tomorrow will have among them. What is absent from the list
-on purpose: processes (fork, vfork, execve, clone but for threads), signals to anybody (kill, tgkill,
-rt_sigqueueinfo, pidfd_send_signal), others' memory and limits (ptrace, process_vm_readv, setrlimit), the
-network (socket, connect, bind, sendmsg), files by other rights than Landlock's (chmod, chown, utimensat,
-setxattr, truncate, link, symlink, mount, chroot), disk that the limit of a file's size does not bound
-(fallocate, which may reserve blocks past a file's end, copy_file_range, memfd_create), shared memory and
-queues, keys, bpf, io_uring, userfaultfd, perf_event_open, namespaces, and further filters.
+All others fail with EPERM, including calls of future kernels. Excluded on purpose: processes (fork, vfork,
+execve, clone but for threads), signals to anybody (kill, tgkill, rt_sigqueueinfo, pidfd_send_signal), others'
+memory and limits (ptrace, process_vm_readv, setrlimit), the network (socket, connect, bind, sendmsg), files
+by other rights than Landlock's (chmod, chown, utimensat, setxattr, truncate, link, symlink, mount, chroot),
+disk that the limit of a file's size does not bound (fallocate, which may reserve blocks past a file's end,
+copy_file_range, memfd_create), shared memory and queues, keys, bpf, io_uring, userfaultfd, perf_event_open,
+namespaces, and further filters.
 """
 
 from collections.abc import Mapping
@@ -154,4 +154,5 @@ ABSENT: Numbers = {
     "clone3": (435, 435),
     "openat2": (437, 437),
 }
-"""Said to be unknown (ENOSYS), so that the C library takes the older call, whose arguments a filter sees."""
+"""Reported as unknown (ENOSYS), so that the C library uses the older call, whose arguments a filter can
+see."""

@@ -1,7 +1,7 @@
-"""The tests: which of them there are, and how many hold.
+"""The tests: find them, run them, and count how many pass.
 
-One test is an assertion or a call that stands at the top level, a function whose name begins with `test` and
-which needs no arguments, a method of a `unittest.TestCase`, or HumanEval's `check(candidate)`.
+One test is an assertion or a call at the top level, a function whose name begins with `test` and which needs
+no arguments, a method of a `unittest.TestCase`, or HumanEval's `check(candidate)`.
 """
 
 import ast
@@ -33,22 +33,22 @@ class Count:
     """The results of the tests so far."""
 
     stops: bool
-    """Whether the first failure ends it."""
+    """Whether the first failure ends the tests."""
     tests: int = 0
     passed: int = 0
     failure: str | None = None
-    """The first one, in a sentence."""
+    """The first failure, in a sentence."""
     lines: Sequence[str] = field(default_factory=list)
     """The lines of the tests' source."""
 
     def run(self, name: str, test: Callable[[], object]) -> None:
-        """Run one test; raises `_Over` where its failure ends all."""
+        """Run one test; raises `_Over` if its failure ends the tests."""
         self.tests += 1
         if self.attempt(name, test):
             self.passed += 1
 
     def attempt(self, name: str, step: Callable[[], object]) -> bool:
-        """Whether a step went well; raises `_Over` where it did not, and that ends all."""
+        """Whether a step succeeded; raises `_Over` if it failed and that ends the tests."""
         try:
             step()
         except (ProgramEnded, NotCarried):
@@ -68,39 +68,39 @@ class Count:
 
 
 class _Over(Exception):
-    """A test failed, and all have to hold."""
+    """A test failed, and all of them must pass."""
 
 
 def names_in(source: str) -> set[str]:
     """The names that the tests use.
 
     Raises:
-        SyntaxError, ValueError, RecursionError: If the tests are no Python.
+        SyntaxError, ValueError, RecursionError: If the tests are not Python.
     """
     return {node.id for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Name)}
 
 
 def wanted_of(source: str, entry_point: str | None) -> set[str]:
-    """The global names that the tests need of a program, `entry_point` instead of `candidate`.
+    """The global names that the tests need from a program, with `entry_point` for `candidate`.
 
     Raises:
-        SyntaxError, ValueError, RecursionError: If the tests are no Python.
+        SyntaxError, ValueError, RecursionError: If the tests are not Python.
     """
     wanted = set(names_of(source).needed)
     return wanted if entry_point is None else wanted - {CANDIDATE} | {entry_point}
 
 
 def run_tests(source: str, names: Names, entry_point: str | None, *, stops: bool) -> Count:
-    """Run the tests among names.
+    """Run the tests with given names.
 
     Args:
         source: Python.
-        names: Names that the tests see and add to, the program's above all.
-        entry_point: Name of the function that HumanEval's `check` is given; None if there is none.
-        stops: Whether the first failure ends it.
+        names: Names that the tests can use and extend, in particular the program's.
+        entry_point: Name of the function for HumanEval's `check`; None if there is none.
+        stops: Whether the first failure ends the tests.
 
     Raises:
-        SyntaxError, ValueError: If the tests are no Python.
+        SyntaxError, ValueError: If the tests are not Python.
         ProgramEnded, NotCarried: See there.
     """
     tree = ast.parse(source)
@@ -137,7 +137,7 @@ def _run_statement(statement: ast.stmt, names: Names, count: Count) -> None:
 def _collected(
     tree: ast.Module, names: Names, entry_point: str | None
 ) -> Iterator[tuple[str, Callable[[], object]]]:
-    """The tests that the statements only defined."""
+    """The tests that the statements only define."""
     defined = [node.name for node in tree.body if isinstance(node, ast.FunctionDef | ast.ClassDef)]
     functions = [node.func for node in ast.walk(tree) if isinstance(node, ast.Call)]
     called = {each.id for each in functions if isinstance(each, ast.Name)}

@@ -1,7 +1,7 @@
-"""Values between the tests and the program, as JSON that makes plain objects and nothing else.
+"""Values between the tests and the program, as JSON that only creates plain objects.
 
-What arrives is of exactly the types listed here, so that nothing that a program returns can say of itself
-that it equals what a test expects. Objects of other types stay where they are, and are named by a number.
+Received values have exactly the types listed here, so no returned object can claim to equal what a test
+expects. Objects of other types stay in their process, and are identified by a number.
 """
 
 from collections import deque
@@ -17,7 +17,7 @@ MOST_OF_A_PLAIN_INT = 1 << 53
 
 
 class Unreadable(Exception):
-    """The received JSON encodes none of our values."""
+    """The received JSON is not a valid encoding."""
 
 
 _KINDS: Mapping[type, tuple[str, Callable[[JSON], JSON]]] = {
@@ -59,11 +59,11 @@ _MAKERS: Mapping[str, Callable[[list[JSON]], object]] = {
 
 
 def encoded(value: object, other: Callable[[object], JSON]) -> JSON:
-    """A value as JSON; of a subclass, what it is as its base.
+    """Encode a value as JSON; a subclass is encoded as its base.
 
     Args:
         value: Anything.
-        other: Encodes an object of any other type, as a mapping with one key that is none of ours.
+        other: Encodes an object of any other type, as a mapping with one key not used here.
     """
     if value is None or isinstance(value, bool):
         return value
@@ -85,14 +85,14 @@ def encoded(value: object, other: Callable[[object], JSON]) -> JSON:
 
 
 def decoded(said: JSON, other: Callable[[str, JSON], object]) -> object:
-    """The value that was encoded.
+    """Decode an encoded value.
 
     Args:
-        said: The encoded value that came.
-        other: Decodes what `encoded` left to its own `other`, given the one key and its value.
+        said: The received encoding.
+        other: Decodes values encoded by the `other` of `encoded`, given the one key and its value.
 
     Raises:
-        Unreadable: If it is no such encoding.
+        Unreadable: If the encoding is invalid.
     """
     if said is None or isinstance(said, bool | str | int):
         return said

@@ -42,19 +42,19 @@ class InspectJudge(Judge[Sample]):
     scorer: Scorer
     """Name of the scorer."""
     location: Location = "end"
-    """Of match: where the target is looked for."""
+    """For match: where the target is searched."""
     ignore_case: bool = True
-    """Of match, includes and pattern."""
+    """For match, includes and pattern: whether case is ignored."""
     numeric: bool = False
-    """Of match: whether a target that is a number is compared by its value."""
+    """For match: whether a numeric target is compared by its value."""
     pattern: str | None = None
-    """Of pattern, a regular expression whose groups are compared; of answer, letter, word or line."""
+    """For pattern, a regular expression whose groups are compared; for answer, letter, word or line."""
     match_all: bool = False
-    """Of pattern: whether all groups must be targets, and not one."""
+    """For pattern: whether all groups must be targets, not only one."""
     stop_words: Sequence[str] = ()
-    """Of f1: words that count for nothing."""
+    """For f1: words that are ignored."""
     multiple_correct: bool = False
-    """Of choice: whether several choices may be right."""
+    """For choice: whether several choices may be right."""
     _pattern: regex.Pattern[str] | None = field(default=None, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -66,7 +66,7 @@ class InspectJudge(Judge[Sample]):
             object.__setattr__(self, "_pattern", self._compiled())
 
     def judge(self, sample: Sample) -> Verdict:
-        """The score that Inspect gives; an output in which nothing of the form is found holds no answer."""
+        """The score by Inspect's rules; an output without the required form has no answer."""
         if not sample.targets:
             return Verdict.unscored("no_target")
         try:

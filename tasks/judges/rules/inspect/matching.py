@@ -19,7 +19,7 @@ _PUNCTUATION = str.maketrans("", "", string.punctuation)
 
 
 def matches(output: str, target: str, location: Location, *, ignore_case: bool, numeric: bool) -> bool:
-    """Whether the target stands where it is looked for; numbers count by their value where `numeric`."""
+    """Whether the target is at the searched location; numbers are compared by value if `numeric`."""
     said, wanted = output.strip(), target.strip()
     if ignore_case:
         said, wanted = said.casefold(), wanted.casefold()
@@ -36,7 +36,7 @@ def matches(output: str, target: str, location: Location, *, ignore_case: bool, 
 
 
 def _same_number(said: str, wanted: str, location: Location) -> bool:
-    """The first or the last word that is a number, the whole text, or any word."""
+    """Compare the first or last word that is a number, the whole text, or any word."""
     if location == "exact":
         return _normal(said, trims=False) == wanted
     words = re.split(r"\s+", said)
@@ -56,7 +56,7 @@ def _bare(text: str) -> str:
 
 
 def _undecorated(text: str) -> str:
-    """The text without currencies, separators of thousands, marks of emphasis and full stops."""
+    """The text without currencies, thousands separators, emphasis marks and full stops."""
     return _FULL_STOP.sub("", _DECORATION.sub("", _ESCAPED.sub(r"\1", text)))
 
 
@@ -66,7 +66,7 @@ def includes(output: str, target: str, *, ignore_case: bool) -> bool:
 
 
 def is_exact(output: str, targets: Sequence[str]) -> bool:
-    """Whether both are the same words; a target without any is none."""
+    """Whether both have the same words; a target without words never matches."""
     said = _words(output, ())
     return any(said == wanted for target in targets if (wanted := _words(target, ())))
 

@@ -1,4 +1,4 @@
-"""The choices that an answer and a target name, as Inspect's `multiple_choice` reads them."""
+"""The choices named by an answer and a target, as Inspect's `multiple_choice` reads them."""
 
 import regex
 
@@ -13,10 +13,10 @@ _LENIENT = regex.compile(r"(?i)ANSWER\s*:\s*([A-Za-z\d ,]+)(?:[^\w]|\n|$|\.)")
 
 
 def chosen(output: str, n_choices: int, *, several: bool) -> list[int]:
-    """The positions of the choices that an output settles on, in order; none if it names none.
+    """The positions of the choices that an output selects, in order; empty if it selects none.
 
     Args:
-        output: Text of a model that was asked to end with "ANSWER: LETTER".
+        output: Output of a model whose prompt requests "ANSWER: LETTER" at the end.
         n_choices: Number of choices.
         several: Whether more than one may be right.
 
@@ -49,10 +49,10 @@ def _one(said: str, letters: list[str]) -> set[str]:
 
 
 def right_choices(targets: tuple[str, ...], n_choices: int) -> list[int]:
-    """The positions that targets such as "B", "AC" or "27" name, in order.
+    """The positions named by targets such as "B", "AC" or "27", in order.
 
     Raises:
-        ValueError: If one is none of the choices.
+        ValueError: If one is not a choice.
     """
     words = [word for target in targets for word in target.replace(",", " ").split()]
     named = [each for word in words for each in ([word] if word.isnumeric() else word)]

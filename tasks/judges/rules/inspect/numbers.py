@@ -1,7 +1,7 @@
-"""Numbers as Inspect reads them: in ASCII, and in the digits, fractions and signs of other scripts.
+"""Read numbers as Inspect does: in ASCII, and in the digits, fractions and signs of other scripts.
 
-It reads what Inspect 0.3.285 (MIT licence) reads: "2½", "１２", "1.5⁻³", "十二", "三万五千", and takes a
-comma before one to three digits for a decimal one.
+It accepts what Inspect 0.3.285 (MIT licence) accepts: "2½", "１２", "1.5⁻³", "十二", "三万五千". A comma
+before one to three digits is a decimal one.
 """
 
 import math
@@ -9,7 +9,7 @@ import unicodedata
 from collections.abc import Callable
 
 AROUND = "!?:;()[]{}'\"`"
-"""Characters that are cut off around a number."""
+"""Characters that are removed around a number."""
 
 MINUS = frozenset("-−﹣－负負")
 PLUS = frozenset("+＋﹢正")
@@ -38,11 +38,11 @@ CHINESE = frozenset({*DIGITS, *TENS, *SMALL_UNITS, *LARGE_UNITS, *POINTS, *"负�
 
 
 def number(text: str, *, trims: bool = True) -> float | None:
-    """The finite number that a text is; None if it is none.
+    """Parse a text as a finite number; None if it is not one.
 
     Args:
-        text: As it stands.
-        trims: Whether brackets, quotation marks and the like around it count for nothing.
+        text: The unmodified text.
+        trims: Whether brackets, quotation marks and the like around it are ignored.
     """
     trimmed = text.strip(AROUND) if trims else text
     readings: tuple[Callable[[str], float | None], ...] = (float, _read)
@@ -81,7 +81,7 @@ def _single(text: str) -> float | None:
 
 
 def _without_exponent(text: str) -> tuple[str, int | None]:
-    """The text before superscript digits at its end, and the number that they are."""
+    """The text before superscript digits at its end, and their value."""
     end = len(text)
     while end and (text[end - 1].isspace() or text[end - 1] in SEPARATORS):
         end -= 1
@@ -97,7 +97,7 @@ def _without_exponent(text: str) -> tuple[str, int | None]:
 
 
 def _with_fraction(text: str) -> float | None:
-    """A number in which one fraction in one character may follow the whole part."""
+    """A number whose whole part may be followed by a single-character fraction."""
     parts = [(at, unicodedata.numeric(each, 0.0)) for at, each in enumerate(text)]
     found = [(at, part) for at, part in parts if 0.0 < part < 1.0]
     if not found:
@@ -122,7 +122,7 @@ def _plain(text: str) -> float | None:
 
 
 def _western(text: str) -> float | None:
-    """Digits of any script, with a point or comma, separators and an exponent behind an e."""
+    """Digits of any script, with a point or comma, separators and an exponent after an e."""
     point = _point(text)
     ascii_text: list[str] = []
     has_point = has_exponent = after_exponent = False
@@ -200,7 +200,7 @@ def _digits(text: str) -> int | None:
 
 
 def _by_units(text: str) -> int | None:
-    """A whole number that is written with tens, hundreds and so on."""
+    """A whole number written with tens, hundreds and so on."""
     total = section = last = 0
     for each in text:
         if each.isspace() or each in "零〇○":

@@ -1,1 +1,1 @@
-"""What an output says: its answer, its choice, its number."""
+"""Parse an output: its answer, its choice, its number."""

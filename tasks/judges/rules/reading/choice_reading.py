@@ -1,9 +1,9 @@
-r"""Reads which of several options an output settles on.
+r"""Find which of several options an output chooses.
 
-Every place where the output names an option is looked at, with what surrounds it in its sentence. The last
-place that chooses counts; see `ChoiceReader.read`. All single letters are read alike: whether a capital is an
-option is decided by what surrounds it, and never by which letter it is. A label need not be set off from
-characters of another script: "答案是B。" names B.
+Every mention of an option is examined with its surroundings in the sentence. The last mention that chooses
+counts; see `ChoiceReader.read`. All single letters are treated alike: whether a capital is an option depends
+on its surroundings, and never on the letter. A label need not be separated from characters of another script:
+"答案是B。" names B.
 """
 
 from collections.abc import Sequence
@@ -24,13 +24,13 @@ from winnow.tasks.judges.rules.reading.final_text import (
 from winnow.tasks.judges.rules.reading.typography import FULL_WIDTH
 
 MOST_MENTIONS = 300
-"""Places in an output at which an option is named that are looked at: the last ones."""
+"""Maximum number of mentions of an option that are examined, from the end of the output."""
 
 REACH = 160
-"""Characters of a sentence that are looked at, before a label and after it."""
+"""Characters of a sentence that are examined before a label, and after it."""
 
 _OPEN, _CLOSE = "\ue000", "\ue001"
-"""Stand around a label that is set apart by brackets or emphasis."""
+"""Marks around a label that was set off by brackets or emphasis."""
 
 _WIDE = str.maketrans({**FULL_WIDTH, "\u3000": " "})
 _HEADING = regex.compile(
@@ -58,7 +58,7 @@ _CROSSED_ROW = regex.compile(r"[^\n✅✓✔☑❌✗✘✖]*+[❌✗✘✖]\W*+
 _CROSSED = regex.compile(r"(?:❌|✗|✘|✖)\s*+[^\w\n]*+\Z")
 _CROSS = regex.compile(r"[^\w\n]*?(?:❌|✗|✘|✖)")
 _TWINS = {"А": "A", "В": "B", "С": "C", "Е": "E", "Н": "H", "Α": "A", "Β": "B", "Ε": "E", "Η": "H", "Ι": "I"}
-"""Cyrillic and Greek capitals that look like Latin ones: models write them for options in such texts."""
+"""Cyrillic and Greek capitals that look like Latin ones: models use them for options in such texts."""
 _TWIN = regex.compile(
     rf"(?<![\p{{L}}\p{{Nd}}])[{''.join(_TWINS)}](?=[).\]\"'»:]|\s*+(?:$|\n)|[*_`]|,\s)", regex.MULTILINE
 )
@@ -66,7 +66,7 @@ _TWIN = regex.compile(
 
 @dataclass(frozen=True, slots=True)
 class _Mention:
-    """A place where the output names an option."""
+    """A mention of an option in the output."""
 
     label: str
     start: int
@@ -74,7 +74,7 @@ class _Mention:
     is_apart: bool
     """Whether brackets or emphasis surround it."""
     is_loud: bool
-    """Whether it is more than a small letter that could be anything."""
+    """Whether it is more than a lower-case letter that could be anything."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,9 +83,9 @@ class _Group:
 
     mentions: Sequence[_Mention]
     before: str
-    """What comes before the first one in its sentence."""
+    """The text before the first one in its sentence."""
     after: str
-    """What comes after the last one, up to the end of its line."""
+    """The text after the last one, up to the end of its line."""
 
     @property
     def labels(self) -> frozenset[str]:
@@ -93,7 +93,7 @@ class _Group:
 
 
 class ChoiceReader:
-    """Reads outputs that choose between these options.
+    """Find the chosen option in outputs.
 
     Args:
         options: Labels: letters, or words such as yes and no.
@@ -118,12 +118,12 @@ class ChoiceReader:
         )
 
     def read(self, output: str) -> str | None:
-        """The folded label of the option that the output settles on; None if it settles on none.
+        """The folded label of the chosen option; None if the output chooses none.
 
-        In this order: what is boxed or stated last ("the answer is", "I'd go with", "is correct", a line or
-        sentence of its own); the option with which the output begins; the only one said to hold; the only one
-        called an option; the only one that is named and not turned down. Of an output that says
-        that it cannot answer, the last three are looked for before it says so.
+        In this order: the last option that is boxed or stated ("the answer is", "I'd go with", "is correct",
+        a separate line or sentence); the option at the beginning of the output; the only one declared to
+        hold; the only one called an option; the only one that is named and not rejected. If the output says
+        that it cannot answer, the last three are searched only before that statement.
         """
         return read_own(without_struck_out(without_thoughts(output)), self._read)
 
@@ -155,7 +155,7 @@ class ChoiceReader:
         return None
 
     def _begun_with(self, text: str, first: _Group) -> str | None:
-        """The option that the output begins with: "B. London", "No, because"."""
+        """The option at the beginning of the output: "B. London", "No, because"."""
         mention = first.mentions[0]
         begins = not regex.search(r"[\w{]", text[: mention.start])
         rest = text[mention.end : mention.end + 40]
@@ -167,7 +167,7 @@ class ChoiceReader:
         return None
 
     def _cleaned(self, text: str) -> str:
-        """The text without markup, where brackets and emphasis around a label are made alike."""
+        """The text without markup; brackets and emphasis around a label are unified."""
         text = (
             tags_as_lines(text).translate(_WIDE).replace(_OPEN, "").replace(_CLOSE, "").replace("\r\n", "\n")
         )
@@ -183,7 +183,7 @@ class ChoiceReader:
         return plain
 
     def _as_boxed(self, found: "regex.Match[str]") -> str:
-        """A box as a statement of what it holds, if that is an option."""
+        """Rewrite a box as a statement of its content, if that is an option."""
         inside = found.group("text")
         label = self._boxed.match(self._apart.sub(rf"{_OPEN}\g<label>{_CLOSE}", inside))
         if label is None or folded(label.group("label")) not in self._labels:
@@ -220,7 +220,7 @@ class ChoiceReader:
         return [_Group(each, _before(text, each[0].start), _after(text, each[-1].end)) for each in together]
 
     def _is_option(self, text: str, mention: _Mention) -> bool:
-        """Whether a label that is a single letter is one here, and not a word or a name."""
+        """Whether a single letter is an option here, not a word or a name."""
         if len(self._labels[mention.label]) > 1 or mention.is_apart:
             return True
         before, rest = _before(text, mention.start), text[mention.end : mention.end + 40]
@@ -262,7 +262,7 @@ def _is_name(before: str) -> bool:
 
 
 def folded(label: str) -> str:
-    """A label without case, and without the punctuation that surrounds it."""
+    """A label in lower case, without surrounding punctuation."""
     return _bare(label).casefold()
 
 
@@ -271,7 +271,7 @@ def _bare(label: str) -> str:
 
 
 def _bounded(option: str) -> str:
-    """Pattern of an option that is not a part of a longer word of its script."""
+    """Pattern of an option that is not part of a longer word of its script."""
     escaped = regex.escape(option)
     if len(option) > 1:
         escaped = f"(?i:{escaped})"
@@ -304,7 +304,7 @@ def _not_before(character: str) -> str:
 
 
 def _script(character: str) -> str:
-    """The class of the letters that a character can make a word with; empty if words are not set off."""
+    """Character class of letters that form words with this one; empty if its script has no blanks."""
     if _UNSPACED.match(character):
         return ""
     for name in _SCRIPTS:
@@ -314,7 +314,7 @@ def _script(character: str) -> str:
 
 
 def _before(text: str, start: int) -> str:
-    """The sentence up to a place, without the sign that sets a label apart."""
+    """The sentence up to a position, without the sign that sets a label off."""
     piece = text[max(0, start - REACH) : start].rstrip(_OPEN)
     last = 0
     for found in _SENTENCE_END.finditer(piece):
@@ -352,7 +352,7 @@ def _are_joined(text: str, group: Sequence[_Mention], one: _Mention, other: _Men
 
 
 def _chooses(group: _Group, *, is_list: bool) -> bool:
-    """Whether the output settles here on what the group names."""
+    """Whether the output chooses the group here."""
     before, after = group.before, group.after
     if _is_turned_down(group) or regex.match(r"\s*+\?", after):
         return False
@@ -382,7 +382,7 @@ def _chooses(group: _Group, *, is_list: bool) -> bool:
 
 
 def _is_a_word(group: _Group) -> bool:
-    """Whether an option may be a word of the sentence: the "true" of "False. That it is true is a myth."."""
+    """Whether an option may be an ordinary word: the "true" of "False. That it is true is a myth."."""
     return len(group.mentions[0].label) > 1 and not (
         any(each.is_apart for each in group.mentions)
         or _is_alone(group)
@@ -393,13 +393,13 @@ def _is_a_word(group: _Group) -> bool:
 
 
 def _is_stated(group: _Group) -> bool:
-    """Whether the words before say that this is the answer, or of what is asked about that it is so."""
+    """Whether the words before state that this is the answer, or that the statement in question holds."""
     is_claimed = len(group.mentions[0].label) > 1 and words.CLAIMED.search(group.before)
     return bool(is_claimed or words.STATED.search(group.before))
 
 
 def _is_item(group: _Group) -> bool:
-    """Whether the group is a label at the beginning of an item of a list, or of a row of a table."""
+    """Whether the group is a label at the beginning of a list item or a table row."""
     if len(group.mentions) > 1:
         return False
     begins = regex.fullmatch(
@@ -409,7 +409,7 @@ def _is_item(group: _Group) -> bool:
 
 
 def _is_alone(group: _Group) -> bool:
-    """Whether the group is all that its sentence says, but for words such as "so"."""
+    """Whether the group is the whole sentence, except for words such as "so"."""
     if not words.THEREFORE.search(group.before) or not (
         group.before.strip() == ""
         or words.THEREFORE.fullmatch(group.before)
@@ -429,7 +429,7 @@ def _is_alone(group: _Group) -> bool:
 
 
 def _is_turned_down(group: _Group) -> bool:
-    """Whether the output says that what the group names is not the answer."""
+    """Whether the output rejects the group as the answer."""
     if _CROSSED.search(group.before) or _CROSS.match(group.after):
         return True
     if _is_item(group) and _CROSSED_ROW.match(group.after):

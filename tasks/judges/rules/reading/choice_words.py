@@ -1,7 +1,7 @@
-r"""Words around a label by which models choose it or turn it down, in the languages that they write most.
+r"""Words around a label by which models choose or reject it, in the most frequent languages.
 
-All patterns are for text that `choice_reading` has cleaned. What comes before a label is matched at the
-end of `before`, what comes after it at the beginning of `after`.
+All patterns are for text that `choice_reading` has cleaned. Words before a label are matched at the end of
+`before`, words after it at the beginning of `after`.
 """
 
 import regex
@@ -59,17 +59,17 @@ STATED = regex.compile(
 STATED_BY_TEXT = regex.compile(
     rf"(?:{ANSWER}{_BETWEEN}{COPULA}|\b(?:it|that|this)(?:['’]s| is| must be))\s[^.!?\n;,]{{1,60}}\s$", _FLAGS
 )
-"""Up to a label in brackets behind the option's own text: "The answer is Paris ("."""
+"""Up to a label in brackets after the option's own text: "The answer is Paris ("."""
 
 CLAIMED = regex.compile(
     rf"\b(?:statement|claim|sentence|hypothesis|assertion|proposition)\s?{COPULA}{_TAIL}$", _FLAGS
 )
-"""Up to an option that is a word, said of what is asked about: "The statement is"."""
+"""Up to an option that is a word about the statement in question: "The statement is"."""
 
 CONCLUDING = regex.compile(
     r"\s*+(?:therefore|thus|so|hence|then|in conclusion|overall|finally|but|however|yet|actually)\b", _FLAGS
 )
-"""The beginning of a sentence that concludes from the one before or takes it back."""
+"""The beginning of a sentence that concludes from the previous one or retracts it."""
 
 _FIRST_PERSON = (
     r"(?:\bI(?:['’](?:d|ll|m|ve))?|\bwe(?:['’](?:d|ll|re|ve))?|\blet(?:['’]s| me| us)|\bmy|\bour|\bone|"
@@ -104,7 +104,7 @@ THEREFORE = regex.compile(
     rf"したがって|従って|つまり|그래서|따라서|그러므로|ดังนั้น|إذن|لذلك|لذا|इसलिए|अतः|\W)*+{_TAIL}$",
     _FLAGS,
 )
-"""A sentence or clause that holds nothing but such words up to the label: "So option"."""
+"""A sentence or clause with only such words up to the label: "So option"."""
 
 DOUBTFUL = regex.compile(
     r"\b(?:if|whether|suppose|supposing|assum(?:e|ing)|unless|why|could|might|may|some|many|people|others|"
@@ -114,7 +114,7 @@ DOUBTFUL = regex.compile(
     r"如果|若|假如|是否|もし|と思いましたが|만약|ถ้า|إذا|यदि|最初|一开始|起初|原以为|처음에",
     _FLAGS,
 )
-"""What makes a statement one that is only weighed, or an earlier one."""
+"""Words that mark a statement as only considered, or as an earlier one."""
 
 NEGATED = regex.compile(
     r"\b(?:not|isn|wasn|aren|doesn|don|didn|can|couldn|won|wouldn|shouldn|mustn)['’]?t\b|\b(?:not|cannot|"
@@ -146,7 +146,7 @@ INSTEAD = regex.compile(
     rf"{COPULA})\b)*+{_TAIL}$",
     _FLAGS,
 )
-"""Up to a label that takes the place of one that was turned down: "not A but"."""
+"""Up to a label that replaces a rejected one: "not A but"."""
 
 _BE = (
     r"(?:['’]s|is|was|are|seems?(?: to be)?|appears?(?: to be)?|looks?(?: to be)?|must be|has to be|"
@@ -203,7 +203,7 @@ HOLDS = regex.compile(
     rf"stimmt|passt|trifft zu)\b|(?:成立|合理|为真|為真)|は(?:真|成り立))",
     _FLAGS,
 )
-"""After the label: what is said of statements that hold, which need not be the answer."""
+"""After the label: words about statements that hold, which need not be the answer."""
 
 _BAD = (
     r"(?:wrong|incorrect|false|inaccurate|invalid|impossible|irrelevant|absurd|nonsense|out\b|too|"
@@ -234,21 +234,21 @@ WRONG = regex.compile(
 """After the label: "is wrong"."""
 
 MAKING = regex.compile(r"\b(?:makes?|making|made|renders?|rendering)\s*+\(?$", _FLAGS)
-"""Before a label about which something is said without a verb: "makes A too strong"."""
+"""Before a label in a phrase without its own verb: "makes A too strong"."""
 
 CALLED_WRONG = regex.compile(
     rf"{_ASIDE}\s*+(?:[—–:?(|.,-]\s*+)?(?:(?:this|it|that|which)\s++(?:is\s++)?)?{_ADVERB}{_BAD}|"
     rf"\s*+[—–:|-]\s*+no\b",
     _FLAGS,
 )
-"""After the label, without a verb: "A) wrong". An option's own text can be so."""
+"""After the label, without a verb: "A) wrong". An option's own text can look like this."""
 
 EXCEPTED = regex.compile(
     rf"\b(?:all|every\w{{0,5}}+|none|any\w{{0,5}}+)\b[^.!?\n]{{0,40}}?\b(?:but|except(?: for)?|besides|"
     rf"apart from){_TAIL}$",
     _FLAGS,
 )
-"""Up to a label that is left out of what is said of all others: "all but"."""
+"""Up to a label that is excluded from a statement about all others: "all but"."""
 
 UNDERCUT = regex.compile(
     r"^[^.!?\n]{0,120}?\b(?:but|if|unless|however|yet|(?<!because )only (?:if|when|"
@@ -257,15 +257,15 @@ UNDERCUT = regex.compile(
     r"mais|pero|mas|ma|но)\b",
     _FLAGS,
 )
-"""What takes back, in the same sentence, that something holds."""
+"""Words that retract, in the same sentence, that something holds."""
 
 SUPPOSED = regex.compile(
     rf"{_ASIDE}\s*+(?:would|could|might)(?: (?:also|only|then|well))* (?:be|have been)\b", _FLAGS
 )
-"""After the label: "would be", which is said of an option in another case if the answer was given before."""
+"""After the label: "would be", about an option in another case if the answer was given before."""
 
 CONCEDED = regex.compile(rf"\b(?:even though|although|though|albeit){_TAIL}$", _FLAGS)
-"""Up to a label about which something is conceded: "although"."""
+"""Up to a label in a concession: "although"."""
 
 DECLINED = regex.compile(
     r"\b(?:(?:can(?:no|['’])t|cannot|could not|couldn['’]t|do not|don['’]t|unable to|not able to) (?:answer|"
@@ -274,7 +274,7 @@ DECLINED = regex.compile(
     r"(?!.{0,400}?\b(?:but|guess|probably|likely|however|still|maybe|perhaps)\b)",
     _FLAGS | regex.DOTALL,
 )
-"""Where an output says that it cannot answer, and does not guess."""
+"""Statements that the output cannot answer, and does not guess."""
 
 VERDICT_OF_ITEM = regex.compile(
     r"^\s*+(?:[).:|\]]\s*+)?(?:[^\n|.!?]{0,160}?[—–:|(.-]\s*+)?(?:this (?:option |choice |statement )?is |"
@@ -283,7 +283,7 @@ VERDICT_OF_ITEM = regex.compile(
     r"правильно|正确|正確|正しい|맞|정답|yes|✓|✔|✅|☑)|(?P<holds>true|wahr|vraie?|verdader[ao]))(?!\w)",
     _FLAGS,
 )
-"""An item of a list that says that its option is the right one: "C) London: correct"."""
+"""A list item that declares its option right: "C) London: correct"."""
 
 CONJUNCTION = regex.compile(
     r"\s*+(?P<conjunction>\A[–—]\Z|(?:[,、]?\s*+(?:and|or|nor|und|oder|noch|et|ou|(?-i:[yeoiи])|ni|of|en|"
@@ -295,7 +295,7 @@ CONJUNCTION = regex.compile(
     r"\s*+\Z",
     _FLAGS,
 )
-"""All that stands between two labels that are named together."""
+"""Everything allowed between two labels that are named together."""
 
 # The article "A" is followed by what it belongs to, the pronoun "I" by its verb: after one of these words, a
 # lone capital is neither.

@@ -1,6 +1,6 @@
-"""The part of an output that answers: without thoughts, struck-out words and examples that follow the answer.
+"""The answering part of an output: without reasoning, struck-out words and examples after the answer.
 
-Judges that look for an answer within an output read it by these functions. What is stored stays whole.
+Judges that search an answer within an output use these functions. The stored output is unchanged.
 """
 
 from collections import deque
@@ -26,27 +26,27 @@ _NEXT_EXAMPLE = regex.compile(
 
 
 def without_thoughts(output: str) -> str:
-    """The output behind its last closing tag of thoughts; nothing if its thoughts do not end."""
+    """The output after its last closing reasoning tag; empty if its reasoning does not end."""
     if last := deque(_THOUGHTS_END.finditer(output), maxlen=1):
         return output[last[0].end() :]
     return "" if _THOUGHTS_BEGIN.match(output) else output
 
 
 def without_struck_out(text: str) -> str:
-    """The text without what Markdown or HTML strikes out."""
+    """The text without parts struck out in Markdown or HTML."""
     kept: str = _STRUCK_OUT.sub(" ", text)
     return kept
 
 
 def read_own(text: str, read: Callable[[str], Found]) -> Found:
-    """What is read up to a further question that the model asks itself, or else from the whole text."""
+    """The result of reading up to a further question that the model poses itself, or else the whole text."""
     found = _NEXT_EXAMPLE.search(text)
     own = "" if found is None else text[: found.start()]
     return (read(own) if own.strip() else None) or read(text)
 
 
 BOX = regex.compile(r"\\f?box(?:ed)?\s?\{(?P<text>(?:[^{}]++|\{(?:[^{}]++|\{[^{}]*+\})*+\})*+)\}")
-"""A box of LaTeX, whose content may hold braces within braces."""
+"""A LaTeX box, whose content may have nested braces."""
 
 
 _OFFER = regex.compile(
@@ -73,7 +73,7 @@ _TAG = regex.compile(r"<(?P<end>/?)(?P<name>\w{1,20}+)[^<>\n]{0,80}+>")
 
 
 def tags_as_lines(text: str) -> str:
-    """The text with what a tag such as <answer> encloses on a separate line, and without other tags."""
+    """The text with the content of tags such as <answer> on separate lines, and without other tags."""
     plain: str = _TAG.sub(_as_line, text)
     return plain
 
@@ -113,7 +113,7 @@ _REFUSAL = regex.compile(
 
 
 def after_taking_back(text: str) -> str | None:
-    """What comes after the last place at which a text takes something back; None if there is none."""
+    """The text after the last retraction; None if there is none."""
     last = deque(_TAKEN_BACK.finditer(text), maxlen=1)
     return text[last[0].end() :] if last else None
 

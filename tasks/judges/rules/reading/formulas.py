@@ -1,6 +1,6 @@
-r"""Finds the mathematical expression that an output gives as its answer, in LaTeX or plain.
+r"""Find the mathematical expression that an output gives as its answer, in LaTeX or plain.
 
-Which expressions are equal is not decided here: each is returned as LaTeX that a library reads.
+Equality is not decided here: each expression is returned as LaTeX for a library.
 """
 
 from collections import deque
@@ -25,7 +25,7 @@ from winnow.tasks.judges.rules.reading.numbers import COMPARED, NumberReader, wi
 from winnow.tasks.judges.rules.reading.typography import as_typed
 
 REACH = 600
-"""Characters of a sentence that are looked at: the last ones."""
+"""Maximum characters of a sentence that are examined, from its end."""
 
 _BOX = regex.compile(
     r"\\f?box(?:ed)?\s?(?:\{(?P<text>(?:[^{}]++|\{(?:[^{}]++|\{(?:[^{}]++|\{(?:[^{}]++|"
@@ -147,12 +147,12 @@ _READER = NumberReader(fractions=True)
 def answer(output: str, *, several: bool) -> list[str]:
     """The expression that an output gives as its answer, as LaTeX, in each way in which it can be meant.
 
-    In this order: the last box, what is declared to be the answer, the last sentence with an expression. None
-    if the output gives no answer.
+    In this order: the last box, what is declared to be the answer, the last sentence with an expression.
+    Empty if the output gives no answer.
 
     Args:
-        output: What the model wrote.
-        several: Whether several values are wanted, which may stand in several boxes or formulas.
+        output: The model's output.
+        several: Whether several values are wanted, possibly in several boxes or formulas.
     """
     return read_own(_own_words(output), lambda text: _answer(text, several))
 
@@ -198,7 +198,7 @@ def _settled(typed: str, several: bool) -> list[str]:
 
 
 def _sentence_at(plain: str, start: int) -> str:
-    """The sentence that continues at a place; a displayed formula belongs to it."""
+    """The sentence that continues at a position; a displayed formula belongs to it."""
     shown = plain[start : start + REACH]
     formula = _FORMULA.match(shown)
     first = _END.search(shown, formula.end() if formula else 0)
@@ -206,7 +206,7 @@ def _sentence_at(plain: str, start: int) -> str:
 
 
 def _sentences(plain: str) -> list[str]:
-    """Sentences; what is within a formula ends none."""
+    """Split into sentences; characters inside a formula end none."""
     found, start = [], 0
     spans = [each.span() for each in _FORMULA.finditer(plain)]
     inside = iter(spans)
@@ -222,7 +222,7 @@ def _sentences(plain: str) -> list[str]:
 
 
 def _said(clause: str, *, several: bool, is_last: bool) -> list[str]:
-    """What a clause gives: its first expression, or, of a sentence that only ends the output, its last."""
+    """A clause's result: its first expression, or its last in a sentence that only ends the output."""
     whole = clause
     if is_last:
         clause = without_condition(clause)
@@ -250,7 +250,7 @@ def _said(clause: str, *, several: bool, is_last: bool) -> list[str]:
 
 
 def _as_decimal(value: Fraction) -> str:
-    """A number as decimal digits where it has finitely many, else as a fraction."""
+    """A number in decimal digits if these are finite, else as a fraction."""
     with localcontext() as context:
         context.prec = 60
         decimal = Decimal(value.numerator) / Decimal(value.denominator)
@@ -262,7 +262,7 @@ def _percent_after(clause: str, end: int) -> str:
 
 
 def _plain_expression(clause: str, *, several: bool, is_last: bool) -> list[str]:
-    """An expression without dollar signs: "x^2 + 2x + 1"; a plain number is none."""
+    """An expression without dollar signs, such as "x^2 + 2x + 1"; a plain number does not count."""
     tail = clause
     links = [each.end() for each in _COPULA_WORD.finditer(clause) if _HAS_VALUE.search(clause, each.end())]
     if is_last and links and not several:
@@ -284,7 +284,7 @@ def _plain_expression(clause: str, *, several: bool, is_last: bool) -> list[str]
 
 
 def _without_sum(run: str) -> str:
-    """A result without the sum behind it that comes to it: "10 (5 + 5)"."""
+    """A result without the sum in brackets after it: "10 (5 + 5)"."""
     found = _SUMMED.fullmatch(run)
     if found is None:
         return run
@@ -305,7 +305,7 @@ def _without_brackets(run: str) -> str:
 
 
 def _ways(expression: str) -> list[str]:
-    """An expression as it stands, and without a unit or the letter of an option in front."""
+    """An expression unchanged, and without a unit or an option's letter in front."""
     found = [_latex(expression)]
     for pattern in (_LETTER, _UNIT):
         shorter = pattern.sub("", expression, count=1)
@@ -334,13 +334,13 @@ _TARGET_WORD = regex.compile(
 
 
 def word_of(text: str) -> str | None:
-    r"""The word that a target is: the "even" of \text{even}; None if it is an expression."""
+    r"""The word of a target, such as "even" for \text{even}; None if it is an expression."""
     found = _TARGET_WORD.fullmatch(text)
     return found.group("word") if found else None
 
 
 def concludes(output: str, word: str) -> bool:
-    """Whether the last sentence of an output without a box is a word, or says that something is it."""
+    """Whether the last sentence of an output without a box is the word, or states it of something."""
     text = as_typed(_own_words(output))
     if _BOX.search(text):
         return False
@@ -357,5 +357,5 @@ def concludes(output: str, word: str) -> bool:
 
 
 def target(text: str) -> str:
-    """A target that is an expression, as LaTeX."""
+    """A target expression as LaTeX."""
     return _latex(_MONEY.sub("", as_typed(text)))

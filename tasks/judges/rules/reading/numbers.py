@@ -1,10 +1,10 @@
-r"""Reads the number that an output gives as its answer.
+r"""Read the number that an output gives as its answer.
 
 A number has an optional sign and currency sign, digits, an optional decimal part and an exponent: "1.5e-3",
-"1.5×10^3", "2 \times 10^{4}", "10^6". Thousands are set off by a comma, an apostrophe, an underscore, a blank
-or, twice or before a decimal comma, by a dot. A comma that sets off no thousands is a decimal comma. Two
-numbers joined by a slash are one, and so is "2 1/2". What stands behind a letter (H2O, x1), or is raised or
-lowered (cm^2, x_1), is no number.
+"1.5×10^3", "2 \times 10^{4}", "10^6". Thousands are separated by a comma, an apostrophe, an underscore, a
+blank or, twice or before a decimal comma, by a dot. A comma that separates no thousands is a decimal comma.
+Two numbers joined by a slash are one, and so is "2 1/2". Digits after a letter (H2O, x1), and raised or
+lowered ones (cm^2, x_1), are not numbers.
 """
 
 from collections import deque
@@ -32,7 +32,7 @@ MAX_DIGITS = 1_000  # beyond it, exact arithmetic on what a model wrote could co
 MAX_EXPONENT = 1_000
 
 REACH = 1_100
-"""Characters of a sentence that are looked at: the last ones, more than `MAX_DIGITS`."""
+"""Maximum characters of a sentence that are examined, from its end; more than `MAX_DIGITS`."""
 
 # Every repetition is possessive: no digit is read twice, so the time is linear whatever the text.
 _WHOLE = (
@@ -180,16 +180,16 @@ _AND = regex.compile(r"\s?(?:and|und|et|y|e|и|和)\s?[$€£¥]?\Z", regex.IGNO
 
 @dataclass(frozen=True, slots=True)
 class Number:
-    """A number as it is written."""
+    """A number as written."""
 
     written: str
     value: Fraction | None
     """None if it is too long to compute with, or divides by zero."""
     scale: int = 0
-    """Power of ten that a word behind it names: 6 of million."""
+    """Power of ten of a word after it: 6 for million."""
 
     def equals(self, other: "Number", allowed: Fraction) -> bool:
-        """Whether two numbers differ by no more than is allowed; a word such as million may be a unit."""
+        """Whether two numbers differ by at most `allowed`; a word such as million may be a unit."""
         if self.value is None or other.value is None:
             return False
         if self.scale and other.scale:
@@ -209,7 +209,7 @@ class Number:
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """A number, and where it stands in a text."""
+    """A number and its position in a text."""
 
     number: Number
     start: int
@@ -217,7 +217,7 @@ class _Place:
 
 
 class NumberReader:
-    """Reads numbers in texts.
+    """Read numbers in texts.
 
     Args:
         fractions: Whether 3/4 is one number, and not a 3 followed by a 4.
@@ -232,7 +232,7 @@ class NumberReader:
         return found[0].number if found else None
 
     def last(self, text: str) -> Number | None:
-        """The last number of a text, whatever else it says."""
+        """The last number of a text, without further rules."""
         found = deque(self._places(_cleaned(text)), maxlen=1)
         return found[0].number if found else None
 
@@ -241,7 +241,7 @@ class NumberReader:
 
         In this order: the last box; what follows ####; the last number that is declared to be the answer, or
         the result; a separate line at the beginning; bold type in the last paragraph; the last sentence with
-        a number, without an aside in brackets at its end. A range or a choice between two numbers is no
+        a number, without an aside in brackets at its end. A range or a choice between two numbers is not an
         answer.
         """
         return read_own(without_offer(without_struck_out(without_thoughts(output))), self._answer)
@@ -287,7 +287,7 @@ class NumberReader:
         return None
 
     def _begun_with(self, plain: str) -> Number | None:
-        """A number that is everything in the first line, of several, or that reasons follow."""
+        """A number that is the whole first line of several, or is followed by reasons."""
         first = plain.lstrip().partition("\n")[0].strip()
         place = next(self._places(first[:200]), None)
         if place is None or place.start > 0:
@@ -300,21 +300,21 @@ class NumberReader:
         return None
 
     def _said(self, clause: str) -> Number | None:
-        """The number that a clause gives: what its last equation comes to, or else its first number."""
+        """A clause's number: the result of its last equation, or else its first number."""
         if (tail := _last_equation(clause)) is not None and (places := list(self._places(tail))):
             return self._chosen(tail, places, 0)
         places = list(self._places(clause))
         return self._chosen(clause, places, _kept(clause, places)[0]) if places else None
 
     def _concluding(self, sentence: str, places: list[_Place]) -> Number | None:
-        """The number that the last sentence with one comes to: its last, without what it is compared with."""
+        """The result of the last sentence with a number: its last number that is not a comparison."""
         tail = _FURTHER.sub("", _last_equation(sentence) or "")
         if after := list(self._places(tail)):
             return self._chosen(tail, after, _kept(tail, after)[0])
         return self._chosen(sentence, places, _kept(sentence, places)[-1])
 
     def _chosen(self, text: str, places: list[_Place], index: int) -> Number | None:
-        """The number at an index, unless it is one end of a range or one of two to choose from."""
+        """The number at an index, unless it is one end of a range or one of two alternatives."""
         for one, other in ((index - 1, index), (index, index + 1)):
             if one >= 0 and other < len(places) and _is_open(text, places[one], places[other]):
                 return None
@@ -348,7 +348,7 @@ def _as_slash(found: "regex.Match[str]") -> str:
 
 
 def _clause(text: str) -> str:
-    """The beginning of a text up to the end of its first clause that holds a number."""
+    """The beginning of a text up to the end of its first clause with a number."""
     for end in _CLAUSE_END.finditer(text):
         if _HAS_DIGIT.search(text[: end.start()]) and not _DENIED.fullmatch(text, 0, end.end() + 5):
             return text[: end.start()]
@@ -356,7 +356,7 @@ def _clause(text: str) -> str:
 
 
 def without_condition(sentence: str) -> str:
-    """What a sentence concludes from a condition that it names first: "; since it is positive, x = 7"."""
+    """The conclusion of a sentence after a leading condition: "; since it is positive, x = 7"."""
     found = deque(_CONDITION.finditer(sentence), maxlen=1)
     return sentence[found[0].end() :] if found else sentence
 
@@ -367,7 +367,7 @@ def _sentences(plain: str) -> list[str]:
 
 
 def _end_of(sentence: str) -> str:
-    """The end of a sentence that is too long, without the end of a number with which it would begin."""
+    """The end of a sentence that is too long, without a truncated number at its start."""
     if len(sentence) <= REACH:
         return sentence
     end = sentence[-REACH:]
@@ -376,7 +376,7 @@ def _end_of(sentence: str) -> str:
 
 
 def _last_equation(text: str) -> str | None:
-    """What an equation at the end of a text comes to, on either of its sides: "3 + 4 = 7", "7 = 3 + 4"."""
+    """The result of an equation at the end of a text, on either side: "3 + 4 = 7", "7 = 3 + 4"."""
     for sign in ("=", "≈", "≃", "→"):
         head, found, tail = text.rpartition(sign)
         if found and _HAS_DIGIT.search(tail):
@@ -387,13 +387,13 @@ def _last_equation(text: str) -> str | None:
 
 
 def _kept(text: str, places: Sequence[_Place]) -> Sequence[int]:
-    """The indices of the numbers that are no asides; of all if all of them are."""
+    """Indices of the numbers that are not asides; all of them if all are asides."""
     kept = [index for index, each in enumerate(places) if not _is_aside(text, each)]
     return kept or range(len(places))
 
 
 def _is_aside(text: str, place: _Place) -> bool:
-    """Whether a number is a date, a name's or one that the answer is compared with."""
+    """Whether a number is a date, part of a name, or one that the answer is compared with."""
     before, after = text[max(0, place.start - 40) : place.start], text[place.end : place.end + 20]
     if COMPARED.search(before) or _MONTH_AFTER.match(after):
         return True
@@ -456,7 +456,7 @@ _OTHER_SEPARATORS = str.maketrans(dict.fromkeys("_'’ "))
 
 
 def _in_english(digits: str) -> str:
-    """Digits without separators of thousands, and with a decimal point."""
+    """Digits without thousands separators, and with a decimal point."""
     plain = digits.translate(_OTHER_SEPARATORS)
     if _BY_DOTS.fullmatch(plain):
         return plain.replace(".", "").replace(",", ".")

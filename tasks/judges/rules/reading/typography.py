@@ -1,6 +1,6 @@
-"""Numbers and formulas as they would be typed: without the characters that stand for others in print.
+"""Normalise numbers and formulas from print typography to typed characters.
 
-Not Unicode's compatible forms as a whole (NFKC), which make 52 of 5² and 103 of 10³.
+This is not Unicode's NFKC, which makes 52 of 5² and 103 of 10³.
 """
 
 import unicodedata
@@ -12,7 +12,7 @@ _SUPERSCRIPTS = dict(zip("⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻ⁿ⁽⁾", "01234567
 _VULGAR = "¼½¾⅐⅑⅒⅓⅔⅕⅖⅗⅘⅙⅚⅛⅜⅝⅞"
 _SPACES = "\u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u205f\u3000"
 FULL_WIDTH = {chr(code + 0xFEE0): chr(code) for code in range(0x21, 0x7F)}
-"""Full-width forms of ASCII characters, and what they stand for."""
+"""Full-width forms of ASCII characters, and their equivalents."""
 _CHARACTERS = str.maketrans(
     {
         **FULL_WIDTH,
@@ -57,11 +57,11 @@ _MARKED_NOTES = regex.compile(r"^[ \t]*+\[\d{1,3}\][ \t]++\S.*$", regex.MULTILIN
 
 
 def as_typed(text: str) -> str:
-    r"""The text with numbers as they would be typed.
+    r"""The text with numbers in typed characters.
 
     Full-width characters, digits of all scripts, typographic minus signs and spaces are mapped. Superscripts
-    become ^n and vulgar fractions a/b, with a whole number before them too: 2½ is 5/2. The backslash and the
-    dollar of an escaped dollar go, as do footnote marks and footnotes.
+    become ^n and vulgar fractions a/b, also after a whole number: 2½ is 5/2. The backslash and the dollar of
+    an escaped dollar are removed, as are footnote marks and footnotes.
     """
     if text.isascii() and not any(mark in text for mark in ("\\", "[", "{", "<sup>")):
         return text

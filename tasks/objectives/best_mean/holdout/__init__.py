@@ -1,1 +1,1 @@
-"""Examples that selection never sees, on which the winner and the runner-up are scored once it has ended."""
+"""Examples that selection never sees; the winner and the runner-up are scored on them at the end."""

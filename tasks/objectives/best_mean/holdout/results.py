@@ -1,24 +1,24 @@
 """Results of the winner and the runner-up on the held-out examples, and what follows for new ones.
 
-Selection saw the scores of its own examples and chose the winner by them: the winner's mean on these tends to
-be too high for other examples, as the highest of many noisy means (the winner's curse). The held-out examples
-had no part in the choice. Their mean is exact for these examples. It is an estimate for new ones, and the
-intervals are about these: about the population that the dataset's examples were drawn from at random. Given
-all scores on the examples of selection, and so who the finalists are, the held-out ones are independent draws
-from it, so that no correction for the choice is needed.
+Selection chose the winner by the scores on its own examples, so the winner's mean on these tends to be too
+high for other examples, as the highest of many noisy means (the winner's curse). The held-out examples had no
+part in the choice. Their mean is exact for these examples and an estimate for new ones. The intervals are
+about new ones: about the population from which the dataset's examples were drawn at random. Given all
+selection scores, which determine the finalists, the held-out examples are independent draws from it, so no
+correction for the choice is needed.
 
-Where the winner has to meet constraints, it alone is scored on them, for of the runner-up it is often not
-known whether it meets them; the mean of each constraint's metric has an interval of the same kind. Who the
-winner is follows from scores and values of selection alone, so that all of this holds for these values, too.
+With constraints, only the winner is scored on them, because it is often unknown whether the runner-up meets
+the constraints; the mean of each constraint's metric has an interval of the same kind. The winner depends
+only on scores and values of selection, so all of this holds for these values, too.
 
-They are not about the dataset. Given who won on the rest of it, the held-out examples are no random sample of
-the whole: where the winner was lucky on the rest, it is unlucky on these.
+The intervals are not about the dataset. Given the winner on the rest of it, the held-out examples are not a
+random sample of the whole: if the winner was lucky on the rest, it is unlucky on these.
 
-Whoever has seen scores on the held-out examples may add candidates by them, or raise the budget until they
-like who wins: where candidates joined after that, or selection went on and came to other finalists than those
-that were scored first, the intervals guarantee nothing, and the standing says so.
+A user who has seen scores on the held-out examples could add candidates because of them, or raise the budget
+until another candidate wins. So if candidates joined after that, or selection continued and found other
+finalists than those scored first, the intervals guarantee nothing, and the results report this.
 
-A comparison without an outcome counts at its worst at either end of an interval, whatever the reason.
+A comparison without an outcome counts at its worst at either end of an interval, for any reason.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -40,68 +40,69 @@ from winnow.tasks.objectives.best_mean.holdout.split import selection_keys, stor
 from winnow.tasks.spec.stored_spec import constraints_of
 
 LEVEL = 0.05
-"""Error probability of all intervals together: two of scores, or one of scores and one of each constraint."""
+"""Error probability of all intervals together: two of scores, or one of scores and one per constraint."""
 
 Scores = Sequence[float | None]
-"""Outcomes by held-out example, in the order of the split; None without an outcome."""
+"""Outcomes by held-out example, in the order of the split; None for a missing outcome."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HeldOutValue:
-    """The winner's values under a constraint on the examples that selection never saw."""
+    """The winner's values under a constraint on the held-out examples."""
 
     constraint: str
     """The constraint in words."""
     valued: int
-    """Number of its comparisons on them that have a value of the metric."""
+    """Number of its comparisons with a value of the metric."""
     mean: float | None
     """Mean of these values, in [0, 1]."""
     lower: float
-    """Ends of an interval for the mean on new examples."""
+    """Lower end of the interval for the mean on new examples."""
     upper: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HeldOut:
-    """Results of the winner on the examples that selection never saw, also against the runner-up."""
+    """Results of the winner on the held-out examples, also against the runner-up."""
 
     n_examples: int
     """Number of held-out examples, h."""
     n_selection: int
-    """Number of examples that selection chose from."""
+    """Number of selection examples."""
     winner: str | None
     runner_up: str | None
     told: int
-    """Number of the winner's comparisons on them that are done."""
+    """Number of the winner's finished comparisons on them."""
     scored: int
     """Number of these that have an outcome."""
     is_complete: bool
-    """Whether those of the winner and of the runner-up all are done. Nothing below is known before."""
+    """Whether all comparisons of the winner and the runner-up are finished. The fields below are unknown
+    before."""
     joined: str | None = None
     """A candidate that joined the campaign after scores on these examples had been seen."""
     went_on: bool = False
-    """Whether it went on after that to other finalists, or the same in another order, than were scored first:
-    who they are may then depend on these scores."""
+    """Whether selection then continued to other finalists, or another order of them, than were scored first:
+    the finalists may then depend on these scores."""
     clusters: int | None = None
-    """Number of clusters that the held-out examples are in, if whole clusters are held out."""
+    """Number of clusters of the held-out examples, if whole clusters are held out."""
     mean: float | None = None
     """Mean score of the winner on the held-out examples, in [0, 1]."""
     lower: float | None = None
-    """Ends of an interval for the winner's mean on new examples."""
+    """Lower end of the interval for the winner's mean on new examples."""
     upper: float | None = None
     both_scored: int = 0
-    """Held-out examples on which both have an outcome."""
+    """Number of held-out examples with outcomes of both."""
     difference: float | None = None
     """Mean score of the winner minus that of the runner-up on those, in [-1, 1]; None without a runner-up."""
     difference_lower: float | None = None
-    """Ends of an interval for the mean difference on new examples."""
+    """Lower end of the interval for the mean difference on new examples."""
     difference_upper: float | None = None
     values: tuple[HeldOutValue, ...] = ()
     """Values under each constraint, once the winner is scored on all held-out examples."""
 
 
 def held_out_of(look: Look, names: Sequence[str], decision: DecisionRecord | None) -> HeldOut | None:
-    """The results of a campaign on its held-out examples so far; None if there are none.
+    """Results of a campaign on its held-out examples so far; None if there are none.
 
     Args:
         look: The campaign as it is now.
@@ -146,9 +147,9 @@ def lets_ask(
     decision: DecisionRecord | None,
     usage: BudgetUsage,
 ) -> bool:
-    """Whether a limit of comparisons lets selection go on, or finalists be scored on what is held out.
+    """Whether the limit of comparisons allows more selection, or scoring finalists on held-out examples.
 
-    Selection may not have what is kept for the finalists, also where there are fewer of them than it is for.
+    Selection cannot use the reserve for the finalists, even if there are fewer finalists than reserved for.
     """
     standing, split = held_out_of(look, names, decision), stored_split(look)
     if standing is None or split is None:
@@ -160,7 +161,7 @@ def lets_ask(
 
 
 def selection_values(look: Look, name: str, metrics: Collection[str]) -> dict[str, list[float]]:
-    """By metric, a candidate's values on the examples of selection, if any."""
+    """A candidate's values on the selection examples by metric, if any."""
     seen = selection_keys(look)
     values = paired_views.metric_values(look.session, look.record.id, name, metrics)
     return {
@@ -170,26 +171,25 @@ def selection_values(look: Look, name: str, metrics: Collection[str]) -> dict[st
 
 
 def selection_outcomes(look: Look, names: Collection[str]) -> list[list[float | None]]:
-    """By candidate, its outcomes on the examples that decide who is the best, None where there is none."""
+    """Outcomes on the selection examples by candidate, None if missing."""
     seen = selection_keys(look)
     found = [paired_views.outcomes(look.session, look.record.id, name) for name in names]
     return [[outcome for key, outcome in each.items() if key in seen] for each in found]
 
 
 def _joined(look: Look, names: Sequence[str], seen: int) -> str | None:
-    """The first candidate that joined after the round in which held-out examples were requested first."""
+    """The first candidate that joined after the first round with held-out examples."""
     first_rounds = campaign_records.first_rounds(look.session, look.record.id)
     late = [(first, name) for first, name in zip(first_rounds, names, strict=True) if first]
     return min((name for first, name in late if first > seen), default=None)
 
 
 def others_came_first(arms: Sequence[int], finalists: Sequence[int]) -> bool:
-    """Whether other finalists than these, or these in another order, were asked held-out examples.
+    """Whether held-out examples were first evaluated for other finalists, or in another order.
 
     Args:
-        arms: Arms of the comparisons on them, as they were asked: each example of the winner and then of the
-            runner-up.
-        finalists: The winner, and the runner-up where there is one.
+        arms: Arms of the comparisons on them, in order: each example of the winner and then of the runner-up.
+        finalists: The winner, and the runner-up if there is one.
     """
     asked = list(dict.fromkeys(arms))
     return asked != list(finalists[: len(asked)])
@@ -203,12 +203,12 @@ def completed(
     values: Mapping[str, Scores] | None = None,
     clusters: Sequence[str] | None = None,
 ) -> HeldOut:
-    """The standing with the means and the intervals; scores are by held-out example, as is everything here.
+    """Add the means and intervals to the results; scores are by held-out example.
 
     Args:
-        standing: The standing without them.
+        standing: The results without them.
         winner: Scores of the winner.
-        runner_up: Scores of the runner-up, where there is one.
+        runner_up: Scores of the runner-up, if there is one.
         values: The winner's values of each constraint's metric, by the constraint in words.
         clusters: Cluster of each example; None if they were drawn one by one.
     """
@@ -243,7 +243,7 @@ def completed(
 def _interval(values: FloatArray, level: float, clusters: Sequence[str] | None) -> tuple[float, float]:
     """Interval for the mean of values in [0, 1] on new examples.
 
-    Values are in an order at random, clusters too: the order of the split.
+    Values, or clusters, are in random order: the order of the split.
     """
     if clusters is None:
         return mean_interval(values, level)
@@ -265,7 +265,7 @@ def _value(constraint: str, values: Scores, level: float, clusters: Sequence[str
 
 
 def _bounds(scores: Scores) -> FloatArray:
-    """The lowest and the highest value that each score can have, shape (2, h)."""
+    """The lowest and the highest possible value of each score, shape (2, h)."""
     unknown = np.array([score is None for score in scores])
     known = np.array([0.0 if score is None else score for score in scores])
     return np.array([known, known + unknown])

@@ -1,4 +1,4 @@
-"""A best-mean selector on a part of the examples, and then the winner and the runner-up on the others."""
+"""A best-mean selector on part of the examples, followed by the winner and runner-up on the others."""
 
 import math
 from collections.abc import Sequence
@@ -22,10 +22,10 @@ def finalists(
     """The best arm, then the one with the highest estimate of the others; as many as there are.
 
     Args:
-        best: The arm that a decision names.
+        best: The arm named by a decision.
         estimates: Estimates by arm, None or NaN if unknown.
-        status: Status by arm, see `algorithms.claims.ArmStatus`; those left out for good are no runners-up.
-        most: Number of arms that are wanted, at most.
+        status: Status by arm, see `algorithms.claims.ArmStatus`; dropped arms cannot be the runner-up.
+        most: Maximum number of arms.
     """
     if best is None:
         return []
@@ -38,20 +38,20 @@ def finalists(
 
 
 class HoldoutSelector:
-    """Passes on what concerns selection; once that has stopped, asks for the held-out examples.
+    """Delegate selection to the algorithm; once it has stopped, propose the held-out examples.
 
-    The algorithm is told nothing of these, so that its decision stays what it was, and with it what is
-    claimed. Until all of them are told for both finalists the decision is not to stop, whatever its reason.
-    Where the limit lets no more of them be asked, it is, and the reason for a claimed answer is the budget.
+    The algorithm does not observe these, so its decision and claims do not change. Until all of them are
+    observed for both finalists, the decision is not to stop, whatever its reason. If the limit allows no more
+    of them, the decision is to stop, and the reason for a claimed answer is the budget.
 
-    What it believes follows from what it was told, in order, as for every selector. Held-out examples are
-    requested once no batch of the algorithm's is in flight, which may still change who the finalists are.
+    As for every selector, its state depends only on its observations, in order. Held-out examples are
+    proposed once no batch of the algorithm is in flight, which could still change the finalists.
 
     Args:
-        inner: The algorithm; it numbers the examples of selection alone.
-        split: The split into examples of selection and held-out ones.
-        limit: Pairs that may be told in all; None for no limit.
-        batch_size: Pairs in a round on held-out examples, at most.
+        inner: The algorithm; it only numbers the selection examples.
+        split: The split into selection and held-out examples.
+        limit: Maximum number of pairs in total; None for no limit.
+        batch_size: Maximum number of pairs in a round on held-out examples.
     """
 
     def __init__(self, inner: Selector, split: Split, *, limit: int | None, batch_size: int) -> None:
@@ -76,7 +76,7 @@ class HoldoutSelector:
         cast(Growing, self._inner).add_arms(count)
 
     def ask(self, rng: np.random.Generator) -> Batch:
-        """See `Selector`."""
+        """Propose the next pairs; see `Selector`."""
         batch = self._inner.ask(rng)
         if len(batch) > 0:
             batch = Batch(batch.arms, self._split.selection[batch.examples], changes=batch.changes)
@@ -92,7 +92,7 @@ class HoldoutSelector:
         self._note_asked(batch)
 
     def tell(self, batch: Batch, outcomes: ArrayLike) -> None:
-        """See `Selector`; a batch is of one part of the examples."""
+        """Observe outcomes, see `Selector`; a batch belongs to one part of the examples."""
         self._in_flight.check(batch)
         if self._is_held_out(batch):
             self._held_out_told.update(_pairs(batch))
@@ -106,7 +106,7 @@ class HoldoutSelector:
             self._n_of_inner -= not self._is_held_out(batch)
 
     def decision(self) -> Decision:
-        """See `Selector`; the algorithm's own, but for whether and why to stop."""
+        """See `Selector`; the algorithm's own, except for whether and why to stop."""
         found = self._inner.decision()
         if not found.stop or not self._missing(found):
             return found
@@ -142,7 +142,7 @@ class HoldoutSelector:
         return bool(is_held_out.any())
 
     def _of_selection(self, batch: Batch) -> Batch:
-        """The same batch, with the examples as the algorithm numbers them."""
+        """The same batch, with the algorithm's numbers of the examples."""
         return Batch(batch.arms, self._numbers[batch.examples], changes=batch.changes)
 
     @property
@@ -151,7 +151,7 @@ class HoldoutSelector:
         return everything if self._limit is None else max(0, self._limit - self._n_told)
 
     def _missing(self, decision: Decision) -> list[tuple[int, int]]:
-        """The pairs that are still to be told, both finalists on one example before the next."""
+        """The pairs still to observe, both finalists on one example before the next."""
         arms = finalists(
             decision.best, decision.estimates.tolist(), decision.status, most=self._split.finalists
         )

@@ -1,8 +1,8 @@
-"""Division of a dataset into examples that are held out and those that a selector may ask for.
+"""Split a dataset into held-out examples and those for selection.
 
-Every example has a number made of the campaign's seed and its own key, and those with the lowest numbers are
-held out. So the split is the same on resume, under every release of every package, and in every campaign with
-this seed on this dataset, in whatever order its rows stand; a fork with another seed holds out others.
+Every example has a number derived from the campaign's seed and its own key, and those with the lowest numbers
+are held out. So the split is the same on resume, with every release of every package, and in every campaign
+with this seed on this dataset, for any order of its rows; a fork with another seed holds out other examples.
 """
 
 from collections.abc import Sequence
@@ -19,10 +19,10 @@ from winnow.tasks.spec.stored_spec import constraints_of
 from winnow.tasks.text.canonical_json import sha256
 
 LEAST = 2
-"""Examples on either side: of one alone there is no interval."""
+"""Minimum number of examples on either side: a single one allows no interval."""
 
 FINALISTS = 2
-"""The winner and the runner-up."""
+"""Number of finalists: the winner and the runner-up."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -32,24 +32,24 @@ class Split:
     keys: tuple[str, ...]
     """Keys of all examples, by position."""
     selection: IntArray
-    """Shape (n,), increasing: those that a selector may ask for."""
+    """Shape (n,), increasing: examples for selection."""
     held_out: IntArray
-    """Shape (h,), in an order at random."""
+    """Shape (h,), in random order."""
     fingerprint: str
-    """SHA-256 of the keys of those held out, in their order."""
+    """SHA-256 of the keys of the held-out examples, in their order."""
     clusters: tuple[str, ...] | None = None
     """Clusters of the held-out examples, in their order; None if examples are held out one by one."""
     finalists: int = FINALISTS
-    """Number of candidates that are scored on those held out, the winner first."""
+    """Number of candidates that are scored on the held-out examples, the winner first."""
 
     @property
     def whose(self) -> str:
-        """The candidates that the held-out examples are for, in words."""
+        """The candidates that are scored on the held-out examples, in words."""
         return "the winner" if self.finalists == 1 else "the winner and the runner-up"
 
     @property
     def comparisons(self) -> int:
-        """Number of comparisons that are made on those held out."""
+        """Number of comparisons on the held-out examples."""
         return self.finalists * len(self.held_out)
 
 
@@ -67,8 +67,8 @@ def split_examples(
         keys: Keys of its examples, all different, by position.
         share: Share of it that is held out, in (0, 1).
         seed: The campaign's.
-        has_constraints: Whether the winner has to meet some. Then it is scored on what is held out alone: of
-            the runner-up it is often not known whether it meets them.
+        has_constraints: Whether the winner has to meet constraints. Then only the winner is scored on the
+            held-out examples: whether the runner-up meets them is often unknown.
         clusters: Cluster of each example, by position. Whole clusters are held out then, at least as many
             examples as the share asks for.
 
@@ -99,7 +99,7 @@ def split_examples(
 def _whole_clusters(
     order: Sequence[int], count: int, clusters: Sequence[str], seed: int
 ) -> tuple[list[int], int]:
-    """All positions, cluster by cluster in an order at random, and the number of those that are held out.
+    """All positions, cluster by cluster in random order, and the number of those held out.
 
     Raises:
         SpecError: If too few clusters are held out, or none is left for selection.
@@ -120,12 +120,12 @@ def _whole_clusters(
 
 
 def count_held_out(n_examples: int, share: float) -> int:
-    """Number of examples that are held out of `n_examples`."""
+    """Number of held-out examples of `n_examples`."""
     return round(share * n_examples)
 
 
 def stored_split(look: Look) -> Split | None:
-    """The division of a stored campaign's dataset; None if it holds nothing out."""
+    """The split of a stored campaign's dataset; None if it holds nothing out."""
     share = look.record.spec.get("holdout")
     if share is None:
         return None
@@ -140,7 +140,7 @@ def stored_split(look: Look) -> Split | None:
 
 
 def selection_keys(look: Look) -> set[str]:
-    """Keys of the examples that selection may see: all of them where none are held out."""
+    """Keys of the selection examples: all if none are held out."""
     split = stored_split(look)
     if split is None:
         return set(dataset_records.example_keys(look.session, look.record.dataset_id))
@@ -148,5 +148,5 @@ def selection_keys(look: Look) -> set[str]:
 
 
 def selection_budget(limit: int | None, split: Split) -> int | None:
-    """The part of a limit for the algorithm; the rest is for scoring the finalists on what is held out."""
+    """The algorithm's part of a limit; the rest is reserved for scoring the finalists."""
     return None if limit is None else limit - split.comparisons
