@@ -16,6 +16,10 @@ PROVIDER ?= vllm
 DEVICE ?= cuda
 RUNS ?= 20000
 FUZZ ?= tests
+# What meets SQLAlchemy, Prefect, FastAPI, LiteLLM and numpy, and needs no vLLM.
+TESTS_OF_VERSIONS := tests/algorithms tests/storage tests/tasks/engines/test_litellm_engine.py tests/tasks/test_server_keys.py \
+	tests/flows/test_prefect_server.py tests/flows/test_work_pool.py tests/flows/test_served_campaign.py \
+	tests/flows/test_scheduled_flows.py tests/flows/test_schedule_served.py
 FUZZ_EXAMPLES ?= 1000
 FUZZ_SEED ?= $(shell od -An -N4 -tu4 /dev/urandom | tr -d ' ')
 
@@ -32,7 +36,7 @@ export DO_NOT_TRACK ?= 1
 # Otherwise every build begins with news of the theme.
 export NO_MKDOCS_2_WARNING ?= 1
 
-.PHONY: help install demo test check wheel lint format docs bench bench-best-mean bench-champion bench-best-duel bench-certify bench-route bench-errors bench-storage bench-view pictures bench-lookahead bench-throughput bench-judging bench-loads bench-scale bench-harness bench-peers bench-inspect gpu-check faults faults-page machines fuzz lock clean
+.PHONY: help install demo test check newest oldest wheel lint format docs bench bench-best-mean bench-champion bench-best-duel bench-certify bench-route bench-errors bench-storage bench-view pictures bench-lookahead bench-throughput bench-judging bench-loads bench-scale bench-harness bench-peers bench-inspect gpu-check faults faults-page machines fuzz lock clean
 help: ## List the targets.
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 18
 
@@ -55,6 +59,13 @@ check: install lint ## Run linters, type checks and the quick tests: no engines,
 
 wheel: install ## Build the wheel and try it in .winnow/wheel, where plain pip installs it.
 	@TORCH_INDEX="$(TORCH_INDEX)" sh infra/wheel.sh $(BIN)/python $(LOCK) .winnow/wheel
+
+# Releases that the locks do not name: on vLLM's conditions the locks stay at older ones.
+newest: ## Run the tests that need no vLLM with the newest releases that pyproject.toml allows (needs uv).
+	@sh infra/versions.sh highest .winnow/newest && .winnow/newest/bin/python -m pytest $(TESTS_OF_VERSIONS)
+
+oldest: ## Run them with the oldest ones (needs uv).
+	@sh infra/versions.sh lowest-direct .winnow/oldest && .winnow/oldest/bin/python -m pytest $(TESTS_OF_VERSIONS)
 
 lint: install ## Run linters and type checks.
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy

@@ -3,7 +3,7 @@
 import datetime as dt
 from typing import Any
 
-from sqlalchemy import JSON, Connection, MetaData, String, Table, event
+from sqlalchemy import JSON, Connection, Float, MetaData, String, Table, event
 from sqlalchemy.orm import DeclarativeBase, Mapped, Mapper, mapped_column
 
 from winnow.storage.columns import UtcDateTime
@@ -37,6 +37,7 @@ class Base(DeclarativeBase):
     metadata = MetaData(naming_convention=NAMING_CONVENTION)
     type_annotation_map = {  # noqa: RUF012 -- SQLAlchemy reads it as a plain class attribute
         dt.datetime: UtcDateTime(),
+        float: Float(),  # as in the migrations; by default it depends on SQLAlchemy's version
         JsonObject: JSON(none_as_null=True),
         JsonArray: JSON(),
     }

@@ -50,13 +50,14 @@ def acquire(
             raise CampaignDeleted(campaign_id)
         row = session.get(Lease, campaign_id, with_for_update=True)
         require_free(session, campaign_id, holder, is_gone=is_gone)
+        moment = _moment(session, now)  # before a new row is half filled in, which the query would flush
         if row is None:
             row = Lease(campaign_id=campaign_id, token=0)
             session.add(row)
         row.token += 1
         for name, value in asdict(holder).items():
             setattr(row, name, value)
-        row.beats, row.heartbeat_at, row.released_at = 0, _moment(session, now), None
+        row.beats, row.heartbeat_at, row.released_at = 0, moment, None
         row.lifetime_s = lifetime.total_seconds()
         return _record(session, row)
 

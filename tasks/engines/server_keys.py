@@ -20,6 +20,8 @@ class Api(NamedTuple):
     """Environment variable that usually holds the key."""
     top_k: bool = False
     """Whether litellm passes `top_k` on to it."""
+    base: str | None = None
+    """Address to give to litellm; None if all its versions use the same by themselves."""
 
 
 APIS: Mapping[str, Api] = {
@@ -33,7 +35,7 @@ APIS: Mapping[str, Api] = {
     "mistral": Api("https://api.mistral.ai", "$MISTRAL_API_KEY"),
     "openai": Api("https://api.openai.com", "$OPENAI_API_KEY"),
     "openrouter": Api("https://openrouter.ai", "$OPENROUTER_API_KEY"),
-    "together_ai": Api("https://api.together.xyz", "$TOGETHERAI_API_KEY"),
+    "together_ai": Api("https://api.together.xyz", "$TOGETHERAI_API_KEY", base="https://api.together.xyz/v1"),
     "xai": Api("https://api.x.ai", "$XAI_API_KEY"),
 }
 """Known APIs, by the part of `model` before the first slash, in litellm's spelling. Excluded are APIs that

@@ -16,7 +16,7 @@ from winnow.tasks.engines.openai.errors import NoAnswer, RequestRefused, Server,
 from winnow.tasks.engines.openai.http_connection import is_loopback
 from winnow.tasks.engines.openai.requests import ESCAPED, MIB
 from winnow.tasks.engines.protocol import GenerationFailure, ModelRef
-from winnow.tasks.engines.server_keys import api_origin
+from winnow.tasks.engines.server_keys import api_of
 from winnow.tasks.processes.child_process import log_file
 from winnow.tasks.processes.replies import Replies
 from winnow.tasks.processes.worker_process import WorkerEnded, WorkerProcess
@@ -81,11 +81,11 @@ class LitellmConnection:
         )
         self._replies = Replies(lambda timeout, most_bytes: self._worker.receive(timeout, most_bytes))
         self._waiters = anyio.CapacityLimiter(max_connections + 1)
-        is_default = server.url == api_origin(model.model)
+        api = api_of(model.model)
         self._load = {
             "model": model.model,
             "api_key": server.key or NO_KEY,
-            "api_base": None if is_default else server.url,
+            "api_base": api.base if api and server.url == api.origin else server.url,
             "url": server.url,
             "timeout": request_timeout,
         }
