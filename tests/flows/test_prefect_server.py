@@ -105,9 +105,7 @@ def test_a_server_that_winnow_starts_answers_to_who_has_its_secret_under_its_nam
 def test_a_websocket_is_given_nothing_without_the_secret(prefect_api, path):
     url = f"{prefect_api.replace('http', 'ws', 1)}/{path}"
     for headers in ({"Origin": "https://evil.example"}, {"Host": "evil.example"}):
-        with pytest.raises(
-            InvalidStatus, match="40[03]"
-        ):  # 400 by servers that refuse a second Host themselves
+        with pytest.raises(InvalidStatus, match=r"40[03]"):  # 400: a newer server refuses a second Host
             connect(url, additional_headers=headers, subprotocols=["prefect"], proxy=None)
     with pytest.raises((ConnectionClosed, InvalidStatus)), connect(url, proxy=None) as socket:
         socket.recv(60)
