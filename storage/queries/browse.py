@@ -3,22 +3,47 @@
 A user waits for these answers: `statements.give_up_after` limits the time.
 """
 
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any, Literal
 
-from sqlalchemy import ColumnElement, Select, exists, func, inspect, or_, select
+from sqlalchemy import (
+    ColumnElement,
+    Select,
+    Text,
+    and_,
+    case,
+    cast,
+    exists,
+    false,
+    func,
+    inspect,
+    or_,
+    select,
+)
 from sqlalchemy.exc import OperationalError
 from sqlalchemy.orm import Session, aliased
 
 from winnow.storage.columns import holds
 from winnow.storage.engine.database import is_broken_off
+from winnow.storage.engine.raw_sql import PARAMETERS_AT_ONCE, in_portions
 from winnow.storage.errors import QueryRefused
 from winnow.storage.json_types import JsonObject, Row
-from winnow.storage.models import Candidate, Comparison, Example, Generation, Judgment, Label, Prompt, Round
+from winnow.storage.models import (
+    Annotation,
+    Candidate,
+    Comparison,
+    Example,
+    Generation,
+    Judgment,
+    Label,
+    Prompt,
+    Round,
+)
 from winnow.storage.queries.comparison_joins import (
+    EXAMPLE,
     PLACE,
     PROMPT_A,
     PROMPT_B,
@@ -29,6 +54,7 @@ from winnow.storage.queries.comparison_joins import (
     joined,
     side,
 )
+from winnow.storage.records.human.notes import is_noted, noted
 from winnow.storage.search.text_index import (
     BLOCK,
     INDEX_TABLES,
@@ -55,12 +81,22 @@ Doubt = Literal["judged", "flipped", "unread"]
 "unread": one of its verdicts could not be parsed."""
 
 
+Kind = Literal["failures", "differs", "noted"]
+""""failures": a score below 1/2 or none, of duels a lost one or one without an outcome; "differs": the output
+or score of another candidate on the example is another one, of duels the two outputs differ; "noted": a
+reader starred it or wrote a note."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Filters:
     """Conditions on a comparison; None means no condition."""
 
     candidate: str | None = None
     """Name of a candidate, on either side of a duel."""
+    among: tuple[str, ...] | None = None
+    """Names of candidates, one of which is on either side."""
+    kind: Kind | None = None
+    """A duel is lost by `candidate`; without one, failures are the duels without an outcome."""
     judge: str | None = None
     """Judge of the comparison, or of one of the judgments for its outcome."""
     lowest: float | None = None
@@ -136,10 +172,11 @@ def comparisons(
         filters: Conditions on the comparisons.
         before: Only those planned before this place; None begins with the newest.
         most: Maximum number of rows.
-        characters: Maximum number of characters of each output.
+        characters: Maximum number of characters that are read of each output, and of the example.
 
     Returns:
-        Rows with the whole `fields` and `targets` of the example.
+        Rows with the beginnings of the outputs, of the example's `input` (all its fields as JSON if none is
+        called so) and of its first `target`; `more_targets` counts the others.
 
     Raises:
         QueryRefused: If it exceeds the session's time limit.
@@ -150,14 +187,15 @@ def comparisons(
             select(
                 Comparison.id,
                 *PLACE,
-                Example.key.label("example"),
-                Example.fields,
-                Example.targets,
+                *EXAMPLE,
+                *example_beginnings(characters),
                 Comparison.outcome,
                 Comparison.reason,
                 Comparison.judge,
                 func.substr(TEXT_A.text, 1, characters).label("text"),
                 func.substr(TEXT_B.text, 1, characters).label("text_b"),
+                noted(Annotation.reason).label("noted"),
+                noted(Annotation.source).label("note"),
             )
         )
         .where(*_conditions(session, filters), *_earlier_than(before))
@@ -170,6 +208,34 @@ def comparisons(
             own = rows.where(Round.campaign_id == campaign_id).order_by(*newest_first)
             return [dict(row) for row in session.execute(own).mappings()]
         return _with_words(session, campaign_id, rows, filters.words, before=before, blocks=blocks, most=most)
+
+
+def beginnings(session: Session, comparison_ids: Sequence[int], *, characters: int) -> dict[int, Row]:
+    """The first `characters` of comparisons' examples and outputs by id, in the columns of `comparisons`."""
+    columns = (
+        Comparison.id,
+        A.name.label("candidate"),
+        *EXAMPLE,
+        *example_beginnings(characters),
+        func.substr(TEXT_A.text, 1, characters).label("text"),
+        func.substr(TEXT_B.text, 1, characters).label("text_b"),
+    )
+    rows = joined(select(*columns))
+    return {
+        row["id"]: dict(row)
+        for some in in_portions(sorted(comparison_ids), PARAMETERS_AT_ONCE)
+        for row in session.execute(rows.where(Comparison.id.in_(some))).mappings()
+    }
+
+
+def example_beginnings(characters: int) -> list[ColumnElement[object]]:
+    """Columns `input`, `target` and `more_targets` of an example; little of long ones leaves the database."""
+    given = func.coalesce(Example.fields["input"].as_string(), cast(Example.fields, Text))
+    return [
+        func.substr(given, 1, characters).label("input"),
+        func.substr(Example.targets[0].as_string(), 1, characters).label("target"),
+        (func.json_array_length(Example.targets) - 1).label("more_targets"),
+    ]
 
 
 def _with_words(
@@ -251,7 +317,7 @@ def comparison(
         select(
             Comparison.id,
             *PLACE,
-            Example.key.label("example"),
+            *EXAMPLE,
             Example.fields,
             Example.targets,
             Label.targets.label("label"),
@@ -262,6 +328,8 @@ def comparison(
             Comparison.auto_loss,
             Comparison.unlabelled_loss,
             Comparison.unlabelled_missing,
+            noted(Annotation.reason).label("noted"),
+            noted(Annotation.source).label("note"),
             *_beginnings(texts, characters),
             *(
                 getattr(generation, name).label(name + end)
@@ -312,6 +380,10 @@ def _conditions(session: Session, filters: Filters) -> list[ColumnElement[bool]]
     asked: list[ColumnElement[bool]] = []
     if filters.candidate is not None:
         asked.append(or_(A.name == filters.candidate, B.name == filters.candidate))
+    if filters.among is not None:
+        asked.append(or_(A.name.in_(filters.among), B.name.in_(filters.among)))
+    if filters.kind is not None:
+        asked.append(_is_of_kind(filters.kind, filters.candidate))
     if filters.judge is not None:
         played = exists().where(
             Judgment.comparison_id == Comparison.id,
@@ -332,6 +404,43 @@ def _conditions(session: Session, filters: Filters) -> list[ColumnElement[bool]]
     if filters.words:
         asked.append(or_(*(holds(session, column, filters.words) for column in SEARCHED)))
     return asked
+
+
+def _is_of_kind(kind: Kind, candidate: str | None) -> ColumnElement[bool]:
+    if kind == "noted":
+        return is_noted()
+    is_duel = Comparison.candidate_b_id.is_not(None)
+    if kind == "differs":
+        return case((is_duel, TEXT_A.text.is_distinct_from(TEXT_B.text)), else_=_another_differs())
+    score = case(
+        (Comparison.human_loss.is_not(None), 1.0 - Comparison.human_loss),
+        (and_(is_duel, B.name == candidate), 1.0 - Comparison.outcome),
+        (is_duel if candidate is None else false(), 1.0),
+        else_=Comparison.outcome,
+    )
+    return or_(Comparison.reason.is_not(None), score < 0.5)
+
+
+def _another_differs() -> ColumnElement[bool]:
+    """Whether another candidate of the campaign has another output or score on the example."""
+    other, text = aliased(Comparison), aliased(Generation)
+    rivals = select(Candidate.id).where(Candidate.campaign_id == Round.campaign_id).correlate(Round)
+    return (
+        select(other.id)
+        .outerjoin(text, text.id == other.generation_a_id)
+        .where(
+            # Together these select by the index on single scores.
+            other.candidate_a_id.in_(rivals),
+            other.example_id == Comparison.example_id,
+            other.candidate_b_id.is_(None),
+            or_(
+                other.outcome.is_distinct_from(Comparison.outcome),
+                text.text.is_distinct_from(TEXT_A.text),
+            ),
+        )
+        .correlate(Comparison, Round, TEXT_A)
+        .exists()
+    )
 
 
 def _in_doubt(doubt: Doubt, judge: str | None) -> ColumnElement[bool]:

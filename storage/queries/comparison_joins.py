@@ -19,6 +19,9 @@ PLACE = (
 )
 """Place of a comparison, and names of its candidates."""
 
+EXAMPLE = (Example.key.label("example"), Example.position.label("example_number"))
+"""Key of the example, and its position in the dataset."""
+
 
 def joined(rows: Select[Any]) -> Select[Any]:
     """Join the round, candidates, example, outputs and prompts of each comparison."""

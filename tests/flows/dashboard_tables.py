@@ -1,10 +1,25 @@
-"""Clicks on the tables of a page that runs without a browser: `AppTest` offers none."""
+"""Pages of the dashboard without a browser, and clicks on their tables: `AppTest` offers none."""
 
 import json
 from collections.abc import Mapping
 
 from streamlit.proto.WidgetStates_pb2 import WidgetState
 from streamlit.testing.v1 import AppTest
+
+ARGUMENTS = {
+    "campaigns_page": "lambda: None",
+    "campaign_page": "*2 * [lambda label, parameters: st.text(f'{label} {dict(parameters)}')]",
+}
+"""What the app gives to these pages; links to other pages are shown as texts."""
+
+
+def script(page: str) -> str:
+    """A script that shows one page of the dashboard, by the name of its module."""
+    return (
+        "import streamlit as st\n"
+        f"from winnow.flows.reports.dashboard.screens import {page}\n"
+        f"{page}.show({ARGUMENTS.get(page, '')})\n"
+    )
 
 
 def click_on(page: AppTest, selections: Mapping[str, Mapping[str, object]]) -> None:

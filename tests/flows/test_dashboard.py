@@ -13,6 +13,7 @@ import psutil
 import pytest
 from campaigns import winnow
 from dashboard_servers import serving
+from dashboard_tables import script
 from report_campaigns import certified_campaign, change, duelled_campaign, routed_campaign, scored_campaign
 from stored_campaigns import judgment, new_database, store_campaign
 from streamlit.testing.v1 import AppTest
@@ -48,15 +49,11 @@ def storage(tmp_path, monkeypatch):
 
 def shown(page):
     """Run a page of the dashboard, by the name of its module."""
-    code = f"from winnow.flows.reports.dashboard.screens import {page}; {page}.show()"
-    return AppTest.from_string(code, default_timeout=PATIENCE_S).run()
+    return AppTest.from_string(script(page), default_timeout=PATIENCE_S).run()
 
 
 def campaigns():
-    code = (
-        "from winnow.flows.reports.dashboard.screens import campaigns_page; campaigns_page.show(lambda: None)"
-    )
-    return AppTest.from_string(code, default_timeout=PATIENCE_S).run()
+    return shown("campaigns_page")
 
 
 def texts(page):
@@ -171,9 +168,7 @@ def test_the_newest_campaign_is_shown_first_and_another_can_be_chosen(page, tmp_
 def test_the_campaign_named_in_the_address_is_shown(tmp_path):
     campaign = scored_campaign(tmp_path)
     store_campaign(campaign.database, "later")
-    app = AppTest.from_string(
-        "from winnow.flows.reports.dashboard.screens import campaign_page; campaign_page.show()"
-    )
+    app = AppTest.from_string(script("campaign_page"), default_timeout=PATIENCE_S)
     app.query_params["campaign"] = "letters"
     assert "letters" in texts(app.run())
     assert not any("not a campaign of this page" in text for text in texts(app))
@@ -182,10 +177,7 @@ def test_the_campaign_named_in_the_address_is_shown(tmp_path):
 def test_a_campaign_that_is_asked_for_and_not_there_is_said_to_be_missing(tmp_path):
     campaign = scored_campaign(tmp_path)
     store_campaign(campaign.database, "later")
-    app = AppTest.from_string(
-        "from winnow.flows.reports.dashboard.screens import campaign_page; campaign_page.show()",
-        default_timeout=PATIENCE_S,
-    )
+    app = AppTest.from_string(script("campaign_page"), default_timeout=PATIENCE_S)
     app.query_params["campaign"] = "deleted"
     said = "'deleted' is not a campaign of this page; 'later' is shown instead."
     assert said in texts(app.run())
@@ -197,12 +189,12 @@ def test_comparisons_are_filtered_and_found(tmp_path):
     duelled_campaign(tmp_path)
     page = shown("comparisons_page")
     assert list(table(page)["example"]) == ["e3", "e2", "e1", "e0"]
-    assert list(table(page)["position"]) == [4, 3, 2, 1]
-    assert set(table(page)["round"]) == {1}
+    assert list(table(page)["outcome"][1:]) == ["a tie", "a preferred", "a preferred"]
+    assert not {"judge", "round"} & {*table(page)}  # the same in all rows
     search = page.main.text_input[0]
     assert list(table(search.set_value("letters-0-1-B").run())["example"]) == ["e1"]
     search.set_value("").run()
-    ending = page.main.selectbox[2]
+    (ending,) = [each for each in page.main.selectbox if each.label == "Outcome"]
     assert list(table(ending.select("has none").run())["example"]) == ["e3"]
     assert list(table(ending.select("none: verdict_missing").run())["example"]) == ["e3"]
     ending.select("has an outcome").run()
@@ -311,18 +303,34 @@ def test_pages_turn_and_stay_where_they_are_while_a_campaign_grows(tmp_path, mon
     monkeypatch.setattr(comparisons_page, "PAGE", 2)
     campaign = duelled_campaign(tmp_path)
     page = shown("comparisons_page")
-    older = page.button[2]
-    assert list(table(older.click().run())["example"]) == ["e1", "e0"]
+    assert opened(page) == "e3"
+    assert opened(press(page, "Next")) == "e2"
+    assert list(table(press(page, "Next"))["example"]) == ["e1", "e0"]
+    assert opened(page) == "e1"
     campaign.finish_duels(campaign.plan(1, [[0, 2]], [4]), [(1.0, [])], best=0)
-    assert list(table(page.button[1].click().run())["example"]) == ["e3", "e2"]
-    assert list(table(page.button[0].click().run())["example"]) == ["e4", "e3"]
+    assert list(table(press(page, "Previous"))["example"]) == ["e3", "e2"]
+    assert opened(page) == "e2"
+    press(press(page, "Next"), "Newest")
+    assert list(table(page)["example"]) == ["e4", "e3"]
+    assert opened(page) == "e4"
+
+
+def press(page, label):
+    (button,) = [each for each in page.button if each.label == label]
+    return button.click().run()
+
+
+def opened(page):
+    """The example of the comparison that is open."""
+    (heading,) = [each for each in texts(page) if " on example " in each]
+    return heading.rpartition(" ")[2]
 
 
 def test_a_long_text_is_cut_until_the_whole_is_asked_for(tmp_path):
     scored_campaign(tmp_path)
     change(tmp_path, "UPDATE generations SET text = ?", "z" * 1_000_000)
     page = shown("comparisons_page")
-    assert "answer of c, the first 20,000 of 1,000,000 characters" in texts(page)
+    assert "output, the first 20,000 of 1,000,000 characters" in texts(page)
     assert max(len(each.value) for each in page.code) == 20_000
     page.toggle[0].set_value(True).run()
     assert max(len(each.value) for each in page.code) == 1_000_000

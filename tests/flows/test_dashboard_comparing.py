@@ -4,7 +4,7 @@ import sys
 
 import numpy as np
 import pytest
-from dashboard_tables import click_on
+from dashboard_tables import click_on, script
 from repeated_campaigns import repeated_campaigns
 from report_campaigns import change, duelled_campaign, routed_campaign, scored_campaign
 from stored_campaigns import store_campaign
@@ -53,8 +53,7 @@ def at_night(nights, monkeypatch):
 
 
 def shown(page, **address):
-    code = f"from winnow.flows.reports.dashboard.screens import {page}; {page}.show()"
-    app = AppTest.from_string(code, default_timeout=PATIENCE_S)
+    app = AppTest.from_string(script(page), default_timeout=PATIENCE_S)
     for name, value in address.items():
         app.query_params[name] = value
     app.run()
@@ -64,7 +63,7 @@ def shown(page, **address):
 
 def clicked(page, *, row):
     """The page once this row of its last table was clicked."""
-    (table,) = [each for each in page.dataframe if each.key == "compared"]
+    (table,) = [each for each in page.dataframe if (each.key or "").startswith("compared-")]
     click_on(page, {table.proto.id: {"rows": [row], "columns": [], "cells": []}})
     assert not page.exception
     return page

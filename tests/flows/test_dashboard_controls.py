@@ -1,16 +1,24 @@
 """Every page of the dashboard, opened on every kind of campaign, with each of its controls used once."""
 
+import json
 import re
 import sys
 
 import pytest
 import scripted_engines
 from campaigns import winnow
-from dashboard_tables import click_on
+from dashboard_tables import click_on, script
 from people_campaigns import write_people
 from repeated_campaigns import repeated_campaigns
-from report_campaigns import certified_campaign, duelled_campaign, routed_campaign, scored_campaign
-from stored_campaigns import judgment, store_campaign
+from report_campaigns import (
+    certified_campaign,
+    change,
+    crowded_campaign,
+    duelled_campaign,
+    routed_campaign,
+    scored_campaign,
+)
+from stored_campaigns import judgment, new_database, store_campaign
 from streamlit.testing.v1 import AppTest
 from streamlit.testing.v1.element_tree import Dataframe, Widget
 from waiting import PATIENCE_S
@@ -23,8 +31,10 @@ pytestmark = pytest.mark.usefixtures("plain_runs", "streamlit_once")
 MODULES = {address: f"{address.replace('-', '_')}_page" for address in (*PAGES, "campaigns")}
 MOST_STEPS = 400
 """More than any page has controls, rows and options."""
-ROWS_OF_CELLS = 4
+ROWS_OF_CELLS = 2
 """Rows of a table whose cells are clicked one by one; of tables that are clicked by row, all rows are."""
+MOST_OPTIONS = 6
+"""Options of a box, or cells of a row, that are chosen: the first ones and the last."""
 
 
 def scored(folder):
@@ -45,6 +55,48 @@ def judged_by_people(folder):
         assert winnow(folder, "run", "campaign.yaml").returncode == 3
 
 
+def gated(folder):
+    """A gate against a, which b passes and c fails."""
+    campaign = store_campaign(new_database(folder / "winnow.db"))
+    spec = {**campaign.record.spec, "selector": {"name": "gate", "params": {"baseline": "a"}}}
+    change(folder, "UPDATE campaigns SET spec = ?", json.dumps(spec))
+    arms, examples = zip(*((arm, example) for arm in range(3) for example in range(5)), strict=True)
+    campaign.finish(
+        campaign.plan(0, arms, examples),
+        [1.0] * 10 + [0.0] * 5,
+        best=None,
+        estimates=[1.0, 1.0, 0.0],
+        lower=[0.6, 0.6, 0.0],
+        upper=[1.0, 1.0, 0.4],
+        status=["baseline", "no-worse", "worse"],
+        claim={"kind": "proven", "delta": 0.05, "raised_by": [], "assumptions": [], "refuted": []},
+        stop=True,
+        reason="confident",
+        differences={
+            "against": 0,
+            "delta": 0.05,
+            "estimates": [None, 0.0, -1.0],
+            "lower": [None, -0.1, -1.0],
+            "upper": [None, 0.1, -0.4],
+        },
+    )
+
+
+def alone(folder):
+    campaign = store_campaign(new_database(folder / "winnow.db"), names="a")
+    campaign.finish(
+        campaign.plan(0, [0, 0], [0, 1]),
+        [1.0, 0.0],
+        best=0,
+        estimates=[0.5],
+        lower=[0.0],
+        upper=[1.0],
+        status=["best"],
+        stop=True,
+        reason="exhausted",
+    )
+
+
 DATABASES = {
     "scores": scored,
     "duels": duelled,
@@ -52,21 +104,42 @@ DATABASES = {
     "routes": routed_campaign,
     "a schedule": lambda folder: repeated_campaigns(folder, 2),
     "people": judged_by_people,
+    "a gate": gated,
+    "one candidate": alone,
+    "200 candidates": lambda folder: crowded_campaign(folder, 200),
+    "nothing": lambda folder: new_database(folder / "winnow.db").close(),
 }
 LEAST = {
     ("a schedule", "compare"): {
-        "dataframe compared",
-        "selectbox Field of the examples",
+        "button next-example",
+        "dataframe compared-#-#",
+        "selectbox compare-field",
         "selectbox compare-with-nightly-#",
-        "toggle Whole texts",
+        "toggle compare-whole",
     },
-    ("duels", "compare"): {"dataframe compared", "toggle Whole texts"},
+    ("duels", "compare"): {"dataframe compared-#-#", "button star-#", "toggle compare-whole"},
+    ("a gate", "compare"): {"dataframe compared-#-#", "button previous-example"},
+    ("200 candidates", "compare"): {"dataframe compared-#-#", "button next-example"},
+    ("one candidate", "comparisons"): {"button star-#", "text_input note-#"},
     ("duels", "judges"): {
         "dataframe judged-#-flipped-None",
         "selectbox judges-judge-#",
         "toggle Whole texts",
     },
-    ("a schedule", "comparisons"): {"button Older", "dataframe comparisons-#-#", "slider Outcome between"},
+    ("a schedule", "comparisons"): {
+        "button next-at",
+        "button previous-at",
+        "button star-#",
+        "button_group comparisons-show-#",
+        "dataframe comparisons-#-#",
+        "selectbox comparisons-candidate-#",
+        "selectbox comparisons-outcome-#",
+        "slider comparisons-between-#",
+        "text_input comparisons-search-#",
+        "text_input note-#",
+        "toggle comparisons-whole-#",
+    },
+    ("scores", "campaign"): {"dataframe leaderboard-#"},
     ("certificates", "matrix"): {"dataframe matrix-#-#-#", "toggle Whole texts"},
     ("scores", "campaigns"): {"dataframe campaigns"},
     ("scores", "sql"): {"button FormSubmitter:sql-Ask", "download_button Download the answer"},
@@ -98,9 +171,7 @@ def storage(database, monkeypatch):
 def opened(page):
     """A page of the dashboard, by its address."""
     module = MODULES[page]
-    arguments = "lambda: None" if page == "campaigns" else ""
-    code = f"from winnow.flows.reports.dashboard.screens import {module}; {module}.show({arguments})"
-    return AppTest.from_string(code, default_timeout=PATIENCE_S).run()
+    return AppTest.from_string(script(module), default_timeout=PATIENCE_S).run()
 
 
 def options_of(element):
@@ -111,11 +182,11 @@ def options_of(element):
         case "toggle" | "checkbox":
             return {"turn": lambda: element.set_value(not element.value)}
         case "selectbox":
-            return {each: lambda at=at: element.select_index(at) for at, each in enumerate(element.options)}
+            return {each: lambda each=each: element.select(each) for each in few(element.options)}
         case "multiselect":
-            return {each: lambda each=each: element.select(each) for each in element.options}
+            return {each: lambda each=each: element.select(each) for each in few(element.options)}
         case "button_group":
-            return {each: lambda each=each: element.set_value([each]) for each in element.options}
+            return {each: lambda each=each: element.set_value(each) for each in few(element.options)}
         case "text_input" | "text_area":
             return {"write": lambda: element.set_value("SELECT 1 AS one")}
         case "slider":
@@ -129,6 +200,11 @@ def options_of(element):
     raise AssertionError(f"this test has no action for a {element.type}: add it")
 
 
+def few(options):
+    """The first options and the last, where there are many."""
+    return [*options] if len(options) <= MOST_OPTIONS else [*options[: MOST_OPTIONS - 1], options[-1]]
+
+
 def clicks(table):
     """The selections that a click on each row or cell of a table makes; none where clicks do nothing."""
     modes, frame = list(table.proto.selection_mode), table.value
@@ -139,7 +215,7 @@ def clicks(table):
     return [
         {"rows": [], "columns": [], "cells": [[row, column]]}
         for row in range(min(ROWS_OF_CELLS, len(frame)))
-        for column in frame.columns
+        for column in few(list(frame.columns))
     ]
 
 

@@ -5,9 +5,14 @@ from stored_campaigns import NOW, generation, judgment, new_database, store_camp
 
 from winnow.storage.engine.statements import give_up_after, run_sql
 from winnow.storage.errors import QueryRefused
+from winnow.storage.models import Example
 from winnow.storage.queries import browse as browse_views
 from winnow.storage.queries.browse import Filters
+from winnow.storage.queries.objective.agreement import annotators
 from winnow.storage.records import generations as generation_records
+from winnow.storage.records.human import annotations, notes
+from winnow.storage.records.human.notes import NoteRecord
+from winnow.storage.records.row_counts import wrong_counts
 
 
 @pytest.fixture
@@ -51,6 +56,13 @@ def places(campaign, filters=Filters(), *, before=None, most=10):  # noqa: B008 
         (Filters(), [(1, 1), (1, 0), (0, 1), (0, 0)]),
         (Filters(candidate="c"), [(1, 1), (1, 0)]),
         (Filters(candidate="a"), [(1, 0), (0, 1), (0, 0)]),
+        (Filters(among=("c", "nobody")), [(1, 1), (1, 0)]),
+        (Filters(among=()), []),
+        (Filters(kind="failures"), [(1, 1)]),
+        (Filters(kind="failures", candidate="b"), [(1, 1), (0, 1), (0, 0)]),
+        (Filters(kind="failures", candidate="a"), []),
+        (Filters(kind="differs"), [(1, 1), (1, 0), (0, 1), (0, 0)]),
+        (Filters(kind="noted"), []),
         (Filters(judge="llm"), [(1, 1), (1, 0), (0, 1), (0, 0)]),
         (Filters(judge="j"), [(0, 1)]),
         (Filters(lowest=0.5), [(1, 0), (0, 0)]),
@@ -69,6 +81,96 @@ def places(campaign, filters=Filters(), *, before=None, most=10):  # noqa: B008 
 )
 def test_a_filter_keeps_what_is_like_it_newest_first(kept_duels, filters, found):
     assert places(kept_duels, filters) == found
+
+
+@pytest.fixture
+def kept_scores(kept, backend):
+    return kept(backend, scores_in)
+
+
+def scores_in(database):
+    """Scores on three examples: all alike on e0, one lower on e1, one missing on e2; e3 is another's."""
+    campaign = store_campaign(database)
+    outcomes = {(0, 0): 1.0, (1, 0): 1.0, (0, 1): 0.4, (1, 1): 1.0, (0, 2): None, (1, 2): 1.0, (2, 3): 0.5}
+    arms, examples = zip(*outcomes, strict=True)
+    campaign.finish(campaign.plan(0, arms, examples), list(outcomes.values()))
+    other = store_campaign(database, "other")  # on the same examples
+    other.finish(other.plan(0, [0], [0]), [0.0])
+    with database.writing() as session:
+        session.connection().exec_driver_sql("UPDATE generations SET text = 'the same'")
+    return campaign
+
+
+@pytest.mark.parametrize(
+    ("filters", "found"),
+    [
+        (Filters(kind="failures"), [2, 4]),
+        (Filters(kind="failures", candidate="b"), []),
+        (Filters(kind="differs"), [2, 3, 4, 5]),
+        (Filters(kind="differs", candidate="a"), [2, 4]),
+        (Filters(among=("b", "c")), [1, 3, 5, 6]),
+    ],
+)
+def test_failures_and_differing_candidates_are_found_among_scores(kept_scores, filters, found):
+    assert sorted(position for _, position in places(kept_scores, filters)) == found
+
+
+def test_another_output_differs_though_the_score_is_the_same(database):
+    campaign = scores_in(database)
+    with database.writing() as session:
+        session.connection().exec_driver_sql("UPDATE generations SET text = 'another' WHERE id = 1")
+    assert sorted(position for _, position in places(campaign, Filters(kind="differs")))[:2] == [0, 1]
+
+
+def test_of_a_long_input_and_target_the_beginning_is_read(database):
+    campaign = scores_in(database)
+    long = {"input": "é" * 100_000, "other": "x" * 100_000}
+    with campaign.database.writing() as session:
+        example = session.get(Example, campaign.example_ids[0])
+        example.fields, example.targets = long, ["ü" * 100_000, "b", "c"]
+        session.get(Example, campaign.example_ids[1]).fields = {"question": "ä" * 100_000}
+        session.get(Example, campaign.example_ids[2]).fields = {"input": {"a": 1}}
+    with campaign.database.reading() as session:
+        rows = browse_views.comparisons(
+            session, campaign.record.id, Filters(candidate="a"), before=None, most=9, characters=5
+        )
+        few = browse_views.beginnings(session, [row["id"] for row in rows], characters=5)
+    third, second, first = rows
+    assert (first["input"], first["target"], first["more_targets"]) == ("ééééé", "üüüüü", 2)
+    assert second["input"] == '{"que'
+    assert third["input"].startswith('{"a"')
+    assert not {"fields", "targets"} & {*first}
+    assert {id_: row["input"] for id_, row in few.items()} == {row["id"]: row["input"] for row in rows}
+
+
+def test_a_note_is_stored_replaced_found_and_removed(database):
+    campaign = scores_in(database)
+    with campaign.database.writing() as session:
+        first, second = [
+            row["id"]
+            for row in browse_views.comparisons(
+                session, campaign.record.id, Filters(), before=None, most=2, characters=1
+            )
+        ]
+        notes.set_note(session, first, NoteRecord(is_starred=True, text="", annotator="Ann"), NOW)
+        notes.set_note(session, second, NoteRecord(is_starred=False, text="odd\0", annotator="Ann"), NOW)
+        notes.set_note(session, first, NoteRecord(is_starred=True, text="why?", annotator="Ben"), NOW)
+    with campaign.database.reading() as session:
+        assert notes.note_of(session, first) == NoteRecord(is_starred=True, text="why?", annotator="Ben")
+        assert notes.note_of(session, second).text == "odd\N{REPLACEMENT CHARACTER}"
+        # Nobody judged anything.
+        assert annotations.tasks(session, campaign.record.id) == []
+        assert annotations.annotators(session, campaign.record.id) == []
+        assert annotations.lacking(session, campaign.record.id) == 0
+        assert annotators(session, campaign.record.id) == []
+        assert wrong_counts(session) == []
+    assert len(places(campaign, Filters(kind="noted"))) == 2
+    with campaign.database.writing() as session:
+        notes.set_note(session, first, NoteRecord(is_starred=False, text="", annotator="Ben"), NOW)
+    assert len(places(campaign, Filters(kind="noted"))) == 1
+    with campaign.database.reading() as session:
+        assert wrong_counts(session) == []
+        assert session.connection().exec_driver_sql("SELECT count(*) FROM annotations").scalar() == 1
 
 
 def test_pages_follow_each_other_without_gap_or_repetition(kept_duels):

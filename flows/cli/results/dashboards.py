@@ -50,15 +50,18 @@ def view(
     token: TokenOption = True,
     allow_labels: Annotated[
         bool,
-        typer.Option("--allow-labels", help="Add a page on which readers give labels and judgments."),
+        typer.Option(
+            "--allow-labels",
+            help="Add a page on which readers give labels and judgments, and let them star outputs.",
+        ),
     ] = False,
     browser: Annotated[bool, typer.Option(help="Open the page in a browser.")] = True,
 ) -> None:
     """Serve a live page on a database: campaigns, figures, single comparisons and SQL.
 
     The page only reads, and shows the last database used here where --storage names none that is there. With
-    --allow-labels, people also judge on it what campaigns wait for; the database is then the one that is
-    named.
+    --allow-labels, people also judge on it what campaigns wait for, star outputs and write notes; the
+    database is then the one that is named.
 
     The address that is printed holds a token, which a browser keeps for as long as it is open.
     """

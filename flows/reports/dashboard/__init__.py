@@ -16,4 +16,4 @@ TICKET_VARIABLE = "WINNOW_VIEW_TICKET"
 machine can read it: it lets in this user's own processes alone."""
 
 ALLOW_LABELS_VARIABLE = "WINNOW_VIEW_ALLOW_LABELS"
-"""Set where readers may judge what campaigns wait for; nothing else is ever written."""
+"""Set if readers can judge what campaigns wait for, star outputs and write notes; nothing else is written."""

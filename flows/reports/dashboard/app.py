@@ -1,9 +1,11 @@
 """The page that `winnow view` serves: streamlit runs this file again for every reader and every click."""
 
 import os
+from collections.abc import Mapping
 from functools import partial
 
 import streamlit as st
+from streamlit.navigation.page import StreamlitPage
 
 from winnow.flows.reports.dashboard import ALLOW_LABELS_VARIABLE
 from winnow.flows.reports.dashboard.screens import (
@@ -20,10 +22,27 @@ from winnow.flows.reports.dashboard.screens import (
 )
 from winnow.flows.reports.dashboard.widgets import STYLE
 
-st.set_page_config(page_title="Winnow", layout="wide")
+SIDEBAR = 240
+"""Pixels that the list of pages takes."""
+
+st.set_page_config(page_title="Winnow", layout="wide", initial_sidebar_state=SIDEBAR)
 st.html(STYLE)
 
-campaign = st.Page(campaign_page.show, title="Campaign", url_path="campaign")
+compare = st.Page(compare_page.show, title="Compare", url_path="compare")
+comparisons = st.Page(comparisons_page.show, title="Comparisons", url_path="comparisons")
+
+
+def link(page: StreamlitPage, label: str, parameters: Mapping[str, str]) -> None:
+    """Draw a link to a page."""
+    st.page_link(page, label=label, query_params=parameters)
+
+
+def show_campaign() -> None:
+    """The page of a campaign, with its links to other pages."""
+    campaign_page.show(partial(link, comparisons), partial(link, compare))
+
+
+campaign = st.Page(show_campaign, title="Campaign", url_path="campaign")
 campaigns = st.Page(
     partial(campaigns_page.show, partial(st.switch_page, campaign)),
     title="Campaigns",
@@ -32,10 +51,8 @@ campaigns = st.Page(
 )
 over_time = st.Page(over_time_page.show, title="Over time", url_path="over-time")
 matrix = st.Page(matrix_page.show, title="Matrix", url_path="matrix")
-compare = st.Page(compare_page.show, title="Compare", url_path="compare")
 factors = st.Page(factors_page.show, title="Factors", url_path="factors")
 judges = st.Page(judges_page.show, title="Judges", url_path="judges")
-comparisons = st.Page(comparisons_page.show, title="Comparisons", url_path="comparisons")
 sql = st.Page(sql_page.show, title="SQL", url_path="sql")
 
 label = st.Page(label_page.show, title="Label", url_path="label")

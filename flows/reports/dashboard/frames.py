@@ -73,20 +73,31 @@ def short_names(frame: pd.DataFrame) -> dict[str, dict[str, str]]:
     return short
 
 
-def styled(frame: pd.DataFrame, short: Mapping[str, Mapping[str, str]]) -> pd.DataFrame | Styler:
+def styled(
+    frame: pd.DataFrame, short: Mapping[str, Mapping[str, str]], opened: int | None = None
+) -> pd.DataFrame | Styler:
     """The frame as it is shown, its cells as they are: names short, and a comma between thousands.
 
     Args:
         frame: Is given back itself where there is nothing to do, or too much.
         short: See `short_names`.
+        opened: Index of the row that stands out.
     """
     numbers = frame.select_dtypes("number")
-    if len(frame) > MOST_STYLED or not (short or (numbers.abs() >= 1_000).any(axis=None)):
+    is_plain = opened is None and not (short or (numbers.abs() >= 1_000).any(axis=None))
+    if len(frame) > MOST_STYLED or is_plain:
         return frame
     forms: dict[str, str | Callable[[object], str] | None] = {str(name): "{:,.0f}" for name in numbers}
     forms |= {name: f"{{:,{form.removeprefix('%')}}}" for name, form in number_formats(frame).items()}
     forms |= {name: partial(_short, of) for name, of in short.items()}
-    return frame.style.format(forms, na_rep="")
+    style = frame.style.format(forms, na_rep="")
+    if opened is None:
+        return style
+    return style.apply(lambda row: [OPENED if row.name == opened else ""] * len(row), axis=1)
+
+
+OPENED = "background-color: rgba(0, 114, 178, 0.22); font-weight: 600"
+"""The style of the row that stands out, on white and on black."""
 
 
 def _short(short: Mapping[str, str], value: object) -> str:

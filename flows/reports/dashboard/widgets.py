@@ -11,6 +11,7 @@ import streamlit as st
 from markdown_it import MarkdownIt
 from pandas.io.formats.style import Styler
 from streamlit.delta_generator import DeltaGenerator
+from streamlit.elements.arrow import DataframeState
 from streamlit.elements.lib.column_config_utils import ColumnConfigMappingInput
 
 from winnow.flows.reports.dashboard.frames import (
@@ -52,9 +53,11 @@ LONG_TEXT, MANY_LINES = 1_200, 14
 """Characters and lines from where on a text scrolls in a box of its own."""
 BOX_HEIGHT = 320
 """Pixels of such a box."""
+TABLE_HEADING, TABLE_ROW = 38, 35
+"""Pixels that a table's heading and each of its rows take."""
 
 STYLE = """<style>
-  .stMainBlockContainer { padding-top: 3.5rem; padding-bottom: 4rem; max-width: 110rem; margin-right: auto; }
+  .stMainBlockContainer { padding: 3.5rem 2.5rem 4rem; max-width: 110rem; margin-right: auto; }
   .stMainBlockContainer:has([class*="st-key-matrix"]) { max-width: none; }
   [class*="st-key-heading"] [data-testid="stText"] {
     font-size: 1.7rem; font-weight: 600; line-height: 1.25; overflow-wrap: anywhere;
@@ -68,12 +71,15 @@ STYLE = """<style>
   [data-testid="stCaptionContainer"] { opacity: 0.78 !important; }
   button:not(:disabled) kbd { color: inherit !important; opacity: 0.8 !important; }
   [class*="st-key-answer"] [data-testid="stText"] { overflow-wrap: anywhere; }
+  .stHtml del { background: rgba(213, 94, 0, 0.22); margin-right: 0.15em; }
+  .stHtml ins { background: rgba(0, 114, 178, 0.22); }
   [class*="st-key-written"] { overflow-wrap: anywhere; }
   [class*="st-key-written"] p.heading { font-weight: 600; }
   [class*="st-key-written"] pre { white-space: pre-wrap; }
   [class*="st-key-answer"], [class*="st-key-passage"] { gap: 0.3rem; }
   [data-testid="stElementToolbarButton"]:has(button[aria-label^="Download as CSV"]) { display: none; }
   @media (max-width: 640px) {
+    .stMainBlockContainer { padding-left: 1rem; padding-right: 1rem; }
     [class*="st-key-heading"] [data-testid="stText"] { font-size: 1.25rem; }
     [class*="st-key-answer"] { gap: 0.9rem; }
     [class*="st-key-answer"] [data-testid="stHorizontalBlock"] { gap: 0.1rem; }
@@ -125,7 +131,13 @@ def show_rows(rows: Sequence[Row], *, key: str) -> None:
 
 
 def pick_row(
-    rows: Sequence[Row], *, key: str, height: int | Literal["auto"] = "auto", by_cell: bool = False
+    rows: Sequence[Row],
+    *,
+    key: str,
+    height: int | Literal["auto"] = "auto",
+    by_cell: bool = False,
+    opened: int | None = None,
+    on_pick: Callable[[int], None] | None = None,
 ) -> int | None:
     """Show a table of which one row can be chosen; return its index, None while none is chosen.
 
@@ -134,25 +146,37 @@ def pick_row(
         key: Key of the table in the reader's session.
         height: Height of the table in pixels.
         by_cell: Whether a click anywhere in a row chooses it, and not only one on the box before it.
+        opened: Index of the row that stands out.
+        on_pick: Is called with the index of a row once it is clicked, before the page runs again.
     """
     frame = as_frame(rows)
     short = short_names(frame)
-    data = styled(frame, short)
+    data = styled(frame, short, opened)
+
+    def picked() -> None:
+        chosen = _chosen(st.session_state[key], len(rows))
+        if chosen is not None and on_pick is not None:
+            on_pick(chosen)
+
     event = st.dataframe(
         data,
         hide_index=True,
         column_config=_formats(data),
         key=key,
         height=height,
-        on_select="rerun",
-        selection_mode=["single-row", "single-cell"] if by_cell else "single-row",
+        on_select="rerun" if on_pick is None else picked,
+        selection_mode="single-cell" if by_cell else "single-row",
         placeholder="",
     )
     _tell_of(short)
+    return _chosen(event, len(rows))
+
+
+def _chosen(event: DataframeState, n_rows: int) -> int | None:
     selection = event["selection"]
     chosen = [row for row, _ in selection.get("cells", ())] or selection["rows"]
     # The table may have become shorter since it was clicked.
-    return chosen[0] if chosen and chosen[0] < len(rows) else None
+    return chosen[0] if chosen and chosen[0] < n_rows else None
 
 
 def _formats(data: pd.DataFrame | Styler) -> ColumnConfigMappingInput:
@@ -255,8 +279,19 @@ CHOSEN = "chosen campaign"
 BOX = "campaign box"
 MISSED = "campaign not here"
 """In the reader's session: the campaign asked for that a page does not have, and the one shown instead."""
+ANNOTATOR = "annotator"
+"""In the reader's session: the name under which they judge and write notes."""
 LONGEST_IN_SIDEBAR = 24
 """Columns of a terminal that a name may take there."""
+
+
+def set_address(**parameters: str | None) -> None:
+    """Keep a page's state in its address, so that a copied link shows the same; None leaves one out."""
+    for name, value in parameters.items():
+        if not value:
+            st.query_params.pop(name, None)
+        elif st.query_params.get(name) != value:
+            st.query_params[name] = value
 
 
 def remember_campaign(name: str) -> None:

@@ -8,6 +8,7 @@ from sqlalchemy.orm import Session
 
 from winnow.storage.json_types import Row
 from winnow.storage.models import Annotation, AnnotationTask, Candidate, Comparison, Judgment, Output, Round
+from winnow.storage.records.human.notes import is_note
 
 Sides = tuple[int, int]
 """Sides that two judges prefer: 1 the first candidate, -1 the second, 0 neither."""
@@ -145,7 +146,7 @@ def annotators(session: Session, campaign_id: int) -> list[Row]:
         )
         .join(AnnotationTask, AnnotationTask.id == Annotation.task_id)
         .join(Round, Round.id == AnnotationTask.round_id)
-        .where(Round.campaign_id == campaign_id)
+        .where(Round.campaign_id == campaign_id, ~is_note())
         .group_by(Annotation.annotator)
     )
     return sorted((dict(row) for row in rows.mappings()), key=lambda row: str(row["annotator"]))

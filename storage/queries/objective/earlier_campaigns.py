@@ -12,6 +12,7 @@ from winnow.storage.engine.raw_sql import PARAMETERS_AT_ONCE, in_portions
 from winnow.storage.models import Annotation, AnnotationTask, Candidate, Comparison, Example, Round
 from winnow.storage.objectives import traits_of
 from winnow.storage.records.campaigns import campaigns, first_rounds
+from winnow.storage.records.human.notes import is_note
 from winnow.storage.records.pruned import pruned
 from winnow.storage.records.record_types import CampaignRecord, PrunedRecord
 
@@ -116,7 +117,7 @@ def _judged(campaign: CampaignRecord) -> Select[tuple[int]]:
         select(AnnotationTask.example_id)
         .join(Annotation, Annotation.task_id == AnnotationTask.id)
         .join(Round, Round.id == AnnotationTask.round_id)
-        .where(Round.campaign_id == campaign.id)
+        .where(Round.campaign_id == campaign.id, ~is_note())
     )
 
 

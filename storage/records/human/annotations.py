@@ -10,6 +10,7 @@ from sqlalchemy.orm import Session, aliased
 from winnow.storage.columns import ByCodePoints
 from winnow.storage.engine.raw_sql import PARAMETERS_AT_ONCE, in_portions, rows_with
 from winnow.storage.models import Annotation, AnnotationTask, Decision, Example, Generation, Round
+from winnow.storage.records.human.notes import is_note
 from winnow.storage.records.record_types import (
     AnnotationRecord,
     AnnotationTaskRecord,
@@ -75,7 +76,7 @@ def annotators(session: Session, campaign_id: int) -> list[str]:
         select(Annotation.annotator)
         .join(AnnotationTask, AnnotationTask.id == Annotation.task_id)
         .join(Round, Round.id == AnnotationTask.round_id)
-        .where(Round.campaign_id == campaign_id)
+        .where(Round.campaign_id == campaign_id, ~is_note())
         .distinct()
     )
     return sorted(session.scalars(found))
@@ -87,7 +88,7 @@ def tasks(session: Session, campaign_id: int) -> list[GivenTask]:
         select(AnnotationTask, Annotation, exists().where(Decision.round_id == AnnotationTask.round_id))
         .join(Round, Round.id == AnnotationTask.round_id)
         .outerjoin(Annotation, Annotation.task_id == AnnotationTask.id)
-        .where(Round.campaign_id == campaign_id)
+        .where(Round.campaign_id == campaign_id, ~is_note())
         .order_by(Round.number, *_IN_ORDER)
     )
     return [
@@ -101,7 +102,11 @@ def task(session: Session, campaign_id: int, key: str) -> GivenTask | None:
         select(AnnotationTask, Annotation, exists().where(Decision.round_id == AnnotationTask.round_id))
         .join(Round, Round.id == AnnotationTask.round_id)
         .outerjoin(Annotation, Annotation.task_id == AnnotationTask.id)
-        .where(Round.campaign_id == campaign_id, func.substr(AnnotationTask.key, 1, len(key)) == key)
+        .where(
+            Round.campaign_id == campaign_id,
+            func.substr(AnnotationTask.key, 1, len(key)) == key,
+            ~is_note(),
+        )
         .limit(2)
     ).all()
     if len(found) != 1:

@@ -1,12 +1,17 @@
 """One campaign as it stands: its answer, its leaderboard and the figures of its report, live."""
 
+from collections.abc import Callable, Mapping
+
 import streamlit as st
 
 from winnow.flows.reports.dashboard.db import asking, problems_shown
 from winnow.flows.reports.dashboard.page_state import Snapshot, look_at
 from winnow.flows.reports.dashboard.plots import show_figure
+from winnow.flows.reports.dashboard.screens.comparisons_page import FAILURES
 from winnow.flows.reports.dashboard.widgets import (
+    as_plain,
     choose_campaign,
+    pick_row,
     show_heading,
     show_rows,
     show_soft,
@@ -27,15 +32,24 @@ LAST_LOOK = "last look"
 """In the reader's session."""
 
 
-def show() -> None:
-    """The page."""
+Link = Callable[[str, Mapping[str, str]], None]
+"""Draws a link with this label to a page with these parameters in its address."""
+
+
+def show(comparisons: Link, compare: Link) -> None:
+    """The page.
+
+    Args:
+        comparisons: Links to the page Comparisons.
+        compare: Links to the page Compare.
+    """
     with problems_shown():
         with asking() as session:
             names = [each.name for each in campaign_records.campaigns(session)]
         if name := choose_campaign(names):
             look = _look(name)
             _head(look.status)
-            _leaderboard(look)
+            _leaderboard(look, comparisons, compare)
             _sections(look)
             st.fragment(_wait, run_every=EVERY)(name, look)
 
@@ -66,10 +80,25 @@ def _head(status: CampaignStatus) -> None:
             right.text(sentence(said))
 
 
-def _leaderboard(look: Snapshot) -> None:
+def _leaderboard(look: Snapshot, comparisons: Link, compare: Link) -> None:
     st.header("Leaderboard")
-    if look.leaderboard:
-        show_rows([_numbers_first(row) for row in look.leaderboard], key="leaderboard")
+    if not look.leaderboard:
+        return
+    st.caption("Click a candidate for links to its failures and to a comparison with the best one.")
+    rows = [_numbers_first(row) for row in look.leaderboard]
+    chosen = pick_row(rows, key=f"leaderboard-{look.version.campaign_id}", by_cell=True)
+    if chosen is None:
+        return
+    name, name_of_campaign = rows[chosen]["candidate"], look.status.name
+    left, right = st.columns(2)
+    with left:
+        failures = {"campaign": name_of_campaign, "candidate": name, "show": FAILURES}
+        comparisons(f"Failures of {as_plain(name)}", failures)
+    other = next((row["candidate"] for row in rows if row["best"] and row["candidate"] != name), None)
+    if other is not None:
+        with right:
+            pair = {"campaign": name_of_campaign, "first": other, "second": name}
+            compare(f"{as_plain(other)} minus {as_plain(name)}", pair)
 
 
 def _numbers_first(row: Row) -> Row:

@@ -1,17 +1,23 @@
 """Two candidates beside each other, of one campaign or of two: how they differ, by tag and by example."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from winnow.flows.reports.dashboard.db import asking, problems_shown
+from winnow.flows.reports.dashboard.opened_row import open_row
 from winnow.flows.reports.dashboard.plots import show_figure
-from winnow.flows.reports.dashboard.screens.comparison_view import show_comparison, show_pair
+from winnow.flows.reports.dashboard.screens.comparison_view import (
+    PREVIEW,
+    example_cells,
+    show_comparison,
+    show_pair,
+)
 from winnow.flows.reports.dashboard.widgets import (
     choose_campaign,
     choose_name,
-    pick_row,
+    set_address,
     show_rows,
     show_soft,
 )
@@ -19,6 +25,7 @@ from winnow.flows.reports.html.figures.estimates import intervals
 from winnow.flows.reports.html.figures.labels import readable
 from winnow.storage.json_types import Row
 from winnow.storage.objectives import traits_of
+from winnow.storage.queries import browse
 from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records.record_types import CampaignRecord
 from winnow.tasks.answer.sentences.answer_lines import headline
@@ -50,6 +57,9 @@ LONGEST_IN_BOX = 24
 """Columns of a terminal that a name may take in a third of the page."""
 FIRST, SECOND, OTHER = "first", "second", "with"
 """In the page's address: the two candidates, and the campaign of the second one."""
+FIELD, EXAMPLE, WHOLE = "by", "example", "whole"
+"""In the page's address: the field by which examples are grouped, the open example, and whether its texts are
+whole."""
 
 
 def show() -> None:
@@ -169,7 +179,15 @@ def _show_fields(examples: Sequence[PairedExample]) -> None:
     if not fields:
         return
     st.header("By tag")
-    field = st.selectbox("Field of the examples", fields, format_func=readable)
+    wanted = st.query_params.get(FIELD)
+    field: str = st.selectbox(
+        "Field of the examples",
+        fields,
+        index=fields.index(wanted) if wanted in fields else 0,
+        format_func=readable,
+        key="compare-field",
+    )
+    set_address(**{FIELD: field})
     groups = by_field(examples, field)
     rows = [
         {
@@ -189,15 +207,24 @@ def _show_examples(first: Side, second: Side, examples: Sequence[PairedExample])
     st.header("Examples")
     ordered = sorted(examples, key=lambda each: -abs(each.difference))[:MOST_EXAMPLES]
     cut = f", {MOST_EXAMPLES} of {len(examples):,}" if len(examples) > MOST_EXAMPLES else ""
-    st.caption(f"Largest differences first{cut}. Click one to read both outputs.")
-    rows = [
-        {"example": each.key, "first": each.first, "second": each.second, "difference": each.difference}
-        for each in ordered
-    ]
-    chosen = pick_row(rows, key="compared", height=TABLE_HEIGHT, by_cell=True)
-    if chosen is None:
-        return
-    picked, whole = ordered[chosen], st.toggle("Whole texts")
+    st.caption(f"Largest differences first{cut}. Click an example to read both outputs.")
+    with asking(PATIENCE) as session:
+        texts = browse.beginnings(
+            session,
+            [id_ for each in ordered for id_ in (each.first_comparison, each.second_comparison)],
+            characters=PREVIEW,
+        )
+    place = open_row(
+        [_row(each, first.candidate, texts) for each in ordered],
+        [each.key for each in ordered],
+        key=f"compared-{first.campaign.id}-{second.campaign.id}",
+        address=EXAMPLE,
+        height=TABLE_HEIGHT,
+        where=f"{len(ordered):,} examples",
+    )
+    picked = ordered[place]
+    whole = st.toggle("Whole texts", value=st.query_params.get(WHOLE) == "yes", key="compare-whole")
+    set_address(**{WHOLE: "yes" if whole else None})
     if picked.second_comparison == picked.first_comparison:  # a duel has both outputs
         show_comparison(first.campaign, picked.first_comparison, whole=whole)
         return
@@ -205,6 +232,22 @@ def _show_examples(first: Side, second: Side, examples: Sequence[PairedExample])
         [(first.campaign, picked.first_comparison), (second.campaign, picked.second_comparison)],
         whole=whole,
     )
+
+
+def _row(example: PairedExample, first: str, texts: Mapping[int, Row]) -> Row:
+    ours, theirs = texts[example.first_comparison], texts[example.second_comparison]
+    outputs = (ours["text"], theirs["text"])
+    if ours is theirs:  # a duel, in which either candidate can be the first
+        outputs = (ours["text"], ours["text_b"])
+        outputs = outputs if ours["candidate"] == first else outputs[::-1]
+    return {
+        **example_cells(ours),
+        "first output": outputs[0],
+        "first": example.first,
+        "second output": outputs[1],
+        "second": example.second,
+        "difference": example.difference,
+    }
 
 
 def _show_campaigns(ours: CampaignRecord, theirs: CampaignRecord) -> None:

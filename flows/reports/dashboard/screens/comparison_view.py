@@ -10,11 +10,13 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from winnow.flows.reports.dashboard.db import asking
+from winnow.flows.reports.dashboard.screens.notes import STAR, edit_note
 from winnow.flows.reports.dashboard.widgets import show_heading, show_passage, show_soft
 from winnow.flows.reports.html.figures.labels import readable
-from winnow.flows.reports.html.sections.samples import place_of
+from winnow.flows.reports.html.sections.samples import judge_name, place_of
 from winnow.storage.json_types import Row
 from winnow.storage.queries import browse as browse_views
+from winnow.storage.records.human.notes import STARRED
 from winnow.storage.records.record_types import CampaignRecord
 
 MOST_CHARACTERS = 20_000
@@ -26,7 +28,7 @@ MOST_WORDS = 2_000
 
 
 def show_comparison(campaign: CampaignRecord, comparison_id: int, *, whole: bool) -> None:
-    """Draw a comparison.
+    """Draw a comparison: input, target and output side by side, and below them all that led to the outcome.
 
     Args:
         campaign: The campaign of the comparison.
@@ -40,9 +42,18 @@ def show_comparison(campaign: CampaignRecord, comparison_id: int, *, whole: bool
     row, judgments = found
     show_heading(heading(row), key="comparison")
     show_soft(" · ".join(facts(row)), key="comparison")
-    _example(row)
-    _answers(row)
+    edit_note(campaign, row)
+    if row["candidate_b"]:
+        _input_and_target(row, whole=whole)
+        for end, column in zip(ENDS, st.columns(2), strict=True):
+            with column:
+                _output(row, end)
+    else:
+        _input_and_target(row, whole=whole, output=True)
     _readings(row)
+    if row["candidate_b"] and None not in (row["text"], row["text_b"]):
+        _word_diff(row["text"], row["text_b"])
+    _behind(row)
     if judgments:
         st.header("Judgments")
         swapped = " Swapped: the second candidate's answer was shown first." if row["candidate_b"] else ""
@@ -63,7 +74,7 @@ def show_pair(compared: Sequence[tuple[CampaignRecord, int]], *, whole: bool) ->
         st.text(GONE)
         return
     example = known[0][0]
-    show_heading(f"example {example['example']}", key="pair")
+    show_heading(f"example {example_name(example)}", key="pair")
     _input_and_target(example, whole=whole)
     is_across = compared[0][0].id != compared[1][0].id
     sides = zip(compared, known, st.columns(2), strict=True)
@@ -73,10 +84,9 @@ def show_pair(compared: Sequence[tuple[CampaignRecord, int]], *, whole: bool) ->
             of_campaign = f" of {campaign.name}" if is_across else ""
             show_heading(f"{row['candidate']}{of_campaign}", key=f"pair{side}")
             show_soft(" · ".join(facts(row)), key=f"pair{side}")
-            _answer(row, "", key=side, names=("text", "reasoning"))
+            _output(row, "", key=side)
             _readings(row, key=side)
-            with st.expander("Prompt", key=f"prompt-of{side}"):
-                _passage(row, "prompt", "", key=side)
+            _prompts(row, [""], key=side)
             _judgments(row, judgments, [st.container() for _ in judgments], key=side)
 
     if all(row["text"] is not None for row, _ in known):
@@ -140,17 +150,20 @@ def _target(row: Row) -> str:
     return "\n".join(targets) if all(isinstance(each, str) for each in targets) else _as_json(targets)
 
 
-def _input_and_target(row: Row, *, whole: bool) -> None:
-    """The example's input, targets and label."""
-    given = {
-        "input": _input(row),
-        "target": _target(row),
-        "label": None if row["label"] is None else _as_json(row["label"]),
-    }
-    for label, text in given.items():
-        if text:
-            shown = text if whole else text[:MOST_CHARACTERS]
-            show_passage(label, shown, len(text), key=f"pair-{label}")
+def _input_and_target(row: Row, *, whole: bool, output: bool = False) -> None:
+    """The example's input, targets and label side by side, and the output of the first candidate."""
+    label = None if row["label"] is None else _as_json(row["label"])
+    given = {"input": _input(row), "target": _target(row), "label": label}
+    shown = {name: text for name, text in given.items() if text}
+    widths = [2 if name == "input" else 1 for name in shown] + [2] * output
+    columns = st.columns(widths)
+    for (name, text), column in zip(shown.items(), columns, strict=False):
+        with column:
+            part = text if whole else text[:MOST_CHARACTERS]
+            show_passage(name, part, len(text), key=f"example-{name}")
+    if output:
+        with columns[-1]:
+            _output(row, "")
 
 
 def _as_json(value: object) -> str:
@@ -158,37 +171,83 @@ def _as_json(value: object) -> str:
 
 
 def _readings(row: Row, key: str = "") -> None:
-    """The part of the output that was judged, and the reason if there is no outcome."""
+    """The judged part of the output unless it is all of it, and the reason if there is no outcome."""
     for name, label in (("answer", "read by the judge"), ("detail", "reason for no outcome")):
-        if row[name] is not None:
+        if row[name] is not None and not (name == "answer" and row["answer"] == row["text"]):
             show_passage(label, row[name], row[f"{name}_length"], key=f"{name}{key}")
 
 
 def listed(rows: Sequence[Row]) -> list[Row]:
-    """Comparisons as tables list them: who, which example with input and target, the outputs, the outcome."""
+    """Comparisons as tables list them: who, the example with input and target, the outputs, the outcome.
+
+    What is the same in all rows is left out, unless it is what a reader looks for.
+    """
+    has_notes = any(row["noted"] for row in rows)
+    several = {name for name in ("judge", "round") if len({row[name] for row in rows}) > 1}
     return [
         {
+            **({"note": _note_cell(row)} if has_notes else {}),
             "candidate": row["candidate"],
             **({"candidate_b": row["candidate_b"]} if row["candidate_b"] else {}),
-            "example": row["example"],
-            "input": _input(row)[:PREVIEW],
-            "target": _target(row)[:PREVIEW],
+            **example_cells(row),
             "output": row["text"],
             **({"output_b": row["text_b"]} if row["candidate_b"] else {}),
-            "outcome": row["outcome"],
+            **({"outcome": _winner(row)} if row["candidate_b"] else {"score": row["outcome"]}),
             "reason": row["reason"],
-            "judge": row["judge"],
-            "round": row["round"] + 1,
-            "position": row["position"] + 1,
+            **({"judge": row["judge"]} if "judge" in several else {}),
+            **({"round": row["round"] + 1} if "round" in several else {}),
         }
         for row in rows
     ]
 
 
+def example_cells(row: Row) -> Row:
+    """The cells of a row that say which example it is, with the beginnings of its input and target."""
+    return {
+        "example": example_name(row),
+        "input": _unescaped(row["input"]),
+        "target": _target_cell(row),
+    }
+
+
+def _note_cell(row: Row) -> str:
+    star = STAR if row["noted"] == STARRED else ""
+    return f"{star} {row['note'] or ''}".strip()
+
+
+def _target_cell(row: Row) -> str | None:
+    others = row["more_targets"] or 0
+    return f"{row['target']} (+{others})" if others > 0 else row["target"]
+
+
+def _winner(row: Row) -> str | None:
+    return None if row["outcome"] is None else ending(row)
+
+
+ESCAPED = re.compile(r"(?:\\u[0-9a-f]{4})+")
+"""Matches characters outside ASCII as JSON is stored."""
+
+
+def _unescaped(text: str | None) -> str | None:
+    """The beginning of an example's input; of JSON, with its characters instead of their escapes."""
+    if text is None or not text.startswith(("{", "[")):
+        return text
+    return ESCAPED.sub(lambda found: json.loads(f'"{found[0]}"'), text)
+
+
+DIGEST = re.compile(r"[0-9a-f]{16}(-\d+)?")
+"""Matches the key of an example whose data has no ids."""
+
+
+def example_name(row: Row) -> str:
+    """The id of an example; where the data has none, its number in the dataset."""
+    return f"#{row['example_number'] + 1}" if DIGEST.fullmatch(row["example"]) else row["example"]
+
+
 def heading(row: Row) -> str:
     """The names of the compared candidates and of the example."""
     rival = f" against {row['candidate_b']}" if row["candidate_b"] else ""
-    return f"{row['candidate']}{rival} on example {row['example']}"
+    return f"{row['candidate']}{rival} on example {example_name(row)}"
 
 
 def facts(row: Row) -> list[str]:
@@ -196,12 +255,13 @@ def facts(row: Row) -> list[str]:
     return [
         ending(row),
         place_of(row),
-        f"judge {row['judge']}",
+        f"judge {judge_name(row['judge'])}",
         *(
             f"{name.replace('_', ' ')} {row[name]:g}"
             for name in ("human_loss", "auto_loss", "unlabelled_loss", "unlabelled_missing")
             if row[name] is not None
         ),
+        *([f"id {row['example']}"] if example_name(row) != row["example"] else []),
     ]
 
 
@@ -219,37 +279,45 @@ def ending(row: Row) -> str:
     return f"{preferred} preferred" + ("" if share == 1.0 else f" by {share:g}")
 
 
-def _example(row: Row) -> None:
-    with st.expander("Example and target"):
+ENDS = ("", "_b")
+"""Of the columns of the two sides of a duel."""
+
+
+def _behind(row: Row) -> None:
+    """What stands behind the outputs: prompts, and the example as it is stored."""
+    ends = ENDS if row["candidate_b"] else ENDS[:1]
+    _prompts(row, [end for end in ends if not (end and row["prompt_b"] == row["prompt"])])
+    with st.expander("Example as stored", key="example-as-stored"):
         example = {"fields": row["fields"], "targets": row["targets"], "label": row["label"]}
         text = _as_json(example)
-        show_passage("as stored", text, len(text), key="example")
+        show_passage("fields, targets and label", text, len(text), key="example")
 
 
-PASSAGES = {"prompt": "prompt of", "reasoning": "reasoning of", "text": "answer of"}
+def _prompts(row: Row, ends: Sequence[str], *, key: str = "") -> None:
+    if any(row[f"prompt{end}"] is not None for end in ends):
+        with st.expander("Prompt" if len(ends) == 1 else "Prompts", key=f"prompts{key}"):
+            for end in ends:
+                _passage(row, "prompt", end, key=key)
 
 
-def _answers(row: Row) -> None:
-    ends = ("", "_b") if row["candidate_b"] else ("",)
-    for end, column in zip(ends, st.columns(len(ends)), strict=True):
-        with column:
-            _answer(row, end)
+PASSAGES = {"prompt": "prompt", "reasoning": "reasoning", "text": "output"}
 
 
-def _answer(row: Row, end: str, *, key: str = "", names: Sequence[str] = tuple(PASSAGES)) -> None:
-    """These texts of one side of a comparison, and what made them."""
+def _output(row: Row, end: str, *, key: str = "") -> None:
+    """The output of one side of a comparison, its reasoning, and what made it."""
     if row[f"text{end}"] is None:
         show_soft(f"{row[f'candidate{end}']}: no output", key=f"none{end}{key}")
         return
-    for name in names:
-        _passage(row, name, end, key=key)
+    _passage(row, "text", end, key=key)
+    _passage(row, "reasoning", end, key=key)
     show_soft(_made(row, end), key=f"made{end}{key}")
 
 
 def _passage(row: Row, name: str, end: str, *, key: str) -> None:
     text = row[f"{name}{end}"]
     if text is not None:  # most models tell no reasoning
-        label = f"{PASSAGES[name]} {row[f'candidate{end}']}"
+        of_whom = f"of {row[f'candidate{end}']}" if row["candidate_b"] else ""
+        label = f"{PASSAGES[name]} {of_whom}".strip()
         show_passage(label, text, row[f"{name}{end}_length"], key=f"{name}{end}{key}")
 
 

@@ -1,81 +1,53 @@
-"""A browser of single comparisons: filters, a page of the newest ones, and one of them with all its texts."""
+"""A browser of single comparisons: filters, a page of the newest ones, and one of them with all its texts.
 
-from collections.abc import Sequence
+The filters, the page and the open comparison are in the address of the page.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
 
 import streamlit as st
 
 from winnow.flows.reports.dashboard.db import asking, problems_shown
+from winnow.flows.reports.dashboard.opened_row import forget_row, has_opened, open_row
 from winnow.flows.reports.dashboard.screens.comparison_view import PREVIEW, listed, show_comparison
 from winnow.flows.reports.dashboard.widgets import (
     choose_campaign,
     choose_name,
     opened_pages,
-    pick_row,
+    set_address,
     shown_of_pages,
 )
 from winnow.flows.reports.html.figures.labels import readable
 from winnow.storage.json_types import Row
+from winnow.storage.objectives import traits_of
 from winnow.storage.queries import browse as browse_views
-from winnow.storage.queries.browse import Choices, Filters, Place
+from winnow.storage.queries.browse import Choices, Filters, Kind, Place
 from winnow.storage.records import campaigns as campaign_records
+from winnow.storage.records.record_types import CampaignRecord
+from winnow.tasks.campaign.look import Look
+from winnow.tasks.queries.views import ask
+from winnow.tasks.queries.warnings.from_outputs import OUT
 
 ANYTHING, SCORED, UNSCORED = "any", "has an outcome", "has none"
 BECAUSE = "none: "
 """Before a reason."""
 
-
-def ask_filters(choices: Choices, *, campaign_id: int) -> Filters:
-    """The filters that the reader chose in boxes above the table.
-
-    Args:
-        choices: The values by which the campaign's comparisons can be filtered.
-        campaign_id: The campaign.
-    """
-    words_box, candidate_box, judge_box, ending_box, range_box = st.columns([3, 3, 2, 2, 2])
-    words = words_box.text_input("Search", placeholder="in prompts, answers and keys of examples")
-    candidate = choose_name(
-        candidate_box,
-        "Candidate",
-        choices.candidates,
-        key=f"comparisons-candidate-{campaign_id}",
-        index=None,
-        placeholder=ANYTHING,
-        most=LONGEST_IN_BOX,
-    )
-    judge = choose_name(
-        judge_box,
-        "Judge",
-        choices.judges,
-        key=f"comparisons-judge-{campaign_id}",
-        index=None,
-        placeholder=ANYTHING,
-        most=LONGEST_IN_BOX,
-    )
-    endings = [SCORED, UNSCORED, *(BECAUSE + reason for reason in choices.reasons)]
-    ending = ending_box.selectbox("Outcome", endings, index=None, placeholder=ANYTHING, format_func=readable)
-    between = range_box.slider("Outcome between", 0.0, 1.0, (0.0, 1.0), 0.05)
-    return filters_of(words, candidate, judge, ending, None if between == (0.0, 1.0) else between)
-
-
-def filters_of(
-    words: str | None,
-    candidate: str | None,
-    judge: str | None,
-    ending: str | None,
-    between: tuple[float, float] | None,
-) -> Filters:
-    """The filters that the boxes stand for; None is a box that was left as it is."""
-    low, high = between or (None, None)
-    return Filters(
-        words=(words or "").strip(),
-        candidate=candidate,
-        judge=judge,
-        lowest=low,
-        highest=high,
-        is_scored=None if ending is None else ending == SCORED,
-        reason=ending.removeprefix(BECAUSE) if ending and ending.startswith(BECAUSE) else None,
-    )
-
+FAILURES, DIFFERS, ELIMINATED, NOTED = "failures", "differs", "eliminated", "starred"
+SHOW = {FAILURES: "Failures", DIFFERS: "Differs", ELIMINATED: "Eliminated", NOTED: "Starred or noted"}
+"""Filters that are one click away, by their names in the address."""
+KINDS: Mapping[str, Kind] = {FAILURES: "failures", DIFFERS: "differs", NOTED: "noted"}
+EXPLAINED = {
+    FAILURES: "Comparisons with a score below 0.5, or with none.",
+    DIFFERS: "Comparisons on examples on which another candidate has another output or score.",
+    ELIMINATED: "Comparisons of candidates that were eliminated, dropped or found worse.",
+    NOTED: "Comparisons that a reader starred or wrote a note on.",
+}
+OF_DUELS = {
+    FAILURES: "Duels that the chosen candidate lost, and duels without an outcome.",
+    DIFFERS: "Duels between two different outputs.",
+}
+"""What two of these filters mean for duels."""
 
 LONGEST_IN_BOX = 20
 """Columns of a terminal that a name may take in a box above the table."""
@@ -86,6 +58,144 @@ TABLE_HEIGHT = 320
 
 STARTS = "starts of pages"
 """In the reader's session: the campaign and filters, and the place before which each opened page begins."""
+NEWEST: Place = (-1, -1)
+"""The start of the page with the newest comparisons, before it was shown."""
+PLACE = re.compile(r"([0-9]{1,9})\.([0-9]{1,9})")
+"""Matches a place in the page's address."""
+BEFORE, OPEN, WHOLE = "before", "at", "whole"
+"""In the page's address: where the page begins, the open comparison, and whether its texts are whole."""
+
+
+def ask_filters(choices: Choices, campaign: CampaignRecord, eliminated: Sequence[str]) -> Filters:
+    """The filters that the reader chose above the table, at first those of the page's address.
+
+    Args:
+        choices: The values by which the campaign's comparisons can be filtered.
+        campaign: The campaign.
+        eliminated: Names of its candidates that were eliminated.
+    """
+    given = st.query_params
+    show: str | None = st.segmented_control(
+        "Show only",
+        list(SHOW),
+        format_func=SHOW.__getitem__,
+        key=_linked("show", list(SHOW), campaign),
+    )
+    has_judges = len(choices.judges) > 1
+    words_box, candidate_box, ending_box, range_box, *more = st.columns([3, 3, 2, 2, *[2] * has_judges])
+    words: str = words_box.text_input(
+        "Search",
+        value=given.get("search", ""),
+        placeholder="prompts, outputs, ids",
+        key=f"comparisons-search-{campaign.id}",
+    )
+    candidate = choose_name(
+        candidate_box,
+        "Candidate",
+        choices.candidates,
+        key=_linked("candidate", choices.candidates, campaign),
+        index=None,
+        placeholder=ANYTHING,
+        most=LONGEST_IN_BOX,
+    )
+    endings = [SCORED, UNSCORED, *(BECAUSE + reason for reason in choices.reasons)]
+    ending: str | None = ending_box.selectbox(
+        "Outcome",
+        endings,
+        index=None,
+        placeholder=ANYTHING,
+        format_func=readable,
+        key=_linked("outcome", endings, campaign),
+    )
+    between: tuple[float, float] = range_box.slider(
+        "Outcome between",
+        0.0,
+        1.0,
+        _range(given.get("between", "")),
+        0.05,
+        key=f"comparisons-between-{campaign.id}",
+    )
+    judge = None
+    for judge_box in more:
+        judge = choose_name(
+            judge_box,
+            "Judge",
+            choices.judges,
+            key=_linked("judge", choices.judges, campaign),
+            index=None,
+            placeholder=ANYTHING,
+            most=LONGEST_IN_BOX,
+        )
+    limits = None if between == (0.0, 1.0) else between
+    set_address(
+        show=show,
+        search=words.strip(),
+        candidate=candidate,
+        judge=judge,
+        outcome=ending,
+        between=None if limits is None else "-".join(f"{end:g}" for end in limits),
+    )
+    if show is not None:
+        are_duels = traits_of(campaign.objective).compares_pairs
+        st.caption((OF_DUELS if are_duels else {}).get(show, EXPLAINED[show]))
+    return filters_of(words, candidate, judge, ending, limits, show=show, eliminated=eliminated)
+
+
+def _linked(parameter: str, options: Sequence[str], campaign: CampaignRecord) -> str:
+    """The key of a box, which holds what the page's address names when the box is first shown.
+
+    A default would do the same, but a box with a default cannot be emptied.
+    """
+    key = f"comparisons-{parameter}-{campaign.id}"
+    wanted = st.query_params.get(parameter)
+    if key not in st.session_state and wanted in options:
+        st.session_state[key] = wanted
+    return key
+
+
+def _range(written: str) -> tuple[float, float]:
+    """The limits as the page's address has them; all outcomes if it has none."""
+    low, _, high = written.partition("-")
+    try:
+        limits = (float(low), float(high))
+    except ValueError:
+        return (0.0, 1.0)
+    return limits if 0.0 <= limits[0] <= limits[1] <= 1.0 else (0.0, 1.0)
+
+
+def filters_of(
+    words: str | None,
+    candidate: str | None,
+    judge: str | None,
+    ending: str | None,
+    between: tuple[float, float] | None,
+    *,
+    show: str | None = None,
+    eliminated: Sequence[str] = (),
+) -> Filters:
+    """The filters that the boxes stand for; None is a box that was left as it is.
+
+    Args:
+        words: Text to search for.
+        candidate: Name of a candidate.
+        judge: Name of a judge.
+        ending: One of the endings in the box.
+        between: Lowest and highest outcome.
+        show: A key of `SHOW`.
+        eliminated: Names of the candidates that were eliminated.
+    """
+    low, high = between or (None, None)
+    return Filters(
+        words=(words or "").strip(),
+        candidate=candidate,
+        among=tuple(eliminated) if show == ELIMINATED else None,
+        kind=KINDS.get(show or ""),
+        judge=judge,
+        lowest=low,
+        highest=high,
+        is_scored=None if ending is None else ending == SCORED,
+        reason=ending.removeprefix(BECAUSE) if ending and ending.startswith(BECAUSE) else None,
+    )
 
 
 def show() -> None:
@@ -102,45 +212,94 @@ def _browse(name: str) -> None:
     with asking() as session:
         campaign = campaign_records.get_campaign(session, name)
         choices = browse_views.choices(session, campaign.id)
-    filters = ask_filters(choices, campaign_id=campaign.id)
-    starts: list[Place] = opened_pages(STARTS, (campaign.id, filters), list)
+        board = ask(Look(session, campaign), "leaderboard")
+        eliminated = [row["candidate"] for row in board if row["status"] in OUT]
+    filters = ask_filters(choices, campaign, eliminated)
+    starts: list[Place] = opened_pages(STARTS, (campaign.id, filters), _linked_page)
+    rows = _read(campaign, filters, starts[-1])
+    linked = None if has_opened(OPEN) else _place(st.query_params.get(OPEN))
+    if linked and starts == [NEWEST] and linked not in map(_place_of, rows[:PAGE]):
+        # The campaign has grown since the link was copied, or the page was not the first one.
+        starts.append((linked[0], linked[1] + 1))
+        rows = _read(campaign, filters, starts[-1])
+    if not rows:
+        st.text("No comparison matches.")
+        set_address(**{OPEN: None, BEFORE: None})
+        return
+    if starts == [NEWEST]:
+        # Else a row that is clicked would be another one once a running campaign has added to the top.
+        starts[0] = (rows[0]["round"], rows[0]["position"] + 1)
+    set_address(**{BEFORE: _written(starts[-1]) if len(starts) > 1 else None})
+    st.caption("Newest first. Click a comparison to read it below.")
+    row = _opened(rows, starts)
+    whole = st.toggle(
+        "Whole texts",
+        value=st.query_params.get(WHOLE) == "yes",
+        key=f"comparisons-whole-{campaign.id}",
+        help="Otherwise only the beginning of very long ones is shown.",
+    )
+    set_address(**{WHOLE: "yes" if whole else None})
+    show_comparison(campaign, row["id"], whole=whole)
+
+
+def _linked_page() -> list[Place]:
+    """The newest page, and above it the one that the page's address names when the page is opened."""
+    linked = None if STARTS in st.session_state else _place(st.query_params.get(BEFORE))
+    return [NEWEST] if linked is None else [NEWEST, linked]
+
+
+def _read(campaign: CampaignRecord, filters: Filters, start: Place) -> list[Row]:
     with asking() as session:
-        rows = browse_views.comparisons(
+        return browse_views.comparisons(
             session,
             campaign.id,
             filters,
-            before=starts[-1] if starts else None,
+            before=None if start == NEWEST else start,
             most=PAGE + 1,
             characters=PREVIEW,
         )
-    if not rows:
-        st.text("No comparison matches.")
-        return
-    if not starts:
-        # Else a row that is clicked would be another one once a running campaign has added to the top.
-        starts.append((rows[0]["round"], rows[0]["position"] + 1))
-    chosen = _table(rows[:PAGE])
-    _turn(starts, rows)
-    whole = st.toggle("Whole texts", help="Otherwise only the beginning of very long ones is searched.")
-    show_comparison(campaign, rows[chosen or 0]["id"], whole=whole)
 
 
-def _table(rows: Sequence[Row]) -> int | None:
-    st.caption("Newest first. Click a comparison to read it below.")
-    # What was chosen on one page is not chosen on the next.
-    key = f"comparisons-{rows[0]['id']}-{rows[-1]['id']}"
-    return pick_row(listed(rows), key=key, height=TABLE_HEIGHT, by_cell=True)
+def _place_of(row: Row) -> Place:
+    return row["round"], row["position"]
 
 
-def _turn(starts: list[Place], rows: Sequence[Row]) -> None:
-    newest, newer, older, where = st.columns([1, 1, 1, 5], vertical_alignment="center")
-    if newest.button("Newest", width="stretch"):
-        starts.clear()
-        st.rerun()
-    if newer.button("Newer", disabled=len(starts) < 2, width="stretch"):
+def _written(place: Place) -> str:
+    """A place as the page's address has it: round and position, counted from 1."""
+    return f"{place[0] + 1}.{place[1] + 1}"
+
+
+def _place(written: str | None) -> Place | None:
+    found = PLACE.fullmatch(written or "")
+    return None if found is None else (int(found[1]) - 1, int(found[2]) - 1)
+
+
+def _opened(rows: Sequence[Row], starts: list[Place]) -> Row:
+    """Show a page of rows, and buttons that turn it; return the open one."""
+    page = rows[:PAGE]
+
+    def later() -> None:
+        starts.append(_place_of(rows[PAGE - 1]))
+
+    def earlier() -> None:
         starts.pop()
-        st.rerun()
-    if older.button("Older", disabled=len(rows) <= PAGE, width="stretch"):
-        starts.append((rows[PAGE - 1]["round"], rows[PAGE - 1]["position"]))
-        st.rerun()
-    where.caption(shown_of_pages(len(starts), len(rows), most=PAGE))
+
+    def newest() -> None:
+        starts[:] = [NEWEST]
+        forget_row(OPEN)
+
+    is_linked = len(starts) > 1 and starts[0] == NEWEST
+    number = open_row(
+        listed(page),
+        [_written(_place_of(row)) for row in page],
+        # What was chosen on one page is not chosen on the next.
+        key=f"comparisons-{page[0]['id']}-{page[-1]['id']}",
+        address=OPEN,
+        height=TABLE_HEIGHT,
+        earlier=earlier if len(starts) > 1 else None,
+        later=later if len(rows) > PAGE else None,
+        where="older ones" if is_linked else shown_of_pages(len(starts), len(rows), most=PAGE),
+    )
+    if len(starts) > 1:
+        st.button("Newest", on_click=newest)
+    return page[number]

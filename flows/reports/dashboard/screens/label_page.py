@@ -1,4 +1,4 @@
-"""The page on which people judge one output or pair at a time, by keyboard or mouse; no other page writes."""
+"""The page on which people judge one output or pair at a time, by keyboard or mouse."""
 
 from collections.abc import Sequence
 
@@ -6,6 +6,7 @@ import streamlit as st
 
 from winnow.flows.reports.dashboard.db import asking, labelling, problems_shown
 from winnow.flows.reports.dashboard.widgets import (
+    ANNOTATOR,
     as_html,
     as_plain,
     choose_campaign,
@@ -30,7 +31,7 @@ from winnow.tasks.objectives.human.annotating import (
 from winnow.tasks.queries.status import campaign_status
 from winnow.tasks.spec.judge_tree import is_human
 
-NAME, AT, ANSWERED, PASSED = "annotator", "task at hand", "answered tasks", "skipped tasks"
+AT, ANSWERED, PASSED = "task at hand", "answered tasks", "skipped tasks"
 REFUSED = "refused judgment"
 """In the reader's session, by campaign but for the name."""
 
@@ -55,7 +56,7 @@ def _annotator() -> str:
 
     Each name has a box of its own: once it is written, no box has the focus, and keys are those of buttons.
     """
-    known: str = st.session_state.get(NAME, "")
+    known: str = st.session_state.get(ANNOTATOR, "")
     if not known:
         st.title("Label")
         st.text("Write your name: it is stored with your judgments.")
@@ -64,7 +65,7 @@ def _annotator() -> str:
     if written != known:
         if written:
             require_name(written)
-        st.session_state[NAME] = written
+        st.session_state[ANNOTATOR] = written
         st.rerun()
     return known
 

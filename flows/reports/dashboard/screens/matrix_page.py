@@ -11,7 +11,13 @@ from winnow.flows.reports.dashboard.db import asking, problems_shown
 from winnow.flows.reports.dashboard.frames import table_frame
 from winnow.flows.reports.dashboard.screens.comparison_view import show_comparison
 from winnow.flows.reports.dashboard.screens.matrix_filters import CANDIDATE, ask_for
-from winnow.flows.reports.dashboard.widgets import choose_campaign, opened_pages, shown_of_pages
+from winnow.flows.reports.dashboard.widgets import (
+    TABLE_HEADING,
+    TABLE_ROW,
+    choose_campaign,
+    opened_pages,
+    shown_of_pages,
+)
 from winnow.flows.reports.html.figures.labels import readable
 from winnow.flows.reports.rows.names import shortened_apart
 from winnow.storage.objectives import traits_of
@@ -120,7 +126,7 @@ def _table(rows: Sequence[MatrixRow], chosen: Sequence[str]) -> Cell | None:
     event = st.dataframe(
         styled,
         hide_index=True,
-        height=min(TABLE_HEIGHT, 38 + 35 * len(rows)),
+        height=min(TABLE_HEIGHT, TABLE_HEADING + TABLE_ROW * len(rows)),
         key=f"matrix-{rows[0].example_id}-{rows[-1].example_id}-{len(chosen)}",
         on_select="rerun",
         selection_mode="single-cell",

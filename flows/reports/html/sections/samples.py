@@ -1,5 +1,6 @@
 """Comparisons to read: which ones, and each as a heading, facts and texts."""
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
@@ -58,7 +59,7 @@ def _sample(row: Row) -> Sample:
     return Sample(
         heading=readable(f"{row['candidate']}{rival} on example {row['example']}"),
         mark=_mark(row),
-        facts=[*_ending(row), place_of(row), f"judge {row['judge']}"],
+        facts=[*_ending(row), place_of(row), f"judge {judge_name(row['judge'])}"],
         passages=_passages(row),
     )
 
@@ -66,6 +67,15 @@ def _sample(row: Row) -> Sample:
 def place_of(row: Row) -> str:
     """The round and position at which a comparison was planned, counted from 1; both are stored from 0."""
     return f"round {row['round'] + 1}, position {row['position'] + 1}"
+
+
+def judge_name(judge: str) -> str:
+    """A judge's name without the digest of its parameters."""
+    return DIGEST.sub("", judge)
+
+
+DIGEST = re.compile(r":[0-9a-f]{12}$")
+"""Matches the digest behind the name of a judge whose parameters are not the usual ones."""
 
 
 def _mark(row: Row) -> Literal["right", "wrong"] | None:
