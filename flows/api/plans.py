@@ -71,7 +71,7 @@ def plan(
         SpecError: If the spec or an argument is not sound.
     """
     if sum(given is not None for given in (assume, table, like)) > 1:
-        raise SpecError("assume, table and like are three ways to say the same; give one")
+        raise SpecError("assume, table and like exclude each other; give one")
     if rate is not None and not 0.0 < rate < float("inf"):
         raise SpecError(f"rate {rate:g}: give a number of requests per second above 0")
     source = table if like is None else f"{CAMPAIGN}{like}"
