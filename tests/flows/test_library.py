@@ -217,7 +217,7 @@ def test_what_is_shown_of_a_database_and_of_a_campaign_says_where_they_are(stora
         (lambda db: db["letters"].view(None), "unknown view 'None'; available: agreement"),
         (lambda db: db["letters"].comparisons(limit="x"), "limit is 'x'; give a whole number of at least 1"),
         (lambda db: db["letters"].comparisons(limit=1.5), "limit is 1.5; give a whole number of at least 1"),
-        (lambda db: winnow.run(None), "spec is None; give the path of a campaign's file or a mapping"),
+        (lambda db: winnow.run(None), "spec is None; give the path of a campaign's file, or a mapping"),
         (lambda db: winnow.run(""), "[.] is a folder; name a file"),
     ],
 )

@@ -246,7 +246,7 @@ def test_a_script_of_the_examples_runs_as_it_stands(tmp_path, monkeypatch, capsy
 
 def test_a_campaign_that_changed_takes_another_name_which_makes_no_text_a_second_time(spec):
     winnow.run(spec)
-    with pytest.raises(SpecError, match=r"0 -> 9\nundo the change, or give the campaign another name, wh"):
+    with pytest.raises(SpecError, match=r"0 -> 9\nundo the change, or give the campaign another name; st"):
         winnow.run({**spec, "seed": 9})
     made = Engine.batches
     winnow.run({**spec, "name": "again"})

@@ -230,9 +230,7 @@ def test_a_cluster_whose_head_is_gone_is_waited_for_and_then_told_of_with_the_re
         monkeypatch.setattr(joining, "_head", lambda address: head)
         joining.require_head("auto")
     monkeypatch.setattr(joining, "_answers", lambda head: looked.append(head))
-    gone = (
-        r"the head of the Ray cluster, 127.0.0.1:\d+, does not .* nothing that was stored is lost: start one"
-    )
+    gone = r"the head of the Ray cluster, 127.0.0.1:\d+, does not .* stored results are safe: start one"
     with pytest.raises(ClusterUnavailable, match=gone):
         start(model, settings)
     assert len(looked) == 2

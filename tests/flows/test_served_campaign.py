@@ -105,7 +105,7 @@ def test_a_campaign_does_not_go_on_at_a_server_that_serves_something_else(folder
         moved = [f"models[{i}].model_base_url={other.url}" for i in (0, 1)]
         refused = run(moving, "--set", moved[0], "--set", moved[1])
         assert refused.returncode == 2
-        assert "answers 5 of 5 canary prompts otherwise" in refused.stderr
+        assert "answers 5 of 5 canary prompts differently" in refused.stderr
         assert "winnow run SPEC --fork NEW_NAME" in refused.stderr
         assert other.answered == 0
         assert run(moving).returncode == 3
@@ -124,7 +124,7 @@ def test_a_campaign_begins_once_its_models_can_be_asked_or_without_those_that_ca
         ran = run(campaign, *given)
         assert ran.returncode == 2
         assert "winnow: 1 of 2 models cannot be reached: 'one' (" in ran.stderr
-        assert "no output was requested yet: correct them or start their servers, or begin" in ran.stderr
+        assert "no output was requested yet; correct them or start their servers, or begin" in ran.stderr
         assert len(ran.stderr.splitlines()) == 1
         assert {call.prompt for call in server.calls} <= {CONTROL.prompt}
         begun = run(campaign, *given, "--allow-missing", "--fork", "smaller")

@@ -158,7 +158,7 @@ def test_a_function_sees_the_whole_sample(file):
 )
 def test_a_function_that_cannot_be_had_is_refused_in_a_sentence(file, code, sentence):
     file.write_text(code)
-    with pytest.raises(JudgeError, match=r"mend .*mine\.py:score") as caught:
+    with pytest.raises(JudgeError, match=r"correct .*mine\.py:score") as caught:
         create_judge("all", judges=[{"type": "python", "path": f"{file}:score"}]).try_out()
     assert sentence in caught.value.message
 
