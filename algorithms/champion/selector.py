@@ -245,6 +245,10 @@ class Champion:
         )
         return replace(self._verdict.decision(self.evidence), bets=bets)
 
+    def leave_out_intervals(self) -> None:
+        """Compute no intervals from now on: decisions have none, and are the same otherwise."""
+        self._verdict.leave_out_intervals()
+
     def _races(self, rng: np.random.Generator) -> bool:
         """Whether the next batch belongs to the race.
 

@@ -107,6 +107,10 @@ class Verdict:
         if self._intervals is not None:
             self._intervals.tell(batch, band)
 
+    def leave_out_intervals(self) -> None:
+        """Compute no intervals from now on."""
+        self._intervals = None
+
     @property
     def levels(self) -> FloatArray:
         """Wealth at which each arm is eliminated, shape (K,); infinite if nothing can be proven."""

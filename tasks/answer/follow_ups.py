@@ -1,11 +1,12 @@
 """Further results for a known answer: new examples, running costs, and what would settle it."""
 
+from dataclasses import asdict
+
 from winnow.storage.objectives import traits_of
-from winnow.storage.queries.objective import paired as paired_views
 from winnow.tasks.answer.earlier_campaigns import asked_before, changed_since, held_out_positions
 from winnow.tasks.answer.model import Answer
 from winnow.tasks.answer.new_examples import Beyond, Question, beyond_of
-from winnow.tasks.answer.next_step import NextStep, examples_to_separate
+from winnow.tasks.answer.next_step import Estimate, NextStep, estimate_of
 from winnow.tasks.answer.opponents import closest_pair
 from winnow.tasks.answer.unit_costs import RunningCost, running_costs
 from winnow.tasks.campaign.look import Look
@@ -57,34 +58,42 @@ def running_of(look: Look, answer: Answer) -> tuple[RunningCost, ...]:
 
 
 def next_step_of(look: Look, answer: Answer) -> NextStep | None:
-    """The comparisons that would probably settle a best-mean campaign whose budget is spent.
+    """What would probably settle a search for the best mean whose budget is spent.
 
-    None if the campaign is not undecided or has another objective, if there is no paired difference to the
-    best candidate with an interval, or if the number cannot be computed.
+    None for other questions and other ends, and without an error probability, as nothing then settles it.
     """
-    rival, is_open = answer.runner_up, answer.outcome == "undecided" and answer.reason == "budget"
-    is_plain = (
-        traits_of(answer.objective).scores_a_benchmark and answer.baseline is None and answer.groups is None
-    )
-    if not is_plain or not is_open or rival is None or answer.lacking:
+    is_open = answer.outcome == "undecided" and answer.reason == "budget"
+    is_search = traits_of(answer.objective).scores_a_benchmark and answer.baseline is None
+    is_settled = answer.only_held_out_left or bool(answer.lacking) or len(answer.contenders) < 2
+    if not (is_search and is_open) or is_settled or answer.delta is None or answer.best is None:
         return None
-    found, is_pair = rival.difference, answer.top_m == 1 and not answer.is_mixed
-    if found is None or found.estimate is None or found.upper is None or found.against != answer.best:
-        return None
-    best = found.against
-    held_out = held_out_positions(look)
-    ours, theirs = (
-        paired_views.positions_scored(look.session, look.record.id, name) - held_out
-        for name in (best, rival.name)
+    rival = answer.runner_up
+    found = None if rival is None else rival.difference
+    behind = None if found is None or found.against != answer.best else found.estimate
+    return NextStep(
+        leading=answer.best,
+        rival=None if rival is None else rival.name,
+        gap=None if behind is None else 0.0 - behind,
+        **asdict(_estimate(look, answer)),
     )
-    gap = 0.0 - found.estimate
-    wanted = examples_to_separate(
-        len(ours & theirs), answer.n_examples, gap=gap, reach=found.upper, epsilon=answer.epsilon
+
+
+def _estimate(look: Look, answer: Answer) -> Estimate:
+    compares = {
+        "the best of the candidates that meet constraints": bool(answer.constraints),
+        "means of groups": answer.groups is not None,
+        f"the {answer.top_m} best": answer.top_m > 1,
+    }
+    if not_simulated := next((what for what, is_so in compares.items() if is_so), None):
+        return Estimate(because=f"a search for {not_simulated} is not simulated")
+    if answer.is_mixed:
+        return Estimate(because="a server changed its model, so the scores are of two models")
+    return estimate_of(
+        look,
+        n_open=len(answer.contenders),
+        n_examples=answer.n_examples,
+        held_out=held_out_positions(look),
     )
-    if wanted is None or not is_pair or gap <= 0.0:
-        return None
-    more = sum(max(0, wanted - len(each)) for each in (ours, theirs))
-    return NextStep(leading=best, rival=rival.name, gap=gap, comparisons=more)
 
 
 def same_questions(look: Look, answer: Answer) -> tuple[str, ...]:

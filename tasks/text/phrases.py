@@ -57,6 +57,12 @@ def amount(value: float) -> str:
     return plain.rstrip("0").rstrip(".")
 
 
+def about(count: int) -> str:
+    """A count with two significant digits, thousands apart."""
+    digits = len(str(count))
+    return f"{round(count, 2 - digits) if digits > 2 else count:,}"
+
+
 def percentage(share: float, decimals: int = 1) -> str:
     """A share in percent with so many decimals, or more where it would read as none or all and is not."""
     texts = [f"{100.0 * share:.{each}f}" for each in range(decimals, 8)]

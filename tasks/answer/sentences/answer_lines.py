@@ -23,7 +23,7 @@ from winnow.tasks.answer.sentences.gate import gate_headline, gate_lines
 from winnow.tasks.answer.sentences.margin import leaves_margin, margin_claim
 from winnow.tasks.answer.sentences.new_examples import beyond_lines, held_out_lines
 from winnow.tasks.answer.sentences.winner import runner_up_lines, winner_lines
-from winnow.tasks.text.phrases import amount, count_of, list_of, rounded
+from winnow.tasks.text.phrases import about, count_of, list_of
 
 UNSOLVED = "no candidate was shown to solve anything"
 
@@ -247,18 +247,20 @@ def _open(answer: Answer) -> list[Line]:
 
 
 def _next(answer: Answer) -> list[Line]:
-    """The line on comparisons that would probably settle it, if the observed gap allows an estimate."""
+    """The line on the comparisons that would probably settle an undecided answer."""
     found = answer.next_step
     if found is None:
         return []
-    pair = f"{found.leading} and {found.rival}"
-    shown = "would separate the two"
-    if answer.epsilon:
-        shown = f"would show that {found.rival} is not ahead by more than {answer.epsilon:g}"
+    if found.comparisons is None or found.fewest is None or found.most is None:
+        return [("next", f"how many more comparisons would settle it is not estimated: {found.because}")]
+    tolerance = f" by more than {answer.epsilon:g}" if answer.epsilon else ""
+    spread = f"{about(found.fewest)} to {about(found.most)} in 80% of simulated continuations"
+    if found.fewest == found.most:
+        spread = f"{about(found.most)} in at least 80% of simulated continuations"
     return [
         (
             "next",
-            f"about {amount(found.comparisons)} more comparisons of {pair} {shown}, if their difference "
-            f"stays at {rounded(found.gap)} (an estimate from what was observed, not a claim)",
+            f"about {about(found.comparisons)} more comparisons ({spread}) until it is shown that no other "
+            f"candidate is better{tolerance}: an estimate, not a claim",
         )
     ]
