@@ -171,7 +171,7 @@ def _plausible_means(
     kept = kept if len(estimates) > 1 else 1.0
     shrunk = estimates.mean() + kept * (estimates - estimates.mean())
     centre = np.where(seen < 1.0, shrunk, estimates)
-    return centre + np.sqrt(kept * noise) * rng.standard_normal(len(estimates))
+    return np.asarray(centre + np.sqrt(kept * noise) * rng.standard_normal(len(estimates)))
 
 
 def _moved(values: FloatArray, target: float, is_binary: bool, rng: np.random.Generator) -> FloatArray:

@@ -22,6 +22,7 @@ from winnow.tasks.errors import SpecError
 from winnow.tasks.objectives.best_mean.groups import require_several
 from winnow.tasks.objectives.best_mean.traits import NAME as SELECTED
 from winnow.tasks.plugins.selectors import campaign_selector
+from winnow.tasks.setup.auto_epsilon import AUTO, auto_epsilon, why_a_number
 from winnow.tasks.spec.selector_traits import ENDS_WITH_TIES, PREFERS_COST, refuse_confidence
 from winnow.tasks.spec.shorthands import DELTA
 
@@ -135,7 +136,7 @@ def select(
     *,
     selector: str = "champion",
     delta: float | None = DELTA,
-    epsilon: float | None = None,
+    epsilon: float | Literal["auto"] | None = None,
     budget: int | None = None,
     batch_size: int | None = None,
     top_m: int | None = None,
@@ -169,6 +170,7 @@ def select(
         selector: A best-mean selector, of ours or of a plug-in; see `selector_names`.
         delta: The probability of an error that is accepted, at most 0.5; None to spend a `budget`.
         epsilon: The margin of the claim, at least 0: another candidate's mean may be higher by that much.
+            "auto" is the resolution of so many examples, as `stopping.epsilon: auto` of a campaign's file.
         budget: Scores that may be asked for; None for all pairs.
         batch_size: Scores of a round, at the end of which the selector decides what to ask next.
         top_m: Number of best candidates that are looked for, below K.
@@ -221,6 +223,10 @@ def select(
         raise SpecError(f"select counts candidates and examples itself; remove {counted[0]}")
     if selector == PREFERS_COST and costs is not None and prefer != "cost":
         raise SpecError("costs needs prefer='cost'; add that, or remove costs")
+    if epsilon == AUTO:
+        if why := why_a_number(SELECTED, selector, prefer):
+            raise SpecError(f"{why}; give a number, such as epsilon=0.02")
+        epsilon = auto_epsilon(len(examples))
     named = {
         "epsilon": epsilon,
         "budget": budget,

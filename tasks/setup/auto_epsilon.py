@@ -36,19 +36,24 @@ def with_epsilon(spec: CampaignSpec, n_examples: int) -> CampaignSpec:
     """
     if spec.stopping.epsilon != AUTO:
         return spec
-    if why := _why_a_number(spec):
+    if why := why_a_number(spec.objective, spec.selector.name, spec.selector.params.get("prefer")):
         raise SpecError(f"{why}; write a number, such as {PLACE}: 0.02", path=PLACE)
     stopping = spec.stopping.model_copy(update={"epsilon": auto_epsilon(n_examples)})
     return spec.model_copy(update={"stopping": stopping})
 
 
-def _why_a_number(spec: CampaignSpec) -> str | None:
-    """The reason why the number of examples cannot set the epsilon; None if it can."""
-    name, params = spec.selector.name, spec.selector.params
-    if not traits_of(spec.objective).scores_a_benchmark:
-        return f"epsilon: {AUTO} is for best-mean, and {spec.objective} compares preferences"
-    if name == GATE:
+def why_a_number(objective: str, selector: str, prefer: object) -> str | None:
+    """The reason why the number of examples cannot set the epsilon; None if it can.
+
+    Args:
+        objective: The campaign's.
+        selector: Name of its selector.
+        prefer: The selector's parameter of this name; None without one.
+    """
+    if not traits_of(objective).scores_a_benchmark:
+        return f"epsilon: {AUTO} is for best-mean, and {objective} compares preferences"
+    if selector == GATE:
         return f"epsilon: {AUTO} is no margin for a gate: say how much worse than the baseline still passes"
-    if name == PREFERS_COST and params.get("prefer") == "cost":
+    if selector == PREFERS_COST and prefer == "cost":
         return f"epsilon: {AUTO} is no margin for prefer: cost: say how much worse a cheaper candidate may be"
     return None

@@ -26,6 +26,7 @@ from winnow.tasks.errors import SpecError, WinnowError
 from winnow.tasks.plugins.entry_points import PluginFailed
 from winnow.tasks.plugins.selectors import campaign_selector
 from winnow.tasks.simulation.environments import Environment
+from winnow.tasks.spec.selector_traits import ENDS_WITH_TIES
 
 THREAD_SETTINGS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 """Variables for the number of threads of matrix products; read once, when numpy is imported."""
@@ -106,6 +107,8 @@ def compared_selector(label: str, selector: str, params: JsonView) -> ComparedSe
     """
     declined = {name for name in KNOWLEDGE if name in params and params[name] is None}
     own = {name: value for name, value in params.items() if name not in declined}
+    if selector in ENDS_WITH_TIES:  # as in a campaign that begins now
+        own.setdefault("ties", "open")
     for name in own.keys() & SET_BY_SIMULATION.keys():
         raise SpecError(f"--selector {label}: {name} is set by {SET_BY_SIMULATION[name]}; leave it out")
     try:

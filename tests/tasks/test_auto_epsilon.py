@@ -3,8 +3,10 @@
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+import winnow
 from winnow.flows.cli.start.specs import starter
 from winnow.tasks.errors import SpecError
 from winnow.tasks.setup import auto_epsilon as module
@@ -121,3 +123,35 @@ def test_the_file_that_init_writes_asks_for_it():
     assert "epsilon: auto" in starter("best-mean")
     for objective in ("best-duel", "certify", "route"):
         assert "epsilon" not in starter(objective)
+
+
+def played(epsilon, **settings):
+    """A selection among three functions of numbers on 100 examples, and the epsilon it was made with."""
+    scores = np.random.default_rng(0).random((3, 100)) < np.array([[0.7], [0.68], [0.4]])
+
+    def score(candidate, example):
+        return float(scores[candidate, example])
+
+    return winnow.select(score, range(3), range(100), epsilon=epsilon, **settings)
+
+
+@pytest.mark.parametrize("stored", [False, True])
+def test_select_takes_the_resolution_of_its_examples(tmp_path, stored):
+    settings = {"storage": f"sqlite:///{tmp_path / 'w.db'}"} if stored else {}
+    found = played("auto", **settings)
+    number = played(0.05, **settings)  # goes on with the same campaign where it is stored
+    assert (found.epsilon, number.epsilon) == (0.05, 0.05)
+    assert (found.comparisons, found.best, found.claim) == (number.comparisons, number.best, number.claim)
+    assert "to within 0.05" in str(found)
+
+
+@pytest.mark.parametrize(
+    ("settings", "why"),
+    [
+        ({"selector": "gate", "baseline": 0}, "is no margin for a gate"),
+        ({"prefer": "cost", "costs": [1, 2, 3]}, "is no margin for prefer: cost"),
+    ],
+)
+def test_select_asks_for_a_number_where_somebody_has_to_choose_it(settings, why):
+    with pytest.raises(SpecError, match=f"epsilon: auto {why}.*; give a number, such as epsilon=0.02"):
+        played("auto", **settings)

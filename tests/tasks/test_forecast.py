@@ -144,6 +144,18 @@ def test_the_simulator_asks_for_what_the_campaign_would(campaign_file, add):
     assert played.by_arm.sum() == pytest.approx(played.comparisons.mean())
 
 
+@pytest.mark.parametrize(("ties", "most"), [("", 36), (", ties: open", 36), (", ties: resolve", 48)])
+def test_a_plan_leaves_ties_open_as_the_campaign_will(campaign_file, ties, most):
+    """Candidates that are all right: nobody can be higher than a full row, whatever else is known."""
+    path = Path(campaign_file("selector: {name: ucb-e, params: {a: 1.0}}", "selector: {name: champion}"))
+    text = path.read_text().replace("budget: 40", "budget: 48").replace("delta: 0.05", f"delta: 0.05{ties}")
+    path.write_text(text.replace("batch_size: 8", "batch_size: 1"))
+    checked = check_campaign_file(str(path))
+    played = Player(checked, seeds=range(3), workers=1).play(np.ones((8, 6)), is_of_candidates=True)
+    assert (played.comparisons <= most).all()
+    assert ((played.comparisons == 48) == (most == 48)).all()
+
+
 @pytest.mark.parametrize(("is_of_candidates", "least", "most"), [(True, 30, 40), (False, 0, 20)])
 def test_no_assumed_winner_profits_from_its_place(campaign_file, is_of_candidates, least, most):
     """Who sees all alike names the first: right of a file that has the best there, and else one in eight."""

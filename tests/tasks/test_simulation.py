@@ -360,3 +360,15 @@ def test_where_a_table_is_partial_no_arm_is_dropped_for_what_nobody_asked(select
     chosen = compared_selector("it", selector, {"batch_size": 4, "max_unscored": 0.5})
     strict = replay(chosen, ScoreEnvironment(scores=scores, is_partial=True), budgets=[scores.size], seed=1)
     assert strict.told == asked[False].told
+
+
+def test_ties_are_left_open_as_in_a_campaign_that_begins_now():
+    """Five equal arms end after two of five rows; with resolved ties all is asked."""
+    table = ScoreEnvironment(scores=np.ones((5, 200)))
+    spent = {}
+    for ties in ({}, {"ties": "open"}, {"ties": "resolve"}):
+        compared = compared_selector("a", "champion", {"delta": 0.05, **ties})
+        (run,) = simulate(table, [compared], budgets=[1000], seeds=[1], workers=1)
+        spent[str(ties)] = int(run.spent[-1])
+    opened, given, resolved = spent.values()
+    assert opened == given < resolved == 1000
