@@ -14,8 +14,8 @@ from winnow.tasks.engines.protocol import Answer
 from winnow.tasks.judges.asking.calls import JudgeCall
 from winnow.tasks.judges.asking.exchange import Exchange
 from winnow.tasks.judges.protocol import Judge, Sample
-from winnow.tasks.rounds.ask import plan_judge_calls, read
 from winnow.tasks.rounds.generate import WantedTexts, have_outputs, plan_generations
+from winnow.tasks.rounds.judge_calls import plan_judge_calls, read
 from winnow.tasks.rounds.score import places_of, shown_of
 from winnow.tasks.spec.stored_spec import ONLY
 

@@ -14,7 +14,7 @@ from winnow.tasks.campaign.missing_texts import GenerationBatch
 from winnow.tasks.campaign.session import CampaignSession
 from winnow.tasks.engines.protocol import GenerationFailure
 from winnow.tasks.judges.protocol import Judge, Sample, Verdict
-from winnow.tasks.rounds.ask import AskedJudge
+from winnow.tasks.rounds.judge_calls import AskedJudge
 from winnow.tasks.rounds.score import asked_judges, places_of, shown_of, with_metrics
 from winnow.tasks.spec.sections.generate_config import SamplesSpec
 

@@ -10,7 +10,7 @@ from winnow.tasks.campaign.session import CampaignSession
 from winnow.tasks.candidates.likelihood_scoring import asked_of
 from winnow.tasks.engines.protocol import GenerationFailure
 from winnow.tasks.judges.protocol import Judge, Sample, Verdict
-from winnow.tasks.rounds.ask import AskedJudge, ask_models
+from winnow.tasks.rounds.judge_calls import AskedJudge, ask_models
 
 
 def score_outputs(

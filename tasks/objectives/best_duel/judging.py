@@ -8,7 +8,7 @@ from winnow.tasks.candidates.cache_keys import request_seed
 from winnow.tasks.data.datasets import Example
 from winnow.tasks.engines.protocol import GenerationFailure
 from winnow.tasks.judges.protocol import Duel, Judge, Verdict
-from winnow.tasks.rounds.ask import AskedJudge, ask_models
+from winnow.tasks.rounds.judge_calls import AskedJudge, ask_models
 
 
 def judge_duels(

@@ -41,8 +41,8 @@ from winnow.tasks.judges.isolated.libraries import JUDGE_LIMIT
 from winnow.tasks.judges.protocol import INVALID_SCORE, JUDGE_FAILED, Judge, Sample, Verdict
 from winnow.tasks.objectives.certify.certificate import AUTOEVALUATOR, BASELINE, OWN
 from winnow.tasks.objectives.certify.check import Certification
-from winnow.tasks.rounds.ask import AskedJudge, ask_models
 from winnow.tasks.rounds.generate import have_outputs, plan_generation, plan_text, rendered
+from winnow.tasks.rounds.judge_calls import AskedJudge, ask_models
 from winnow.tasks.rounds.samples import ScoredText, found_in, reduced
 from winnow.tasks.rounds.score import scored, shown_of, with_metrics
 

@@ -22,7 +22,7 @@ from winnow.tasks.judges.registry import (
     pair_judge_code,
 )
 from winnow.tasks.plugins.allowed_code import NotAllowed
-from winnow.tasks.rounds.ask import plan_judge_call
+from winnow.tasks.rounds.judge_calls import plan_judge_call
 from winnow.tasks.spec.judge_tree import judge_tree, judging_fingerprints
 
 MOST_CALLS = 10_000

@@ -14,7 +14,7 @@ from winnow.tasks.engines.protocol import GenerationFailure
 from winnow.tasks.judges.asking.calls import JudgeReply
 from winnow.tasks.judges.protocol import Duel, Sample
 from winnow.tasks.judges.registry import create_judge, create_pair_judge, judge_code, pair_judge_code
-from winnow.tasks.rounds.ask import plan_judge_call
+from winnow.tasks.rounds.judge_calls import plan_judge_call
 
 GOLDEN = json.loads((Path(__file__).parent / "asked.json").read_text())
 WEIGHTS = {name: f"weights of {name}" for name in "mno"}
