@@ -4,8 +4,8 @@ import json
 from pathlib import Path
 
 from winnow.tasks.campaign.session import running
+from winnow.tasks.objectives.round_functions import generate_round
 from winnow.tasks.objectives.runner import Runner
-from winnow.tasks.objectives.steps import generate_round
 from winnow.tasks.rounds.plan import plan_round
 from winnow.tasks.setup.check import check_campaign
 from winnow.tasks.setup.open_campaign import open_campaign, reopen_campaign

@@ -11,7 +11,7 @@ from winnow.storage.records import campaigns as campaign_records
 from winnow.tasks.answer.earlier_campaigns import seen_by
 from winnow.tasks.campaign.lease import is_gone, now
 from winnow.tasks.campaign.session import running
-from winnow.tasks.objectives.steps import generate_round, judge_round
+from winnow.tasks.objectives.round_functions import generate_round, judge_round
 from winnow.tasks.rounds.plan import plan_round
 from winnow.tasks.rounds.record import decide_round, record_round
 from winnow.tasks.setup.load import check_campaign_file

@@ -37,8 +37,8 @@ from winnow.tasks.engines.external.scoring_function import PROMPT, Scoring, scor
 from winnow.tasks.engines.known_providers import FUNCTION
 from winnow.tasks.errors import SpecError
 from winnow.tasks.objectives.best_mean.traits import NAME as SELECTED
+from winnow.tasks.objectives.round_functions import generate_round
 from winnow.tasks.objectives.runner import JudgedRound, P, Runner, T
-from winnow.tasks.objectives.steps import generate_round
 from winnow.tasks.queries.status import campaign_status
 from winnow.tasks.rounds.generate import have_outputs, plan_generations
 from winnow.tasks.setup.check import check_campaign

@@ -20,8 +20,8 @@ from winnow.flows.run import plain_run
 from winnow.flows.run.callbacks import Callback
 from winnow.tasks.campaign.session import CampaignSession
 from winnow.tasks.engines.errors import is_transient
+from winnow.tasks.objectives.round_functions import generate_round, judge_round
 from winnow.tasks.objectives.runner import ASKS_ENGINES, P, Runner, T
-from winnow.tasks.objectives.steps import generate_round, judge_round
 from winnow.tasks.rounds.plan import plan_rounds
 from winnow.tasks.rounds.record import decide_round, record_round
 

@@ -9,7 +9,7 @@ from winnow.flows.prefect_support.server import early_server
 from winnow.tasks.campaign.campaign import Campaign
 from winnow.tasks.campaign.session import CampaignSession, running
 from winnow.tasks.engines.known_providers import REMOTE
-from winnow.tasks.objectives.steps import begin_texts, can_begin
+from winnow.tasks.objectives.round_functions import begin_texts, can_begin
 from winnow.tasks.rounds.plan import stored_plan
 from winnow.tasks.setup.open_campaign import resolved
 

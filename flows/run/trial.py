@@ -25,7 +25,7 @@ from winnow.tasks.data.datasets import Dataset, Example
 from winnow.tasks.data.labels import labels_of
 from winnow.tasks.errors import SpecError
 from winnow.tasks.objectives.best_mean.traits import NAME as SCORED
-from winnow.tasks.objectives.steps import generate_round, judge_round
+from winnow.tasks.objectives.round_functions import generate_round, judge_round
 from winnow.tasks.queries.warnings.first_outputs import judged_output, looked_so_far
 from winnow.tasks.queries.warnings.from_outputs import warnings_about
 from winnow.tasks.queries.warnings.from_spec import CampaignWarning

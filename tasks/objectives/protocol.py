@@ -31,7 +31,7 @@ class RoundSteps:
         return False
 
     def generate(self, campaign: CampaignSession, round_: RoundRecord) -> GenerationBatch:
-        """Generate and store every output of the round; raises like `steps.generate_round`."""
+        """Generate and store every output of the round; raises like `round_functions.generate_round`."""
         return have_outputs(campaign, round_, plan_generations(campaign, round_))
 
     def examples_of(self, campaign: CampaignSession, round_: RoundRecord) -> list[int]:
@@ -45,7 +45,7 @@ class RoundSteps:
         round_: RoundRecord,
         texts: GenerationBatch,
     ) -> list[NewComparison]:
-        """One comparison per planned one, in planned order; raises like `steps.judge_round`.
+        """One comparison per planned one, in planned order; raises like `round_functions.judge_round`.
 
         Args:
             campaign: The running campaign.

@@ -14,7 +14,7 @@ from winnow.tasks.campaign.session import CampaignSession
 from winnow.tasks.campaign.tracing import round_span, tell_decision
 from winnow.tasks.engines.errors import EngineDied, EngineTimeout
 from winnow.tasks.objectives.protocol import annotators_of
-from winnow.tasks.objectives.steps import awaits_humans, generate_round, judge_round
+from winnow.tasks.objectives.round_functions import awaits_humans, generate_round, judge_round
 from winnow.tasks.rounds.generate_ahead import RoundsInFlight
 from winnow.tasks.rounds.plan import plan_rounds
 from winnow.tasks.rounds.record import decide_round, record_round

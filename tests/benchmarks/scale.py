@@ -28,7 +28,7 @@ from winnow.tasks.campaign.session import CampaignSession, running
 from winnow.tasks.engines import providers
 from winnow.tasks.engines.protocol import Answer, Completion, ModelRef, Request
 from winnow.tasks.engines.providers import EngineSettings
-from winnow.tasks.objectives.steps import generate_round, judge_round
+from winnow.tasks.objectives.round_functions import generate_round, judge_round
 from winnow.tasks.rounds.plan import plan_round
 from winnow.tasks.rounds.record import decide_round, record_round
 from winnow.tasks.setup.load import check_campaign_file

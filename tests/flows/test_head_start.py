@@ -15,7 +15,7 @@ from winnow.storage.records import leases
 from winnow.storage.records.record_types import Holder
 from winnow.tasks.campaign.campaign import find_in
 from winnow.tasks.campaign.lease import LIFETIME, now
-from winnow.tasks.objectives.steps import generate_round
+from winnow.tasks.objectives.round_functions import generate_round
 from winnow.tasks.rounds.plan import plan_round
 
 ANOTHER = Holder(host="another-machine", pid=1, boot_id="b", pid_namespace="1", started_ticks=1)

@@ -11,7 +11,7 @@ from stored_campaigns import new_database
 from waiting import PATIENCE_S, until
 
 from winnow.tasks.campaign.session import running
-from winnow.tasks.objectives.steps import generate_round
+from winnow.tasks.objectives.round_functions import generate_round
 from winnow.tasks.rounds.generate_ahead import RoundsInFlight
 from winnow.tasks.rounds.plan import plan_round, plan_rounds
 

@@ -8,7 +8,7 @@ from sqlalchemy import text
 
 from winnow.tasks.answer.status_lines import status_lines
 from winnow.tasks.campaign.look import Look
-from winnow.tasks.objectives.steps import NoServer
+from winnow.tasks.objectives.round_functions import NoServer
 from winnow.tasks.queries.status import campaign_status
 from winnow.tasks.queries.warnings.campaign_warnings import campaign_warnings
 

@@ -16,7 +16,7 @@ from sqlalchemy import text
 from winnow.algorithms.state import plugin_registry
 from winnow.algorithms.state.plugin_registry import MOST_CHARACTERS, Registered, in_words
 from winnow.tasks.errors import SpecError
-from winnow.tasks.objectives.steps import MOST_IN_A_ROW, JudgeBroken
+from winnow.tasks.objectives.round_functions import MOST_IN_A_ROW, JudgeBroken
 from winnow.tasks.plugins.entry_points import MOST_TRACEBACK, Plugin, PluginFailed, calling, plugin_log
 from winnow.tasks.plugins.selectors import campaign_selector
 from winnow.tasks.queries.check.texts import findings

@@ -4,7 +4,7 @@ from winnow.storage.objectives import Traits
 
 TRAITS = Traits(
     campaign="winnow.tasks.objectives.best_duel.objective:BestDuel",
-    steps="winnow.tasks.objectives.best_duel.steps:DuelSteps",
+    steps="winnow.tasks.objectives.best_duel.duel_round:DuelSteps",
     terminal="winnow.flows.reports.terminal.best_duel:sections_of",
     page="winnow.flows.reports.html.objectives.best_duel",
     estimated="worst preference",

@@ -16,7 +16,7 @@ from winnow.storage.records import canaries as canary_records
 from winnow.tasks.campaign.canaries import sizes
 from winnow.tasks.campaign.canaries.changed_models import count_changed, has_changed, server_changes
 from winnow.tasks.errors import ServedModelDiffers, SpecError
-from winnow.tasks.objectives.steps import NoServer
+from winnow.tasks.objectives.round_functions import NoServer
 from winnow.tasks.queries.check.texts import findings
 
 ON_BOTH = pytest.mark.parametrize("database", BOTH, indirect=True)
