@@ -1,4 +1,4 @@
-"""The steps of a round that an objective can change: making outputs, judging them, waiting for people."""
+"""The steps of a round that an objective can change: generating, judging, and waiting for annotators."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -27,7 +27,7 @@ class RoundSteps:
     """Whether an output that its judge fails on has an outcome, at its worst."""
 
     def lacks_labels(self, campaign: CampaignSession, round_: RoundRecord) -> bool:
-        """Whether the round cannot continue before people have labelled some of its examples."""
+        """Whether the round has to wait for labels of some of its examples."""
         return False
 
     def generate(self, campaign: CampaignSession, round_: RoundRecord) -> GenerationBatch:
@@ -59,26 +59,26 @@ class RoundSteps:
         return score_outputs(campaign, checked.judge, round_, texts)
 
     def models_needed(self, checked: ResolvedCampaign) -> Sequence[tuple[str, ModelRef]]:
-        """The models without whose outputs no outcome is known, each with the key that names it."""
+        """Models whose outputs every outcome needs, each with the key that names it."""
         return ()
 
 
 def steps_of(checked: ResolvedCampaign) -> RoundSteps:
-    """The steps of a campaign's rounds, as its objective has them."""
+    """The steps of a campaign's rounds, from its objective."""
     found: RoundSteps = object_at(traits_of(checked.spec.objective).steps)()
     return found
 
 
 class Annotators(ABC):
-    """The people who judge the rounds of a running campaign."""
+    """Interface to the annotators of a running campaign."""
 
     @abstractmethod
     def lack(self) -> bool:
-        """Whether tasks of the planned round are stored that nobody has answered."""
+        """Whether stored tasks of the planned round are unanswered."""
 
     @abstractmethod
     def ask(self, round_: RoundRecord, texts: GenerationBatch) -> bool:
-        """Store the tasks of a round whose outputs are stored; return whether some are not answered.
+        """Store the tasks of a round with stored outputs; return whether some are unanswered.
 
         Raises:
             LeaseLost: If another process took the campaign over; nothing is stored.
@@ -86,11 +86,11 @@ class Annotators(ABC):
 
     @abstractmethod
     def informed(self, round_: RoundRecord, texts: GenerationBatch) -> ResolvedCampaign:
-        """The campaign with a judge that knows all judgments of a round."""
+        """The campaign with a judge that has all judgments of a round."""
 
 
 def annotators_of(campaign: CampaignSession) -> Annotators | None:
-    """The people who judge a campaign; None if nobody does."""
+    """The annotators of a campaign; None if it has none."""
     if campaign.checked.spec.judge.type != HUMAN:
         return None
     found: Annotators = object_at(ANNOTATORS)(campaign)
@@ -98,4 +98,4 @@ def annotators_of(campaign: CampaignSession) -> Annotators | None:
 
 
 ANNOTATORS = "winnow.tasks.objectives.human.annotation_tasks:RoundAnnotators"
-"""Address of the class, so that campaigns without annotators do not load it."""
+"""Import path of the class, so that campaigns without annotators do not load it."""

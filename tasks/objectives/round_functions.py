@@ -1,12 +1,11 @@
-"""The steps of a round in which objectives differ, as plain functions.
+"""Functions for the steps of a round that differ between objectives.
 
-A judge that fails on everything ends the campaign: what is bought with a broken judge is wasted. One that
-fails on some outputs leaves those unscored, and one that fails on all outputs of a candidate costs that
-candidate its place, as `fail_on_error` says. A judge is held to be broken once it has failed so often in a
-row that no candidate's outputs explain it, or never did anything else. Where its failures are losses
-(certify) one round of nothing else is enough: they could refute the candidate that is tested first. The round
-in which that shows is not recorded, so that who continues judges its texts again and makes none a second
-time.
+A judge that fails on everything ends the campaign, because all further outputs would be wasted. One that
+fails on some outputs leaves those unscored, and one that fails on all outputs of a candidate gets that
+candidate dropped, as set by `fail_on_error`. A judge counts as broken once it has failed so often in a row
+that no candidate's outputs explain it, or never succeeded. If its failures count as losses (certify), one
+round of failures is enough: they could refute the candidate that is tested first. The round that shows this
+is not recorded, so that a resumed run judges its outputs again and generates none twice.
 """
 
 from collections.abc import Sequence
@@ -30,23 +29,23 @@ from winnow.tasks.spec.stored_spec import fork_command
 
 
 def can_begin(campaign: CampaignSession) -> bool:
-    """Whether there is a round to generate now, so that it is worth loading models."""
+    """Whether a round can be generated now, so that loading models is worthwhile."""
     round_ = plan_round(campaign)
     return round_ is not None and not awaits_humans(campaign, round_)
 
 
 def awaits_humans(campaign: CampaignSession, round_: RoundRecord) -> bool:
-    """Whether a planned round cannot continue before a human has done something."""
+    """Whether a planned round has to wait for annotators."""
     if (annotators := annotators_of(campaign)) is not None:
         return annotators.lack()
     return steps_of(campaign.checked).lacks_labels(campaign, round_)
 
 
 def generate_round(campaign: CampaignSession, round_: RoundRecord) -> GenerationBatch:
-    """Have every text that the round needs stored, or know why one cannot be made; see `have_texts`.
+    """Generate and store all outputs of the round, or get the reasons for missing ones; see `have_texts`.
 
     Raises:
-        EngineDied, EngineTimeout: Transient; what was committed stays.
+        EngineDied, EngineTimeout: Transient; committed outputs stay.
         LeaseLost: If another process took the campaign over.
     """
     begun, campaign.head_start = campaign.head_start, None
@@ -56,7 +55,7 @@ def generate_round(campaign: CampaignSession, round_: RoundRecord) -> Generation
 
 
 def begin_texts(campaign: CampaignSession, round_: RoundRecord) -> EarlyTexts:
-    """Begin to make the texts of a first round beside other work; `generate_round` waits for them."""
+    """Start generating a first round's outputs in the background; `generate_round` waits for them."""
     campaign.head_start = EarlyTexts(
         round_.id, partial(steps_of(campaign.checked).generate, campaign, round_)
     )
@@ -66,14 +65,14 @@ def begin_texts(campaign: CampaignSession, round_: RoundRecord) -> EarlyTexts:
 def judge_round(
     campaign: CampaignSession, round_: RoundRecord, texts: GenerationBatch
 ) -> list[NewComparison]:
-    """One comparison per planned pair or duel, in planned order; an unscored one says why.
+    """One comparison per planned pair or duel, in planned order; an unscored one has a reason.
 
     Raises:
-        EngineDied, EngineTimeout: Transient, where models judge; replies that were committed stay.
-        JudgeBroken: If the judge is a plug-in that fails again and again.
-        LabelMissing: If a label is not there any more; `awaits_humans` looks before a round continues.
-        NoServer: If every server that the round asks was given up, or one of several judges, or what every
-            loss or constraint needs, or if they refuse all that they are asked.
+        EngineDied, EngineTimeout: Transient, with judge models; committed replies stay.
+        JudgeBroken: If a third-party judge fails repeatedly.
+        LabelMissing: If a label was removed; `awaits_humans` checks before a round continues.
+        NoServer: If no server of the round is reachable, or one of several judges, or a model that every loss
+            or constraint needs; or if servers refuse all requests.
         LeaseLost: If another process took the campaign over.
     """
     annotators = annotators_of(campaign)
@@ -89,20 +88,20 @@ def judge_round(
 
 
 class NoServer(WinnowError):
-    """No server answers, or takes what it is sent: that says nothing of the candidates, and can be fixed."""
+    """No server is reachable, or accepts its requests: that is no candidate's fault, and can be fixed."""
 
 
 def require_a_server(
     campaign: CampaignSession, texts: GenerationBatch, comparisons: Sequence[NewComparison]
 ) -> None:
-    """Refuse to record a round in which every server that it asks was given up, or that leaves no model.
+    """Refuse to record a round if none of its servers is reachable, or no model remains.
 
-    Its candidates would be dropped one by one, and whoever is left last would be the winner. What was
-    answered before is stored, and the rest is asked once the campaign continues. Where another model answers,
-    those that were given up cost their own candidates; so do engines of our own that never gave an answer.
+    Otherwise its candidates would be dropped one by one, and the last one left would win. Stored answers
+    stay, and the rest is requested once the campaign continues. If another model answers, unreachable servers
+    only cost their own candidates; so do local engines that never answered.
 
     Raises:
-        NoServer: With what is known of it.
+        NoServer: With the known cause.
     """
     of_texts = any(_is_lost(each) for each in texts)
     of_replies = any(each.is_answered and each.reason in OUT_OF_REACH for each in comparisons)
@@ -136,13 +135,13 @@ def _is_refused(text: TextOrFailure) -> bool:
 
 
 def require_every_judge(campaign: CampaignSession, comparisons: Sequence[NewComparison]) -> None:
-    """Refuse to record a round that some of several judges score alone, as another one was given up.
+    """Refuse to record a round that only some of several judges score, because one is unreachable.
 
-    What all of them said of texts before would be compared with what those that are left say, and a score
-    would depend on when it was requested.
+    Otherwise verdicts of all judges on earlier outputs would be compared with those of the remaining judges,
+    and a score would depend on the time of its request.
 
     Raises:
-        NoServer: With why it was given up.
+        NoServer: With the cause.
     """
     alone = [
         judgment
@@ -161,37 +160,37 @@ def require_every_judge(campaign: CampaignSession, comparisons: Sequence[NewComp
 
 
 def _given_up(campaign: CampaignSession, models: Sequence[ModelRef]) -> list[str]:
-    """The reasons why some models were given up; none if one of them was not."""
+    """Why some models were given up; empty if one of them was not."""
     failures = [campaign.engines.failure(each) for each in models]
     found = [each.detail for each in failures if each is not None]
     return found if len(found) == len(failures) else []
 
 
 def _in_race(campaign: CampaignSession) -> list[ModelRef]:
-    """The models of all candidates that were not dropped."""
+    """Models of all candidates that were not dropped."""
     statuses = enumerate(campaign.selector.decision().status)
     dropped = {arm for arm, status in statuses if status == "dropped"}
     return [each.model for arm, each in enumerate(campaign.checked.candidates) if arm not in dropped]
 
 
 def _answering(campaign: CampaignSession, comparisons: Sequence[NewComparison]) -> list[ModelRef]:
-    """The models of the candidates that are compared."""
+    """Models of the compared candidates."""
     compared = {id_ for each in comparisons for id_ in (each.candidate_a_id, each.candidate_b_id)}
     known = zip(campaign.checked.candidates, campaign.candidate_ids, strict=True)
     return [candidate.model for candidate, id_ in known if id_ in compared]
 
 
 REFUSALS = frozenset({"refused", TOO_FEW_JUDGES})
-"""Reasons of comparisons whose texts, or all of their judgments, a server refused to make."""
+"""Reasons of comparisons whose outputs, or all of their judgments, were refused by a server."""
 
 
 def require_a_taker(campaign: CampaignSession, comparisons: Sequence[NewComparison]) -> None:
-    """Refuse to record a round whose servers, or its judges', refuse all that they were asked, canaries too.
+    """Refuse to record a round whose servers, or its judges', refuse all requests, including canaries.
 
-    What they refuse is how they are asked, as by a parameter that they do not take, and not a prompt.
+    Then the form of the requests is at fault, such as an unsupported parameter, not a prompt.
 
     Raises:
-        NoServer: In the words of one of them.
+        NoServer: With the message of one server.
     """
     if campaign.allowance.answered:
         return
@@ -212,13 +211,13 @@ def _takes_nothing(campaign: CampaignSession, model: ModelRef, where: str) -> No
 
 
 def require_what_losses_need(campaign: CampaignSession, texts: GenerationBatch) -> None:
-    """Refuse to record a round of losses without the autoevaluator, or the baseline, that all of them need.
+    """Refuse to record a round of losses without the autoevaluator or baseline that all of them need.
 
-    Each would count at its worst, and candidates would be dropped for what says nothing of them. An engine of
-    our own that never gave an answer costs them all the same.
+    Each loss would count at its worst, and candidates would be dropped without fault. A local engine that
+    never answered still costs them.
 
     Raises:
-        NoServer: With why it was given up, or in the words of its server.
+        NoServer: With the cause, or the server's message.
     """
     for whose, model in steps_of(campaign.checked).models_needed(campaign.checked):
         pairs = zip(texts.planned, texts, strict=True)
@@ -235,12 +234,12 @@ def require_what_losses_need(campaign: CampaignSession, texts: GenerationBatch) 
 
 
 def require_what_constraints_need(campaign: CampaignSession, comparisons: Sequence[NewComparison]) -> None:
-    """Refuse to record a round without the models that tell whether constraints are met.
+    """Refuse to record a round without the models that evaluate the constraints.
 
-    All texts would be paid for, and the question stay open for good.
+    Otherwise all outputs would be paid for, and the question would stay open permanently.
 
     Raises:
-        NoServer: With why one was given up, or in the words of its server.
+        NoServer: With the cause, or the server's message.
     """
     told = campaign.checked.told_metrics
     reasons = [each.reason for pair in comparisons for each in pair.judgments if each.metric in told]
@@ -258,22 +257,22 @@ def require_what_constraints_need(campaign: CampaignSession, comparisons: Sequen
 
 
 MOST_IN_A_ROW = 10
-"""Failures in a row from which on a judge is held to be broken, unless it works for other candidates."""
+"""Failures in a row after which a judge counts as broken, unless it works for other candidates."""
 
 
 class JudgeBroken(WinnowError):
-    """A judge failed on everything that it was given of late."""
+    """A judge failed on all recent outputs."""
 
 
 def require_sound_judge(campaign: CampaignSession, comparisons: Sequence[NewComparison]) -> None:
-    """Refuse to record a round whose judge, a plug-in, fails again and again.
+    """Refuse to record a round whose third-party judge fails repeatedly.
 
     Args:
-        campaign: The campaign, whose rounds before this one count as well.
+        campaign: The campaign, whose earlier rounds count as well.
         comparisons: Comparisons of the round, in planned order.
 
     Raises:
-        JudgeBroken: With what was raised last.
+        JudgeBroken: With the last exception.
     """
     judged = [each for each in reversed(comparisons) if each.is_answered]
     failed = list(takewhile(lambda each: each.reason == JUDGE_FAILED, judged))

@@ -1,4 +1,4 @@
-"""The rounds of a campaign as one stream: plan, generate, judge, decide and record each, until it ends."""
+"""Run a campaign's rounds as one stream: plan, generate, judge, decide and record each, until the end."""
 
 import math
 import time
@@ -45,12 +45,12 @@ class Observer(Protocol):
         ...
 
     def round_done(self, campaign: CampaignSession, round_: RoundRecord, decision: Decision) -> None:
-        """A round was recorded."""
+        """Called after a round was recorded."""
         ...
 
 
 class StepCall(Protocol):
-    """Calls one step of a round with its arguments, and returns its result."""
+    """Interface of a function that runs one step of a round, and returns its result."""
 
     def __call__(self, step: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
         """Call the step."""
@@ -58,7 +58,7 @@ class StepCall(Protocol):
 
 
 ASKS_ENGINES = frozenset({generate_round, judge_round})
-"""The steps that are called again when an engine died: they generate only what is not stored."""
+"""Steps that are repeated after an engine died: they generate only what is not stored."""
 
 
 def plainly(step: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
@@ -67,7 +67,7 @@ def plainly(step: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
 
 
 def restarting(times: int) -> StepCall:
-    """Call each step of `ASKS_ENGINES` up to this many times again when an engine died; see `StepCall`."""
+    """Repeat each step of `ASKS_ENGINES` up to this many times after an engine died; see `StepCall`."""
 
     def call(step: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
         for _ in range(times if step in ASKS_ENGINES else 0):
@@ -82,7 +82,7 @@ def restarting(times: int) -> StepCall:
 
 @dataclass(frozen=True, slots=True)
 class FinishedRound:
-    """What a round that was recorded has found."""
+    """Results of a recorded round."""
 
     texts: GenerationBatch
     comparisons: Sequence[NewComparison]
@@ -125,9 +125,9 @@ def finish_round(
 
 
 class Runner:
-    """Runs the rounds of a campaign in the order of planning, with as many in flight as its lookahead says.
+    """Run a campaign's rounds in planned order, with as many in flight as its lookahead allows.
 
-    A context manager, whose end closes all engines that still work on later rounds.
+    Leaving this context manager closes all engines that still work on later rounds.
 
     Args:
         campaign: The running campaign, whose selector has observed all finished rounds.
@@ -152,12 +152,12 @@ class Runner:
         return any(each.wants_to_stop for each in self._observers)
 
     def run(self, call: StepCall = plainly) -> None:
-        """Run rounds until the campaign ends, waits for people, or is to stop."""
+        """Run rounds until the campaign ends, waits for annotators, or is stopped."""
         self.run_for(math.inf, call)
         self.finish_begun()
 
     def run_for(self, seconds: float, call: StepCall = plainly) -> tuple[bool, float]:
-        """Run rounds for a while; return whether the campaign ended or waits for people, and seconds a round.
+        """Run rounds for some seconds; return whether the campaign ended or waits, and seconds per round.
 
         Safe to call again after any error.
         """
@@ -169,9 +169,9 @@ class Runner:
         return ended, elapsed / max(done, 1)
 
     def run_round(self, call: StepCall = plainly) -> bool:
-        """Plan what may begin and finish the first round in flight; return whether no other can follow now.
+        """Plan new rounds and finish the first round in flight; return whether no other can follow now.
 
-        That is when the campaign has ended, or when the round waits for people.
+        That is the case if the campaign has ended, or if the round waits for annotators.
         """
         campaign, begins, self._may_begin = self._campaign, self._may_begin, None
         if begins is None:
@@ -195,7 +195,7 @@ class Runner:
             self._campaign.leave_out(judged.round_, arms)
 
     def finish_begun(self) -> None:
-        """Wait for what engines work on for later rounds, and store it; the rounds wait for `resume`."""
+        """Wait for engines working on later rounds, and store their outputs; the rounds wait for `resume`."""
         if self._in_flight is not None:
             self._in_flight.finish_begun()
 

@@ -1,1 +1,1 @@
-"""Code of others: how it is found, called and told apart from another version of itself."""
+"""Third-party code: finding it, calling it, and identifying its version."""

@@ -1,10 +1,9 @@
-"""Code that a campaign brings along asks here, at the place where it is about to run, whether it may.
+"""Permission checks at the place where code of a campaign is about to run.
 
-A command that runs a campaign asks its user beforehand, for all that the campaign needs at once. One that
-reads asks nothing, and may yet make a judge again, of a database that is a stranger's. So the judge that is
-about to run code asks as well, whichever command made it, and so do engines that are about to load a model
-with code, and tasks whose examples code makes. Programs that use Winnow as a library, without the command,
-have chosen what they run, and nothing is asked of them.
+A command that runs a campaign asks its user in advance for all permissions at once. A command that only reads
+asks nothing, but may re-create a judge from an untrusted database. So the judge that is about to run code
+checks as well, in every command, and so do engines that load a model with code, and tasks whose examples code
+makes. Programs that use Winnow as a library have chosen what they run, so nothing is checked for them.
 """
 
 import json
@@ -21,47 +20,47 @@ from winnow.tasks.errors import SpecError
 from winnow.tasks.plugins.source_code import file_digests
 
 PROGRAMS_OF_MODELS = "run programs that models write, in a sandbox"
-"""What a judge of type code does, as it follows "it would"."""
+"""The action of a judge of type code, in words that follow "it would"."""
 
 
 class NotAllowed(SpecError):
-    """Code is about to run, and nobody has allowed it."""
+    """Code is about to run without permission."""
 
 
 class Act(NamedTuple):
     """An act that runs code."""
 
     text: str
-    """What the code does, as it follows "it would"."""
+    """The action of the code, in words that follow "it would"."""
     digests: Mapping[str, str] | None
     """SHA-256 of each file of the code; None if it has no files here."""
 
 
 Allows = Callable[[str, Mapping[str, str] | None], bool]
-"""A function that tells whether the user has allowed an act, of code with these digests where it has some."""
+"""A function that returns whether the user has allowed an act, of code with these digests if it has some."""
 
 _allows: Allows | None = None
 _known: list[tuple[str, Mapping[str, str] | None]] = []
 
 
 def function_of(file: str, function: str) -> str:
-    """What running a function of a Python file is called, as it follows "it would".
+    """The words for running a function of a Python file, as they follow "it would".
 
     Args:
-        file: The whole path of the file.
+        file: The full path of the file.
         function: The function's name.
     """
     return f"run {function!a} of the Python file {file!a}"
 
 
 def act_of_function(file: Path, function: str) -> Act:
-    """The act of running a function of a Python file, which is read and not run."""
+    """The act of running a function of a Python file; the file is read, not run."""
     found = file.resolve()
     return Act(function_of(str(found), function), digests_of(found))
 
 
 def digests_of(file: Path) -> Mapping[str, str]:
-    """Digests of a Python file and of its own modules that it imports; empty if there is no such file."""
+    """Digests of a Python file and of its own imported modules; empty if the file is missing."""
     try:
         return file_digests(file, with_calls=True) if file.is_file() else {}
     except (OSError, ValueError):
@@ -77,15 +76,15 @@ def file_digest(file: Path) -> str:
 
 
 def _of_nothing() -> str:
-    """The digest of what cannot be read, which is never what was allowed before."""
+    """The digest of unreadable code, which differs from everything allowed before."""
     return f"cannot be read ({token_hex(8)})"
 
 
 def ask_of(allows: Allows | None) -> None:
-    """Have this process ask before code runs.
+    """Make this process check permissions before code runs.
 
     Args:
-        allows: Called with each act, once; None asks nothing any more.
+        allows: Called with each act, once; None disables the checks.
     """
     global _allows
     _allows = allows
@@ -95,15 +94,15 @@ def ask_of(allows: Allows | None) -> None:
 def require_allowed(
     act: str, digests: Mapping[str, str] | None = None, *, instead: str | None = None
 ) -> None:
-    """Refuse to go on to code that nobody has allowed; each act is asked about once.
+    """Raise an error before code runs without permission; each act is checked once.
 
     Args:
-        act: What the code does, as it follows "it would".
-        digests: SHA-256 of each file of the code; None if it is of no file.
-        instead: A wider act that allows this one as well.
+        act: The action of the code, in words that follow "it would".
+        digests: SHA-256 of each file of the code; None if it has no files.
+        instead: A wider act whose permission includes this one.
 
     Raises:
-        NotAllowed: In a sentence that holds the command by which it is allowed.
+        NotAllowed: With the command that allows it.
     """
     if _allows is None or (act, digests) in _known:
         return
@@ -120,19 +119,19 @@ _HARMLESS = """
     runner task tokenizer_mode tokenizer_revision
 """
 HARMLESS_TEXTS = frozenset(_HARMLESS.split())
-"""Arguments of an engine whose text chooses among what is built in. Any other may name code or a file, and so
-may any list or mapping."""
+"""Engine arguments whose text only selects a built-in option. Any other may name code or a file, as may any
+list or mapping."""
 
 CODE_OF_MODELS = ("*.py", "*config*.json")
-"""Files beside weights that are code, or name some."""
+"""Files next to weights that contain or name code."""
 
 
 def code_of_model(model: Mapping[str, object], folder: Path) -> Iterator[tuple[str, Act]]:
-    """The acts of code that loading a model asks for, each with the name in `model_args` that asks for it.
+    """The acts of code that loading a model requires, each with its key in `model_args`.
 
     Args:
-        model: The keys `model`, `revision` and `model_args` of one that runs here, as in a campaign's file.
-        folder: Folder in which relative paths begin.
+        model: The keys `model`, `revision` and `model_args` of a local model, as in a campaign's file.
+        folder: Base folder of relative paths.
     """
     args = model.get("model_args")
     for name, value in args.items() if isinstance(args, Mapping) else ():
@@ -148,9 +147,9 @@ def code_of_model(model: Mapping[str, object], folder: Path) -> Iterator[tuple[s
 
 
 def require_code_allowed(model: str, revision: str | None, args: Mapping[str, object]) -> None:
-    """Refuse to load a model with code that nobody has allowed.
+    """Raise an error before a model is loaded with code that was not allowed.
 
-    What was allowed of a model without a revision holds for the revision that Winnow finds for it.
+    A permission for a model without a revision applies to the revision that Winnow finds for it.
 
     Args:
         model: Folder of a checkpoint, or its id on a hub.
@@ -158,7 +157,7 @@ def require_code_allowed(model: str, revision: str | None, args: Mapping[str, ob
         args: Its `model_args`.
 
     Raises:
-        NotAllowed: In a sentence that holds the command by which it is allowed.
+        NotAllowed: With the command that allows it.
     """
     keys = {"model": model, "model_args": args}
     acts = code_of_model({**keys, "revision": revision}, Path.cwd())
@@ -167,14 +166,14 @@ def require_code_allowed(model: str, revision: str | None, args: Mapping[str, ob
 
 
 MOST_FOLDERS = 1_000
-"""Folders within a checkpoint's that are looked into for code."""
+"""Maximum number of folders inside a checkpoint that are searched for code."""
 
 
 def _digests(folder: Path) -> Mapping[str, str] | None:
-    """Those of the code that comes with a checkpoint in a folder; None for one that lies elsewhere.
+    """Digests of the code in a checkpoint's folder; None if the checkpoint is elsewhere.
 
     Raises:
-        SpecError: If it holds too many folders to look into.
+        SpecError: If it has too many folders to search.
     """
     if not folder.is_dir():
         return None
@@ -189,7 +188,7 @@ def _digests(folder: Path) -> Mapping[str, str] | None:
 
 
 def _files_of_code(folder: Path) -> Iterator[Path]:
-    """The files of code in a folder, links followed."""
+    """The files of code in a folder, following links."""
     seen: set[str] = set()
     for place, folders, files in os.walk(folder, followlinks=True):
         if (found := os.path.realpath(place)) in seen:
@@ -206,7 +205,7 @@ def _files_of_code(folder: Path) -> Iterator[Path]:
 
 
 def _named_folders(config: Path) -> Iterator[Path]:
-    """The folders here that a configuration takes code from, as Transformers has it: FOLDER--MODULE.CLASS."""
+    """Local folders from which a configuration loads code, in Transformers' form FOLDER--MODULE.CLASS."""
     try:
         waiting = [json.loads(config.read_bytes())]
     except (OSError, RecursionError, ValueError):

@@ -1,8 +1,8 @@
-"""Code of others that Winnow calls, and what becomes of whatever it raises: a sentence that names it.
+"""Calls of third-party code; any exception becomes a sentence that names the plug-in.
 
-A plug-in's own traceback goes to the campaign's log folder and nowhere else. What it raises may be anything:
-a message of many lines or megabytes, `SystemExit`, an exception that cannot be printed. Only what a signal's
-handler raises while a plug-in runs, as at Ctrl-C or SIGTERM, is passed on as it is.
+A plug-in's own traceback is written only to the campaign's log folder. Its exception can be anything: a
+message of many lines or megabytes, `SystemExit`, an exception that cannot be printed. Only exceptions of
+signal handlers while a plug-in runs, as after Ctrl-C or SIGTERM, are passed on unchanged.
 """
 
 import datetime as dt
@@ -21,32 +21,32 @@ from winnow.tasks.errors import WinnowError
 from winnow.tasks.plugins.own_files import open_to_append
 
 FILE = "plugins.log"
-"""Within a campaign's log folder."""
+"""File name in a campaign's log folder."""
 
 MOST_TRACEBACK = 65_536
-"""Characters that are kept of one traceback."""
+"""Maximum length of a stored traceback, in characters."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plugin:
-    """A plug-in, as users know it."""
+    """A plug-in, as named for users."""
 
     kind: str
     """The kind of plug-in, such as "judge"."""
     name: str
     """Its name in a spec."""
     location: str
-    """The object that its entry point names, "module:name"."""
+    """The object of its entry point, "module:name"."""
 
     def __str__(self) -> str:
         return f"the {self.kind} {self.name!r} ({self.location})"
 
 
 class PluginLog:
-    """The file in which a campaign keeps what its plug-ins raised; each line of code that raises once.
+    """The log file for tracebacks of a campaign's plug-ins; one per line of code that raises.
 
     Args:
-        folder: The campaign's log folder; made when needed.
+        folder: The campaign's log folder; created when needed.
         campaign: Its name.
     """
 
@@ -56,7 +56,7 @@ class PluginLog:
         self._seen: dict[str, bool] = {}
 
     def keeps(self, sentence: str, raised_at: str, trace: str) -> bool:
-        """Write a traceback down; say whether it is in the file, or one from the same place is."""
+        """Store a traceback; return whether it, or one from the same place, is in the file."""
         if raised_at not in self._seen:
             self._seen[raised_at] = False
             with suppress(OSError):
@@ -80,7 +80,7 @@ _log: ContextVar[PluginLog | None] = ContextVar("plugin_log", default=None)
 
 @contextmanager
 def plugin_log(folder: Path, campaign: str) -> Iterator[None]:
-    """Have what plug-ins raise inside the block kept in a campaign's log folder."""
+    """Store tracebacks of plug-ins inside the block in a campaign's log folder."""
     token = _log.set(PluginLog(folder, campaign))
     try:
         yield
@@ -107,11 +107,11 @@ class PluginFailed(WinnowError):
 
 
 def logged(what: str, raised_at: str, trace: str) -> str:
-    """A sentence on what happened, and on where its traceback was written down, if it was.
+    """A sentence on an event, with the file of its traceback, if it was stored.
 
     Args:
         what: The event in words.
-        raised_at: The line of code that raised, of which one traceback is kept.
+        raised_at: The line of code that raised; one traceback is stored for each.
         trace: The traceback.
     """
     log = _log.get()
@@ -121,13 +121,13 @@ def logged(what: str, raised_at: str, trace: str) -> str:
 
 
 def log_folder() -> Path | None:
-    """The folder in which the campaign that is run keeps its logs; None outside of one."""
+    """The log folder of the running campaign; None outside of one."""
     log = _log.get()
     return None if log is None else log.folder
 
 
 def remedy() -> str:
-    """The remedy for a plug-in that fails, in words."""
+    """The remedy for a failing plug-in, in words."""
     if (log := _log.get()) is None:
         return "fix it or choose another"
     if _is_named_by_program():  # which the command line knows nothing of
@@ -142,24 +142,24 @@ def remedy() -> str:
 
 
 GROUPS = tuple(f"winnow.{each}" for each in ("judges", "pair_judges", "selectors", "engines", "embedders"))
-"""Entry points by which others add to Winnow."""
+"""Entry-point groups through which packages extend Winnow."""
 
 
 def _is_named_by_program() -> bool:
-    """Whether the program that runs has named any plug-in by a decorator."""
+    """Whether the running program has registered a plug-in by a decorator."""
     return any(isinstance(entry, Registered) for group in GROUPS for entry in plugins(group).values())
 
 
 @contextmanager
 def calling(plugin: Plugin, *passed_on: type[BaseException]) -> Generator[None, None, None]:
-    """Name the plug-in that raises inside the block.
+    """Turn exceptions inside the block into errors that name the plug-in.
 
     Args:
         plugin: The plug-in whose code is called.
-        passed_on: Exceptions that it may raise by agreement, which are left as they are.
+        passed_on: Exceptions that its protocol allows, which are passed on unchanged.
 
     Raises:
-        PluginFailed: In place of anything else.
+        PluginFailed: Instead of any other exception.
     """
     agreed: tuple[type[BaseException], ...] = (PluginFailed, *passed_on)
     try:
@@ -174,9 +174,9 @@ def calling(plugin: Plugin, *passed_on: type[BaseException]) -> Generator[None, 
 
 
 def _came_from_outside(error: BaseException) -> bool:
-    """Whether a signal's handler raised it: Python's, whose frame is not seen, Winnow's or Prefect's.
+    """Whether a signal handler raised it: Python's, whose frame is invisible, Winnow's or Prefect's.
 
-    While a flow runs, SIGTERM comes to Prefect, which raises an exception of its own.
+    While a flow runs, Prefect receives SIGTERM and raises its own exception.
     """
     handlers = [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)]
     if isinstance(error, KeyboardInterrupt) and signal.default_int_handler in handlers:
@@ -186,7 +186,7 @@ def _came_from_outside(error: BaseException) -> bool:
 
 
 def _place(plugin: Plugin, error: BaseException) -> str:
-    """The last line of the plug-in's own module that was reached; empty if none was."""
+    """The last line of the plug-in's own module in the traceback; empty if none."""
     module = plugin.location.partition(":")[0]
     lines = [
         f"{Path(frame.f_code.co_filename).name}, line {line}"
@@ -209,7 +209,7 @@ def _formatted(error: BaseException) -> str:
 
 
 def parameters_of(factory: Callable[..., object]) -> list[inspect.Parameter]:
-    """The parameters of what a stranger wrote; one whose type is not told, or not there, takes anything."""
+    """Parameters of third-party code; one without an available type accepts anything."""
     try:
         found = inspect.signature(factory, eval_str=True)
     except NameError:

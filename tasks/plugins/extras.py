@@ -1,4 +1,4 @@
-"""Packages that only some users need: which extra of Winnow installs them, and what is said without them."""
+"""Optional packages: which extra of Winnow installs them, and the error if they are missing."""
 
 from collections.abc import Sequence
 from importlib.metadata import PackageNotFoundError, version
@@ -33,22 +33,22 @@ PACKAGES: dict[Extra, dict[str, str]] = {
     "mlflow": {"mlflow": "MLflow"},
     "wandb": {"wandb": "Weights & Biases"},
 }
-"""Extra -> the modules that it is there for, and what they are called."""
+"""Extra -> its modules, and their names for users."""
 
 NAMES: dict[Extra, str] = {"vllm": "'winnow-llm[gpu]' (on a machine without CUDA: 'winnow-llm[cpu]')"}
-"""The requirement for pip, by extra, where it is not the extra of the same name."""
+"""The pip requirement by extra, unless it is the extra's name."""
 
 
 class ExtraMissing(SpecError):
-    """Something was requested that needs a package which is not installed."""
+    """A feature needs a package that is not installed."""
 
 
 def require(extra: Extra, what: str) -> None:
-    """Refuse to continue where packages of an extra are not installed; nothing is imported.
+    """Raise an error if packages of an extra are not installed; imports nothing.
 
     Args:
         extra: Name of the extra.
-        what: The thing that needs them, as the user calls it.
+        what: What needs them, in the user's words.
 
     Raises:
         ExtraMissing: With the command that installs them.
@@ -75,7 +75,7 @@ def pip_command(extra: Extra) -> str:
 
 
 def installed_versions(distributions: Sequence[str]) -> dict[str, str]:
-    """The version of each distribution that a judge needs, as installed.
+    """The installed version of each distribution that a judge needs.
 
     Raises:
         JudgeError: If one is not installed.

@@ -1,11 +1,10 @@
-"""Libraries that look for settings in the working folder, or above it, and are kept from finding any there.
+"""Keep libraries from reading settings in the working folder or its parents.
 
-A folder may be a stranger's, and settings of libraries may name code to run or a server to send data to.
-The user's own settings, in environment variables and in the home folder, stay. Some libraries have no switch
-for this: their modules are changed as they are imported, or are imported while nothing is to be found.
+A folder may be untrusted, and settings of libraries may name code to run or a server to send data to. The
+user's own settings, in environment variables and in the home folder, stay active. Some libraries have no
+switch for this: their modules are changed at import, or are imported in an empty folder.
 
-| library | what it would read | kept from it by |
-|---|---|---|
+| library | what it would read | kept from it by | |---|---|---|
 | Prefect | .env, prefect.toml, pyproject.toml, profiles.toml | `_close_prefect`, `_close_prefects_models` |
 | Streamlit | .streamlit/config.toml, .streamlit/secrets.toml | a process with another working folder |
 | W&B | wandb/settings | `_close_wandb` |
@@ -34,7 +33,7 @@ Change = Callable[[ModuleType], None]
 
 
 def settle_libraries() -> None:
-    """Keep libraries that this process imports from now on out of the working folder; may be called again."""
+    """Keep libraries imported from now on out of the working folder; may be called again."""
     if not any(isinstance(each, _Guard) for each in sys.meta_path):
         sys.meta_path.insert(0, _Guard())
     for name, value in compiled_code().items():
@@ -42,7 +41,7 @@ def settle_libraries() -> None:
 
 
 def compiled_code() -> dict[str, str]:
-    """The variable that names the folder in which torch keeps compiled code: the user's own cache."""
+    """The variable for torch's folder of compiled code, set to the user's own cache."""
     given = os.environ.get("XDG_CACHE_HOME", "")
     try:
         base = Path(given) if Path(given).is_absolute() else Path.home() / ".cache"
@@ -52,7 +51,7 @@ def compiled_code() -> dict[str, str]:
 
 
 def close_imported() -> None:
-    """Do the same for those that are imported already."""
+    """Apply the same to libraries that are already imported."""
     settle_libraries()
     for name, change in _Guard.CHANGES.items():
         if name in sys.modules:
@@ -94,11 +93,11 @@ def _close_numba(config: ModuleType) -> None:
 
 
 def _nothing(module: ModuleType) -> None:
-    """What is read as a module is imported is not read again."""
+    """Do nothing: settings read at import are not read again."""
 
 
 class _Guard(MetaPathFinder):
-    """Finds the modules to be changed, as Python would, and has them changed when they are imported."""
+    """Import hook that finds the affected modules like Python, and changes them at import."""
 
     CHANGES: ClassVar[dict[str, Change]] = {
         "prefect.settings.sources": _close_prefect,
@@ -127,7 +126,7 @@ class _Guard(MetaPathFinder):
 
 
 class _Changing(Loader):
-    """Loads a module as its own loader does, and changes it."""
+    """Loader that loads a module normally, and then changes it."""
 
     def __init__(self, own: Loader, change: Change, file: str | None) -> None:
         self._own = own
@@ -150,7 +149,7 @@ class _Changing(Loader):
 
 @contextmanager
 def _elsewhere(file: str | None) -> Generator[None, None, None]:
-    """Be in the root folder until the block ends, if the working folder holds the file: threads share it."""
+    """Change to the root folder, for all threads, until the block ends if the working folder has the file."""
     if file is None or not os.path.lexists(file):
         yield
         return

@@ -1,6 +1,6 @@
-"""Files that Winnow writes unasked, such as logs and notes: opened below descriptors, through no link.
+"""Files that Winnow writes by itself, such as logs and notes: opened by descriptors, following no link.
 
-A folder that somebody else filled may hold links in their places, to files of the user elsewhere.
+A folder filled by somebody else may contain links in their place, to the user's files elsewhere.
 """
 
 import errno
@@ -18,14 +18,14 @@ _FILE = os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
 
 
 def open_to_append(path: Path) -> BinaryIO:
-    """Open a file to append to; make it and its folders where they are missing.
+    """Open a file for appending; create it and its folders if missing.
 
     Args:
         path: Relative to the working folder, or absolute; no part of it may be a link.
 
     Raises:
-        OSError: If it cannot be written; its `strerror` is a sentence where a link or another kind of file
-            has its place.
+        OSError: If it cannot be written; its `strerror` is a sentence if a link or another kind of file is in
+            its place.
     """
     with _folder(path) as folder:
         handle = _opened(path, folder, os.O_APPEND)
@@ -38,7 +38,7 @@ def open_to_append(path: Path) -> BinaryIO:
 
 
 def open_anew(path: Path) -> BinaryIO:
-    """Open a new, empty file instead of what is there; paths and errors as in `open_to_append`."""
+    """Open a new, empty file, replacing an existing one; paths and errors as in `open_to_append`."""
     with _folder(path) as folder:
         beside = f".{path.name}.{secrets.token_hex(4)}"
         handle = _opened(path.with_name(beside), folder, os.O_EXCL)
@@ -52,7 +52,7 @@ def open_anew(path: Path) -> BinaryIO:
 
 
 def write_whole(path: Path, text: str) -> None:
-    """Write a file that others see whole or not at all; paths and errors as in `open_to_append`."""
+    """Write a file atomically; paths and errors as in `open_to_append`."""
     with _folder(path) as folder:
         beside = f".{path.name}.{secrets.token_hex(4)}"
         handle = _opened(path.with_name(beside), folder, os.O_EXCL)
@@ -67,7 +67,7 @@ def write_whole(path: Path, text: str) -> None:
 
 
 def state_folder() -> Path:
-    """The user's own folder for what goes with the working folder and is not to be read from there.
+    """The user's own folder for state of the working folder that must not be read from there.
 
     Raises:
         RuntimeError: If the user has no home.
@@ -80,16 +80,16 @@ def state_folder() -> Path:
 
 
 def settled_folder(path: str) -> Path:
-    """A folder that the user allowed, with the links in its own path resolved, as the permission names it."""
+    """An allowed folder with the links in its own path resolved, as named in the permission."""
     found, here = Path(path).resolve(), Path.cwd().resolve()
     return found.relative_to(here) if found.is_relative_to(here) else found
 
 
 def link_below(folder: Path) -> Path | None:
-    """The first link among a folder, what is in it, and the folders that it is in; None if there is none.
+    """The first link among a folder, its content, and its parents; None if there is none.
 
     Args:
-        folder: Relative to the working folder, or absolute; only parts of a relative path are looked at.
+        folder: Relative to the working folder, or absolute; only parts of a relative path are checked.
     """
     above = [] if folder.is_absolute() else [each for each in folder.parents if each != Path()]
     inside = (Path(place) / name for place, folders, files in os.walk(folder) for name in (*folders, *files))
@@ -98,7 +98,7 @@ def link_below(folder: Path) -> Path | None:
 
 @contextmanager
 def _folder(path: Path) -> Generator[int, None, None]:
-    """A descriptor of the folder of a file; what is missing of it is made."""
+    """A descriptor of a file's folder; missing parts are created."""
     if ".." in path.parts:
         raise ValueError(f"{path} leaves its folder")
     handle = os.open(path.anchor or ".", os.O_DIRECTORY | os.O_CLOEXEC | getattr(os, "O_PATH", 0))
@@ -134,7 +134,7 @@ def _opened(path: Path, folder: int, flags: int) -> int:
 
 
 def _explained(error: OSError, path: Path, name: str, folder: int) -> OSError:
-    """The same error, in a sentence where a link is the cause."""
+    """The same error, as a sentence if a link is the cause."""
     with suppress(OSError):
         if stat.S_ISLNK(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode):
             sentence = f"{path} is a link, and Winnow writes its own files through none: remove it"

@@ -1,4 +1,4 @@
-"""Selectors as campaigns use them: one of another package is called so that what it raises names it."""
+"""Selectors for campaigns: exceptions of a third-party selector name it."""
 
 from collections.abc import Mapping
 from dataclasses import fields
@@ -17,7 +17,7 @@ from winnow.tasks.plugins.entry_points import Plugin, calling
 
 
 def campaign_selector(name: str, *, n_arms: int, n_examples: int, **params: object) -> Selector:
-    """A selector that was told nothing yet; see `algorithms.registry.create_selector`.
+    """Create a selector without observations; see `algorithms.registry.create_selector`.
 
     Raises:
         AlgorithmError: Like `create_selector`.
@@ -32,12 +32,12 @@ def campaign_selector(name: str, *, n_arms: int, n_examples: int, **params: obje
 
 
 class PluginSelector:
-    """Calls a plug-in's selector, or router, and checks what it returns against what it was told.
+    """Call a third-party selector or router, and check what it returns.
 
     Args:
-        plugin: The plug-in that the selector is of.
+        plugin: The selector's plug-in.
         inner: The selector.
-        n_arms: K at the beginning; a router may be given more.
+        n_arms: K at the beginning; a router can get more.
         n_examples: n.
     """
 
@@ -46,10 +46,10 @@ class PluginSelector:
         self._n_arms, self._n_examples = n_arms, n_examples
 
     def ask(self, *given: object) -> Batch:
-        """See `Selector`.
+        """Propose the next pairs; see `Selector`.
 
         Raises:
-            PluginFailed: If anything is raised, or what is requested does not exist.
+            PluginFailed: If anything is raised, or a proposed pair does not exist.
         """
         with calling(self._plugin):
             batch = self._inner.ask(*given)
@@ -103,7 +103,7 @@ class PluginSelector:
 
 
 def _require_parts(decision: Decision) -> None:
-    """Refuse a decision whose fields have other types, or other words, than those that read it know."""
+    """Refuse a decision with fields of unknown types or values."""
     for name, kinds in PARTS.items():
         if not isinstance(found := getattr(decision, name), kinds):
             raise TypeError(f"the decision's {name} is {found!r:.80}, of type {type(found).__name__}")
@@ -126,11 +126,11 @@ PARTS: Mapping[str, tuple[type, ...]] = {
     "differences": (Differences, NoneType),
     "bets": (Bets, NoneType),
 }
-"""The types that a decision's fields may have, beside its arrays."""
+"""Allowed types of a decision's fields, besides its arrays."""
 
 
 def _require_arms(decision: Decision, n_arms: int) -> None:
-    """Refuse a decision that is not about so many arms."""
+    """Refuse a decision that is not about `n_arms` arms."""
     numbers = [decision.estimates, decision.lower, decision.upper, decision.ranked_by]
     named = [decision.best]
     if (compared := decision.differences) is not None:

@@ -1,11 +1,10 @@
-"""The code of a plug-in as digests, one for each source file that it brings along.
+"""Digests of a plug-in's code, one for each of its own source files.
 
-A plug-in may be edited where it stands, so that neither its name nor its version says what it does. So the
-modules that it can import are hashed with it, as far as they are its own: those of its top-level package and
-of its distribution, and whatever else does not lie where installed packages do. Packages of others, Python's
-own and Winnow's are left out; `campaigns.versions` names the most important of them. A module that is
-imported under a computed name, and a file that is read as data, are not seen. What is imported for type
-checkers alone never runs, and is left out.
+A plug-in may be edited in place, so neither its name nor its version identifies its behaviour. So the modules
+that it can import are hashed with it, if they are its own: those of its top-level package and distribution,
+and all outside the folders of installed packages. Other packages, Python's own modules and Winnow's are
+excluded; `campaigns.versions` names the most important of them. Modules imported under a computed name, and
+files read as data, are not detected. Imports for type checkers never run, and are excluded.
 """
 
 import ast
@@ -53,12 +52,12 @@ _digests: "WeakKeyDictionary[ModuleType, dict[str, str]]" = WeakKeyDictionary()
 def code_digests(entry: EntryPoint) -> dict[str, str]:
     """SHA-256 of the file of each module of a plug-in, hexadecimal, by the module's name.
 
-    Files are read once for each time that the plug-in is imported: a process that runs for weeks continues
-    with the code that it imported, whatever becomes of the files. Of what a script or a notebook registers,
-    nothing but its own text is hashed.
+    Files are read once per import of the plug-in: a process that runs for weeks continues with the code that
+    it imported, even if files change. For a plug-in registered by a script or a notebook, only its own source
+    is hashed.
 
     Args:
-        entry: The entry point by which the plug-in is installed; its module is imported.
+        entry: The entry point of the plug-in; its module is imported.
     """
     if isinstance(entry, Registered) and _is_of_a_script(entry):
         return {entry.value: sha256(vars(entry)["source"].encode()).hexdigest()}
@@ -70,21 +69,21 @@ def code_digests(entry: EntryPoint) -> dict[str, str]:
 
 
 def _is_of_a_script(entry: Registered) -> bool:
-    """Whether it stands in a script, a notebook or a file that was run, mostly about other things."""
+    """Whether it is defined in a script, a notebook or a file that was run, mostly for other purposes."""
     module = entry.value.partition(":")[0]
     return module == "__main__" or module not in sys.modules
 
 
 def file_digests(path: Path, *, with_calls: bool = False) -> dict[str, str]:
-    """SHA-256 of a Python file and of each module of its own that it imports, by the module's name.
+    """SHA-256 of a Python file and of each of its own modules that it imports, by module name.
 
-    Nothing is imported. Its own are the modules in its folder, and those that do not lie where installed
-    packages do.
+    Imports nothing. Its own modules are those in its folder, and those outside the folders of installed
+    packages.
 
     Args:
         path: The file.
-        with_calls: Whether modules count that `import_module` and `__import__` are called with by name. They
-            do not for the versions of judges, which are stored.
+        with_calls: Whether to include modules named in calls of `import_module` and `__import__`. They are
+            not included for the versions of judges, which are stored.
 
     Raises:
         OSError: If the file cannot be read.
@@ -101,20 +100,21 @@ def file_digests(path: Path, *, with_calls: bool = False) -> dict[str, str]:
 
 
 class FromSource(SourceFileLoader):
-    """Loads a module from its source: what lies compiled beside it may be of another one."""
+    """Loader of a module from its source, because bytecode next to it could belong to another source."""
 
     digests: ClassVar[Mapping[str, str]] = {}
-    """SHA-256 of the files that this process may run, by the module's name; others it may run as well."""
+    """SHA-256 of files that this process may run, by module name; files without an entry are allowed as
+    well."""
 
     def path_stats(self, path: str) -> NoReturn:
-        """Tell nothing of the file, without which no compiled one is looked for or written."""
+        """Return nothing about the file, so that no bytecode is searched or written."""
         raise OSError(f"{path} is compiled anew")
 
     def get_data(self, path: str) -> bytes:
-        """The file's content, if it is the one that was looked at.
+        """The file's content, if it has the approved digest.
 
         Raises:
-            ImportError: If it is another one.
+            ImportError: If it was changed.
         """
         content = super().get_data(path)
         if self.digests.get(self.name, digest := sha256(content).hexdigest()) != digest:
@@ -123,14 +123,14 @@ class FromSource(SourceFileLoader):
 
 
 def import_sources_of(folder: Path, digests: Mapping[str, str]) -> None:
-    """Have this process import what lies in a folder by `FromSource`, installed packages excepted.
+    """Make this process import modules of a folder by `FromSource`, except installed packages.
 
-    Code in the folder can import all modules there. For libraries there are none of these but those that were
-    looked at: a new file could else take the name of a module of theirs.
+    Code in the folder can import all modules there. Libraries can import only the approved ones: otherwise a
+    new file could take the name of a library's module.
 
     Args:
-        folder: The whole path of the folder, with no link in it.
-        digests: SHA-256 of the files that were looked at, by the module's name.
+        folder: The full path of the folder, without links.
+        digests: SHA-256 of the approved files, by module name.
     """
     FromSource.digests = digests
     finder = FileFinder.path_hook(
@@ -158,11 +158,11 @@ def _is_within(path: Path, folder: Path) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _FinderWithin(MetaPathFinder):
-    """Finds the modules of a folder."""
+    """Finder of a folder's modules."""
 
     folder: Path
     names: frozenset[str] | None
-    """The names that are looked for; None for those that code of the folder imports."""
+    """The names to find; None for imports from code of the folder."""
 
     def find_spec(
         self, name: str, path: Sequence[str] | None, target: ModuleType | None = None
@@ -180,7 +180,7 @@ class _FinderWithin(MetaPathFinder):
 
 
 def _in_folder(name: str, folder: Path) -> ModuleSpec | None:
-    """The `ModuleSpec` of a module within a folder, by itself or in packages; None if there is none."""
+    """The `ModuleSpec` of a module inside a folder, directly or in packages; None if there is none."""
     places: Sequence[str] | None = [str(folder)]
     spec = None
     parts = name.split(".")
@@ -195,11 +195,11 @@ def _in_folder(name: str, folder: Path) -> ModuleSpec | None:
 def _read_digests(
     name: str, find: Callable[[str], ModuleSpec | None], *, with_calls: bool = False
 ) -> dict[str, str]:
-    """Digests of a module and of what it imports.
+    """Digests of a module and of its imports.
 
     Args:
         name: Name of the module.
-        find: Finds a module by its name; returns None for one whose digest is not wanted.
+        find: Finds a module by name; returns None for modules to exclude.
         with_calls: See `file_digests`.
     """
     found: dict[str, str] = {}
@@ -220,14 +220,14 @@ def _read_digests(
 
 
 def _own_names(entry: EntryPoint) -> frozenset[str]:
-    """The top-level names of a plug-in's distribution, its own module's among them."""
+    """Top-level names of a plug-in's distribution, including its own module's."""
     files = (entry.dist.files if entry.dist else None) or []
     names = {file.parts[0].partition(".")[0] for file in files if file.suffix in (".py", ".so", ".pyd")}
     return frozenset(names | {entry.module.partition(".")[0]})
 
 
 def _found(name: str) -> ModuleSpec | None:
-    """The `ModuleSpec` of a module, found without importing it or any package around it."""
+    """The `ModuleSpec` of a module, found without importing it or its packages."""
     loaded = sys.modules.get(name)
     if loaded is not None and loaded.__spec__ is not None:
         return loaded.__spec__
@@ -266,7 +266,7 @@ def _content(spec: ModuleSpec) -> bytes | None:
 
 
 def _imports(spec: ModuleSpec, content: bytes) -> Iterator[str]:
-    """The names of all modules that a source file may import, those inside functions included."""
+    """Names of all modules that a source file may import, including imports inside functions."""
     try:
         tree = ast.parse(content)
     except (SyntaxError, ValueError):  # an extension, or a file that nobody can import
@@ -282,7 +282,7 @@ def _imports(spec: ModuleSpec, content: bytes) -> Iterator[str]:
 
 
 def _imported_by_calls(content: bytes) -> Iterator[str]:
-    """The modules that calls of `import_module` and `__import__` name by a text."""
+    """Modules named by a literal in calls of `import_module` and `__import__`."""
     try:
         tree = ast.parse(content)
     except (SyntaxError, ValueError):
@@ -296,7 +296,7 @@ def _imported_by_calls(content: bytes) -> Iterator[str]:
 
 
 def _run(tree: ast.AST) -> Iterator[ast.AST]:
-    """All nodes of a syntax tree but those below `if TYPE_CHECKING:`."""
+    """All nodes of a syntax tree except those below `if TYPE_CHECKING:`."""
     waiting = [tree]
     while waiting:
         node = waiting.pop()

@@ -1,1 +1,1 @@
-"""Child processes: how they are started, talked to and ended."""
+"""Child processes: starting, messages and ending."""

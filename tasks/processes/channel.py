@@ -1,6 +1,6 @@
 """Messages between two processes: one JSON object per line over a stream socket.
 
-JSON and not pickle, because one side parses what models and checkpoints contain. Non-ASCII characters are
+JSON instead of pickle, because one side parses content of models and checkpoints. Non-ASCII characters are
 escaped, so a line break always ends a message and any string survives.
 """
 
@@ -16,7 +16,7 @@ CHUNK = 1 << 20  # bytes
 
 
 class Channel:
-    """One end of a conversation. One thread may send while another receives.
+    """One end of a message connection. One thread may send while another receives.
 
     Args:
         connection: A connected stream socket, closed by `close`.
@@ -36,14 +36,14 @@ class Channel:
         """The next message.
 
         Args:
-            timeout: Seconds to wait for more data, 0 or more; what arrived in part is kept for the next call.
-            most_bytes: Returns the most bytes that a message may have; called as it arrives. No more is read
-                of a longer one.
+            timeout: Seconds to wait for more data, 0 or more; a partial message is kept for the next call.
+            most_bytes: Returns the maximum length of a message in bytes; called as it arrives. A longer
+                message is not read further.
 
         Raises:
             TimeoutError: If the message is not complete yet.
             EOFError: If the other side is gone.
-            ValueError: If what came is not a message.
+            ValueError: If the data are not a message.
         """
         searched = 0
         while (end := self._received.find(b"\n", searched)) < 0:
@@ -64,7 +64,7 @@ class Channel:
         return message
 
     def close(self) -> None:
-        """Hang up."""
+        """Close the connection."""
         self._socket.close()
 
     def _next_chunk(self) -> bytes:

@@ -1,9 +1,9 @@
 """Start and end of child processes, with their command, environment and log.
 
-Every child of Winnow leads a session of its own: a terminal's Ctrl-C does not reach it, and it is ended
-together with all processes that it started. It inherits no descriptors except the named ones. A child that
-must not outlive its parent notices the parent's end by itself: `worker_side.ParentLink` looks at the parent's
-process id, `parent_watchdog` waits until the pipe at its standard input closes.
+Every child of Winnow leads its own session: a terminal's Ctrl-C does not reach it, and it is ended together
+with all processes that it started. It inherits no descriptors except the named ones. A child that must not
+outlive its parent detects the parent's end itself: `worker_side.ParentLink` looks at the parent's process id,
+`parent_watchdog` waits until the pipe at its standard input closes.
 """
 
 import os
@@ -37,9 +37,9 @@ def worker_environment(
     """All variables of a worker.
 
     Args:
-        environment: Variables on top of ours; what the user has set already wins.
-        forced: Variables that win over the user's.
-        inherited: Those of the user's that it may see at all; None means every one.
+        environment: Additional variables; the user's values take precedence.
+        forced: Variables that override the user's.
+        inherited: The user's variables to pass on; None for all.
     """
     path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
     users = {name: value for name, value in os.environ.items() if inherited is None or name in inherited}
@@ -50,7 +50,7 @@ Stream = int | IO[bytes] | None
 """A file, a descriptor, `subprocess.PIPE` or the like; None is the parent's own."""
 
 FORCED_SECONDS = 10.0
-"""Seconds within which a killed process is gone."""
+"""Seconds until a killed process is gone."""
 
 
 def start_process(
@@ -70,9 +70,9 @@ def start_process(
         stdin: Its standard input.
         stdout: Its standard output.
         stderr: Its standard error.
-        environment: All its variables; None for those of this process.
+        environment: All its variables; None for this process's.
         descriptors: The descriptors that it inherits.
-        folder: Its working folder; None for that of this process.
+        folder: Its working folder; None for this process's.
 
     Raises:
         OSError: If it cannot be started.
@@ -90,7 +90,7 @@ def start_process(
 
 
 class SessionLeader(Protocol):
-    """A child process that leads a session: one of `start_process`, or one that a fork server made."""
+    """Interface of a child process that leads a session: from `start_process`, or from a fork server."""
 
     @property
     def pid(self) -> int:
@@ -144,7 +144,7 @@ def running_process(
 
 
 MOST_SHOWN_BYTES = 1 << 16
-"""Bytes at the end of a process's output in which its last lines are looked for."""
+"""Bytes at the end of a process's output that are searched for its last lines."""
 
 
 def last_lines(output: BinaryIO, count: int, start: int = 0) -> list[str]:
@@ -152,7 +152,7 @@ def last_lines(output: BinaryIO, count: int, start: int = 0) -> list[str]:
 
     Args:
         output: The file that holds its output.
-        count: Number of lines, at most.
+        count: Maximum number of lines.
         start: Offset in the file at which its output begins.
     """
     end = output.seek(0, os.SEEK_END)
@@ -162,12 +162,12 @@ def last_lines(output: BinaryIO, count: int, start: int = 0) -> list[str]:
 
 
 def log_file(folder: Path, model: str) -> Path:
-    """The file of a model, whose name may hold any characters."""
+    """The log file of a model, whose name may have any characters."""
     return folder / f"{re.sub(r'[^A-Za-z0-9._-]', '_', model)}.log"
 
 
 def open_log(log: Path) -> BinaryIO:
-    """The file, to append to; its folders are made.
+    """Open the file for appending; creates its folders.
 
     Raises:
         WinnowError: If it cannot be written.

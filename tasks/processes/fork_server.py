@@ -1,7 +1,7 @@
-"""Our side of a fork server: workers of a module are forked from a process that has made their imports.
+"""Client side of a fork server: forks workers of a module from a process that has already imported it.
 
-We hold it for as long as a block says; what starts a worker in the meantime need not know of it. A server
-that cannot be had, or is gone, costs nothing but time: a worker then makes its own imports.
+The server runs until its block ends; code that starts a worker meanwhile need not handle it. If a server
+cannot start or is gone, only time is lost: a worker then makes its own imports.
 """
 
 import logging
@@ -28,11 +28,11 @@ from winnow.tasks.processes.child_process import (
 
 
 class ForkedProcess:
-    """A running process that leads a session of its own.
+    """A running process that leads its own session.
 
     Args:
         pid: Its process id.
-        report: The channel on which its fork server says how it ended; it is closed after that.
+        report: The channel on which its fork server reports its exit; it is closed after that.
     """
 
     def __init__(self, pid: int, report: Channel) -> None:
@@ -48,7 +48,7 @@ class ForkedProcess:
         return None
 
     def wait(self, timeout: float) -> int:
-        """The same, once it has ended; raises `subprocess.TimeoutExpired` after so many seconds."""
+        """Wait for the exit code; raises `subprocess.TimeoutExpired` after `timeout` seconds."""
         with self._reading:
             if self._code is None:
                 self._code = self._ending(timeout)
@@ -70,7 +70,7 @@ class ForkedProcess:
 LOGGER = logging.getLogger("winnow.engines")
 
 IMPORT_SECONDS = 600.0
-"""A server may take so long until it answers; two cores that were kept busy took 27."""
+"""Maximum seconds until a server answers; two busy cores took 27."""
 
 SEND_SECONDS = 60.0
 LOOK_PERIOD = 0.5  # seconds between looks at whether a silent server lives
@@ -79,19 +79,19 @@ GOING_SECONDS = 1.0  # a socket closes a moment before its process ends
 
 
 class NoFork(Exception):
-    """A server did not give a worker; the message says why."""
+    """A server could not fork a worker; the message gives the reason."""
 
 
 class ForkServer:
-    """A running `fork_server_side`, which imports while the constructor has already returned.
+    """A running `fork_server_side`; its imports continue after the constructor returned.
 
-    It leads a session of its own, as workers do, and ends with this process, however that ends; so do the
-    workers that it forked.
+    It leads its own session, like workers, and ends with this process in any case; so do the workers that it
+    forked.
 
     Args:
         module: The module that workers run.
-        log: File to which what the server prints is appended.
-        environment: Variables on top of ours; what the user has set already wins.
+        log: File to which the server's output is appended.
+        environment: Additional variables; the user's values take precedence.
 
     Raises:
         WinnowError: If the log cannot be written.
@@ -118,7 +118,7 @@ class ForkServer:
         return self._process.pid
 
     def is_gone(self, patience: float = 0.0) -> bool:
-        """Whether it has ended, or does within so many seconds."""
+        """Whether it has ended, or ends within `patience` seconds."""
         try:
             self._process.wait(patience)
         except subprocess.TimeoutExpired:
@@ -128,16 +128,16 @@ class ForkServer:
     def fork(
         self, link: socket.socket, log: BinaryIO, environment: Mapping[str, str], forced: Collection[str]
     ) -> ForkedProcess:
-        """Have a worker; waits for the server's imports.
+        """Fork a worker; waits for the server's imports.
 
         Args:
-            link: The worker's end of a conversation.
-            log: The file to which what it prints goes.
+            link: The worker's end of a message connection.
+            log: The file for its output.
             environment: All its variables.
             forced: Those of them that no import reads.
 
         Raises:
-            NoFork: If there is none.
+            NoFork: If it cannot be forked.
         """
         ours, theirs = socket.socketpair()
         ours.settimeout(SEND_SECONDS)
@@ -176,7 +176,7 @@ class ForkServer:
 
 
 class _Holding:
-    """The server of a module, for as long as some block holds it; one that ends is replaced."""
+    """The server of a module while some block needs it; a server that ends is replaced."""
 
     def __init__(self, module: str, log: Path, environment: Mapping[str, str]) -> None:
         self.holders = 0
@@ -188,7 +188,7 @@ class _Holding:
         self._is_hopeless = False
 
     def server(self) -> ForkServer | None:
-        """The running server, which is started where there is none; None if that was of no use before."""
+        """The running server, started if necessary; None if it failed before."""
         with self._lock:
             if self._server is not None and self._server.is_gone():
                 self._lose(self._server, "it has ended")
@@ -197,7 +197,7 @@ class _Holding:
             return self._server
 
     def refused(self, server: ForkServer, error: NoFork) -> None:
-        """Note that a server gave no worker; if it is stuck, end it with all that it forked."""
+        """Record that a server forked no worker; if it hangs, end it with all its workers."""
         is_gone = server.is_gone(GOING_SECONDS)
         with self._lock:
             if server is not self._server:
@@ -239,16 +239,16 @@ _holding = threading.Lock()
 def forking(
     module: str, *, log: Path, environment: Mapping[str, str], at_once: bool = False
 ) -> Generator[None, None, None]:
-    """Have workers of a module forked until the block ends; then the server is gone with all of them.
+    """Fork workers of a module until the block ends; then the server and all workers are ended.
 
-    Blocks within each other, and in several threads, share the server that the first of them asked for.
-    Linux alone forks what has imported so much; elsewhere nothing is done.
+    Nested blocks, and blocks in several threads, share the first one's server. Only on Linux can a process
+    with so many imports be forked; elsewhere this does nothing.
 
     Args:
         module: The module that workers run.
-        log: The file to which what the server prints goes.
-        environment: Variables on top of ours, as its workers have them.
-        at_once: Whether to start it now, and not with the first worker.
+        log: The file for the server's output.
+        environment: Additional variables, the same as its workers'.
+        at_once: Whether to start it now instead of with the first worker.
 
     Raises:
         WinnowError: If the log cannot be written.

@@ -1,16 +1,16 @@
-"""A process that has imported what workers need, and forks one as often as it is asked to.
+"""A process that has imported what workers need, and forks workers on request.
 
 python -P -m winnow.tasks.processes.fork_server_side MODULE DESCRIPTOR PARENT
 
-The module has `preload`, which imports and does nothing else, and `main`, which a worker runs. Each byte that
-comes over the socket DESCRIPTOR brings three descriptors: the worker's socket, its log, and a socket for what
-is said of it. There we are told {"environment", "forced", "folder"}, the worker says {"pid"} once it leads a
-session, and when it has ended we say {"code"}.
+The module has `preload`, which only imports, and `main`, which a worker runs. Each byte on the socket
+DESCRIPTOR brings three descriptors: the worker's socket, its log, and a report socket. There this process
+receives {"environment", "forced", "folder"}, the worker sends {"pid"} once it leads a session, and when it
+has ended this process sends {"code"}.
 
-A worker that must not be forked, since a thread or a device of ours would not survive that, or since another
-environment was wanted than the one in which we imported, is run as a fresh process in the same place.
+A worker is run as a new process instead if forking is unsafe: if a thread or a device of this process would
+not survive it, or if the worker needs another environment than the one of the imports.
 
-Nothing here starts a thread. A timer looks whether the parent lives, also in the seconds that imports take.
+This process starts no thread. A timer checks whether the parent is alive, also during imports.
 """
 
 import gc
@@ -38,22 +38,22 @@ REQUEST_SECONDS = 60.0
 """Seconds that a request may take to arrive in full; its sender has just announced it."""
 
 QUIET = {"OPENBLAS_NUM_THREADS": "1", "HUMMING_DISABLE_PARALLEL_BUILD": "1"}
-"""Variables set while we import: OpenBLAS would otherwise start threads to compute with, and Humming, which
-vLLM brings for GPUs, compilers and threads that wait for them. Engines do not get these variables from us."""
+"""Variables set during imports: OpenBLAS would otherwise start threads to compute with, and Humming, which
+vLLM brings for GPUs, compilers and threads that wait for them. Engines do not inherit these variables."""
 
 SPARED = re.compile(r"jemalloc_bg_thd|cuda[0-9a-f]{11}")
-"""Threads that a forked process may lose: that of pyarrow's memory, which starts again by itself, and that of
-NVML, which vLLM asks for GPUs while it is imported and opens again each time. CUDA itself has others."""
+"""Threads that a forked process may lose: pyarrow's memory thread, which restarts by itself, and NVML's,
+which vLLM uses to find GPUs at import and opens again each time. CUDA itself has other threads."""
 
 IMMATERIAL = ("PREFECT_", "PYTEST_")
-"""Beginnings of the names of variables that no import of a worker reads."""
+"""Name prefixes of variables that no import of a worker reads."""
 
 
 class ForkServer:
-    """Forks workers of a module until its parent hangs up.
+    """Fork workers of a module until its parent closes the connection.
 
     Args:
-        module: The module that workers run; it is imported already.
+        module: The module that workers run, already imported.
         control: The socket from which requests come.
         environment: The environment in which the module was imported.
     """
@@ -68,7 +68,7 @@ class ForkServer:
             each.setblocking(False)
 
     def serve(self) -> None:
-        """Answer requests, and say how workers ended."""
+        """Answer requests, and report exits of workers."""
         signal.signal(signal.SIGCHLD, lambda *_: None)
         signal.set_wakeup_fd(self._wakes.fileno(), warn_on_full_buffer=False)
         events = select.poll()
@@ -89,7 +89,7 @@ class ForkServer:
             _kill(pid)
 
     def _serve_one(self) -> bool:
-        """Answer a request; return False if there will be no more."""
+        """Answer a request; return False if there will be no further one."""
         sent, descriptors, *_ = socket.recv_fds(self._control, 1, 3)
         if not sent:
             return False
@@ -111,7 +111,7 @@ class ForkServer:
         return True
 
     def _obstacle(self, request: JsonView) -> str | None:
-        """The reason why a worker cannot be forked from this process as it is; None if it can."""
+        """Why a worker cannot be forked from this process in its present state; None if it can."""
         if threads := _threads():
             return f"imports left threads ({', '.join(threads)}), which a fork would lose"
         if _device_is_open():
@@ -160,10 +160,10 @@ class ForkServer:
 
 
 def differing(ours: Mapping[str, str], theirs: Mapping[str, str], forced: Collection[str]) -> list[str]:
-    """The variables for which a worker needs imports of its own, sorted.
+    """The variables for which a worker needs its own imports, sorted.
 
     Args:
-        ours: The environment in which we imported.
+        ours: The environment of the imports.
         theirs: That of the worker.
         forced: Variables of the worker that no import reads.
     """
@@ -172,7 +172,7 @@ def differing(ours: Mapping[str, str], theirs: Mapping[str, str], forced: Collec
 
 
 def _threads() -> list[str]:
-    """The names of threads beside ours that a fork would lose; see `SPARED`."""
+    """Names of other threads that a fork would lose; see `SPARED`."""
     by_number = {each.native_id: each.name for each in threading.enumerate()}
     unnamed = _thread_name(os.getpid())
     names = []
@@ -184,7 +184,7 @@ def _threads() -> list[str]:
 
 
 def _thread_name(number: int) -> str:
-    """The system's name of a thread: a thread without its own name has that of the first."""
+    """The system's name of a thread; an unnamed thread has that of the first."""
     return Path(f"/proc/self/task/{number}/comm").read_text().strip()
 
 
@@ -194,7 +194,7 @@ def _device_is_open() -> bool:
 
 
 def _fork_broke_device() -> bool:
-    """Whether this forked process cannot use a device, since its parent has counted them or opened one."""
+    """Whether this forked process cannot use a device because its parent has counted or opened one."""
     torch = sys.modules.get("torch")
     return torch is not None and torch.cuda._is_in_bad_fork()
 

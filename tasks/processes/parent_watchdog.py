@@ -1,4 +1,4 @@
-"""Processes that are of no use without the one that started them."""
+"""End processes that are useless without their parent."""
 
 import os
 import sys
@@ -6,7 +6,7 @@ import threading
 
 
 def exit_with_parent() -> None:
-    """End this process once its standard input, a pipe from its parent, closes: however the parent ends."""
+    """End this process once its standard input, a pipe from its parent, closes."""
     threading.Thread(target=_wait_and_exit, daemon=True).start()
 
 

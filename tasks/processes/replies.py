@@ -1,4 +1,4 @@
-"""Numbered replies of one worker, each handed to the thread that waits for it."""
+"""Numbered replies of one worker, each passed to the thread that waits for it."""
 
 import math
 import threading
@@ -8,11 +8,11 @@ from collections.abc import Callable
 from winnow.storage.json_types import JsonObject
 
 Receive = Callable[[float | None, Callable[[], float]], JsonObject]
-"""Reads a `WorkerProcess`'s next message, within so many seconds and of so many bytes at most."""
+"""Reads a `WorkerProcess`'s next message, with a time limit in seconds and a maximum length."""
 
 
 class Replies:
-    """Reads the messages of a worker for several threads: one of those that wait reads for all of them.
+    """Read a worker's messages for several threads: one waiting thread reads for all of them.
 
     Args:
         receive: Reads one message; called by one thread at a time.
@@ -29,19 +29,19 @@ class Replies:
         self._numbers = 0
 
     def expect(self, most_bytes: int) -> int:
-        """The number that a further reply will have, which is so long at most."""
+        """Reserve a number for a further reply of at most `most_bytes`."""
         with self._changed:
             self._numbers += 1
             self._most_bytes[self._numbers] = most_bytes
             return self._numbers
 
     def wait(self, number: int, timeout: float | None) -> JsonObject:
-        """The reply of a number, for which nothing may come for so many seconds; None waits forever.
+        """Wait for a reply; `timeout` limits the seconds without any reply, None waits forever.
 
         Raises:
-            TimeoutError: If nobody had a reply for that long. Others continue waiting.
-            ValueError: If what came is not a reply to anybody; all get it.
-            Exception: The one that ended the reading; all get it.
+            TimeoutError: If no thread got a reply for that long. Other threads continue waiting.
+            ValueError: If a message is not a valid reply; raised in all threads.
+            Exception: The one that ended the reading; raised in all threads.
         """
         begun = time.monotonic()
 
@@ -70,7 +70,7 @@ class Replies:
                 self._most_bytes.pop(number, None)
 
     def _read(self, timeout: float | None) -> None:
-        """Take in one message for the thread that waits for it."""
+        """Read one message and pass it to the thread that waits for it."""
         error: Exception | None = None
         try:
             message = self._receive(timeout, self._longest)

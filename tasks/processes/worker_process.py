@@ -1,4 +1,4 @@
-"""A Python module run as a child process that answers messages, and that is really gone when closed."""
+"""A Python module run as a child process that answers messages, and is certainly gone when closed."""
 
 import contextlib
 import math
@@ -33,22 +33,22 @@ _Started = tuple["subprocess.Popen[bytes] | ForkedProcess", socket.socket]
 
 
 class WorkerEnded(Exception):
-    """The process ended by itself, or hung up; the message says how and quotes the end of its log."""
+    """The process ended unexpectedly, or closed the connection; the message quotes the end of its log."""
 
 
 class WorkerProcess:
     """A running `python -m module DESCRIPTOR PARENT`; the module ends when it receives {"close": true}.
 
-    It leads a session of its own: a terminal's Ctrl-C does not reach it, and its children can be ended with
-    it. Both its output streams go to the log. Where `fork_server.forking` holds a server of the module, it is
-    forked from that one, and imports nothing again.
+    It leads its own session: a terminal's Ctrl-C does not reach it, and its children can be ended with it.
+    Both its output streams go to the log. If `fork_server.forking` runs a server of the module, it is forked
+    from that one, without repeating imports.
 
     Args:
         module: Dotted name of the module to run; it gets the descriptor of its socket and our process id.
-        log: File its output is appended to; folders are made.
-        environment: Variables on top of ours; what the user has set already wins.
-        forced: Variables that win over the user's. What the module imports does not read them.
-        inherited: The user's variables that it may see, of a module that is not forked; None means all.
+        log: File to which its output is appended; folders are created.
+        environment: Additional variables; the user's values take precedence.
+        forced: Variables that override the user's. The module's imports must not read them.
+        inherited: The user's variables to pass on, if it is not forked; None for all.
 
     Raises:
         WinnowError: If the log cannot be written.
@@ -87,12 +87,12 @@ class WorkerProcess:
     def receive(
         self, timeout: float | None, most_bytes: Callable[[], float] = lambda: math.inf
     ) -> JsonObject:
-        """The next message, of so many bytes at most; `timeout` is in seconds, None waits forever.
+        """The next message, of at most `most_bytes`; `timeout` is in seconds, None waits forever.
 
         Raises:
             TimeoutError: If there is none in time.
             WorkerEnded: If there will be none.
-            ValueError: If it wrote what is not a message; it is not to be asked again.
+            ValueError: If it sent an invalid message; it must not be used again.
         """
         deadline = float("inf") if timeout is None else time.monotonic() + timeout
         while True:
@@ -128,7 +128,7 @@ class WorkerProcess:
         self._channel.close()
 
     def _last_words(self) -> str:
-        """The exit of the process in words, with the end of what it printed."""
+        """How the process ended, in words, with the end of its output."""
         try:
             code = self._process.wait(POLITE_SECONDS)  # the socket closes a moment before the process ends
         except subprocess.TimeoutExpired:

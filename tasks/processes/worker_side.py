@@ -1,4 +1,4 @@
-"""The child's half of a `WorkerProcess`: messages from its parent, and an end with its parent."""
+"""The child's side of a `WorkerProcess`: messages from its parent, and ending with its parent."""
 
 import os
 import queue
@@ -19,14 +19,14 @@ PARENT_PERIOD = 1.0  # seconds between looks at whether the parent lives
 
 
 class ParentLink:
-    """The conversation with the process that asks.
+    """The connection to the parent process.
 
-    A thread reads all the time. When the other side hangs up or our parent is gone, it ends this process and
-    its children at once, whatever they are doing.
+    A thread reads continuously. If the other side closes the connection or the parent is gone, it ends this
+    process and its children immediately.
 
     Args:
         descriptor: Number of the inherited socket.
-        parent: Process id of our parent: who asks, or the fork server of who asks, which ends with it.
+        parent: Process id of the parent: the requesting process, or its fork server, which ends with it.
     """
 
     def __init__(self, descriptor: int, parent: int) -> None:
@@ -39,7 +39,7 @@ class ParentLink:
         return self._inbox.get()
 
     def receive_now(self) -> JsonObject | None:
-        """The next message if there is one."""
+        """The next message if one is available."""
         with suppress(queue.Empty):
             return self._inbox.get_nowait()
         return None
@@ -71,7 +71,7 @@ def run_worker(main: WorkerMain) -> NoReturn:
 
 
 def work(main: WorkerMain, descriptor: int, parent: int) -> NoReturn:
-    """Run `main` with the link that a `ParentLink` makes of these, then end; a traceback goes to the log."""
+    """Run `main` with a `ParentLink` made of these, then end; a traceback goes to the log."""
     status = 1
     try:
         main(ParentLink(descriptor, parent))

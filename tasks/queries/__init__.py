@@ -1,1 +1,1 @@
-"""Queries about the campaigns of the database."""
+"""Queries about stored campaigns."""

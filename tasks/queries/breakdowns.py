@@ -1,7 +1,7 @@
-"""Plain means beside the answer: of scores by tag, a field of the examples, and of metrics.
+"""Plain means next to the answer: of scores by tag, a field of the examples, and of metrics.
 
-The intervals are plain ones of single means. The selector chose, after seeing scores, which examples a
-candidate was asked and how many; and of many groups some look bad by chance. So none of it is certified.
+The intervals are for single means. The selector chose, after seeing scores, the examples of each candidate
+and their number; and among many groups some look bad by chance. So none of it is certified.
 """
 
 from collections.abc import Mapping, Set
@@ -20,7 +20,7 @@ Z = 1.959963984540054
 
 
 def tags_of(campaign: CampaignRecord) -> list[str]:
-    """The fields that tag the examples of a campaign; first the one that groups them, if one does."""
+    """The tag fields of a campaign's examples; first the one that defines groups, if any."""
     groups = grouping_of(campaign.spec)
     by = [] if groups is None else [groups.by]
     return list(dict.fromkeys([*by, *campaign.execution.get("tags", [])]))
@@ -34,14 +34,14 @@ def tags(
 ) -> list[Row]:
     """One row per tag of the spec, value and candidate: tags and candidates in order, values as they come.
 
-    `examples` is how many of the dataset have the value. `lower` and `upper` are Wilson's interval at 95%, as
-    if the scored examples were a random sample; they are not certified. `worst` marks the values of each tag
-    in which a candidate has its lowest mean; none if it has the same one in all.
+    `examples` is the number of examples in the dataset with the value. `lower` and `upper` are Wilson's
+    interval at 95%, as if the scored examples were a random sample; they are not certified. `worst` marks the
+    values of each tag in which a candidate has its lowest mean; none if it has the same one in all.
 
     Args:
         look: The campaign as it is now.
-        candidate: Only the rows of this one: the comparisons of others are then not read.
-        counts: The counts of an earlier look, if there was one.
+        candidate: Only rows of this candidate: comparisons of others are not read.
+        counts: The counts of an earlier call, if there was one.
     """
     wanted = tags_of(look.record)
     if not wanted:
@@ -64,14 +64,14 @@ def tags(
 
 
 def metrics(look: Look) -> list[Row]:
-    """The mean of each metric for each candidate, with a plain interval as of tags; nothing is certified."""
+    """The mean of each metric for each candidate, with a plain interval as for tags; not certified."""
     return [
         {**row, **_interval(row["mean"], row["scored"])} for row in metric_means(look.session, look.record.id)
     ]
 
 
 def wilson(mean: float, n: int) -> tuple[float, float]:
-    """Wilson's interval at 95% for the mean of n numbers in [0, 1], which vary no more than 0 and 1 would."""
+    """Wilson's 95% interval for the mean of n numbers in [0, 1], with at most the variance of 0 and 1."""
     shrunk = 1.0 + Z * Z / n
     centre = (mean + Z * Z / (2 * n)) / shrunk
     half = Z / shrunk * sqrt(mean * (1.0 - mean) / n + Z * Z / (4 * n * n))
@@ -92,7 +92,7 @@ def _interval(mean: float | None, n: int) -> Row:
 
 
 def _worst(found: Mapping[str, Tallies]) -> dict[tuple[str, str], Set[str]]:
-    """The values with the lowest mean, by tag and candidate; none if no mean is lower than another one."""
+    """The values with the lowest mean, by tag and candidate; empty if all means are equal."""
     means: dict[tuple[str, str], dict[str, float]] = {}
     for name, tallies in found.items():
         for (tag, value), tally in tallies.items():

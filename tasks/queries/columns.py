@@ -1,4 +1,4 @@
-"""The kind of values in each column of a view, so that frames and files have it for empty columns too."""
+"""The type of values in each column of a view, so that frames and files have it for empty columns too."""
 
 import datetime as dt
 import json
@@ -47,18 +47,18 @@ def kind_of(view: str, column: str) -> Kind:
 
 
 def kinds_of(view: str, columns: Iterable[str]) -> dict[str, Kind]:
-    """The kind of values in each of a view's columns, in their order."""
+    """The kind of each of a view's columns, in order."""
     return {column: kind_of(view, column) for column in columns}
 
 
 def cells(rows: Iterable[JsonView], view: str) -> Iterator[dict[str, Cell]]:
-    """Rows of a view, each value converted to its column's kind; other kinds become JSON."""
+    """Rows of a view with values converted to their column's kind; other kinds become JSON."""
     for row in rows:
         yield {name: cell(value, kind_of(view, name)) for name, value in row.items()}
 
 
 def cell(value: Any, kind: Kind) -> Cell:  # noqa: ANN401 -- whatever a database holds
-    """A value as its kind says; NUL and half a surrogate pair are replaced as texts in the database are."""
+    """Convert a value to its kind; NUL and half a surrogate pair are replaced as in stored texts."""
     if value is None:
         return None
     if kind == "integer":
@@ -74,7 +74,7 @@ def cell(value: Any, kind: Kind) -> Cell:  # noqa: ANN401 -- whatever a database
 
 
 def untyped_cell(value: object) -> Cell:
-    """A value of a column that nobody declared, as its own kind; bytes become hexadecimal digits."""
+    """Convert a value of an undeclared column by its own type; bytes become hexadecimal digits."""
     if value is None or isinstance(value, (bool, int, float, str, dt.datetime)):
         return storable(value) if isinstance(value, str) else value
     if isinstance(value, Decimal):
@@ -89,7 +89,7 @@ def _json(value: object) -> str:
 
 
 def guessed_kind(values: Iterable[object]) -> Kind | None:
-    """The kind that all values of a column of SQL have; None if they have several, or one of no kind."""
+    """The kind that all values of a SQL column share; None if they differ, or one has no kind."""
     types = {type(value) for value in values if value is not None}
     if types == {bool}:
         return "truth"

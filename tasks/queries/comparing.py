@@ -1,4 +1,4 @@
-"""Two candidates, of one campaign or of two, on the examples that both have a score on."""
+"""Compare two candidates, of one campaign or of two, on the examples with scores of both."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,29 +15,29 @@ from winnow.storage.records.record_types import CampaignRecord
 from winnow.tasks.answer.new_examples import by_chance
 
 ALPHA = 0.05
-"""Error probability of an interval, by itself alone."""
+"""Error probability of each single interval."""
 MOST_EXAMPLES = 20_000
-"""Scores that are read of a candidate."""
+"""Maximum number of scores read per candidate."""
 MOST_GROUPS = 24
-"""Values of a field that examples are grouped by."""
+"""Maximum number of values of a field for grouping."""
 
 UNCERTIFIED = (
     "Each 95% interval holds on its own and at a single look, if these examples were drawn at random and "
     "the choice of scored candidates did not depend on scores. The search may have chosen them, so "
     "nothing here is certified; see the answer for what is proven."
 )
-"""A note on the worth of intervals of comparisons that nobody planned."""
+"""Note on the meaning of intervals for unplanned comparisons."""
 
 CUT = (
     f" No more than {MOST_EXAMPLES:,} scores of a candidate are read, in the order of the data: if the "
     "data are sorted, these examples are not a random sample."
 )
-"""Said behind it where there are more."""
+"""Addition to the note if there are more."""
 
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """One of the two that are compared."""
+    """One of the two compared candidates."""
 
     campaign: CampaignRecord
     candidate: str
@@ -45,14 +45,14 @@ class Side:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PairedExample:
-    """One example that both have a score on."""
+    """One example with scores of both."""
 
     key: str
     fields: JsonView
     first: float
     second: float
     difference: float
-    """The first one's score less the second one's; of duels, the same of how often each is preferred."""
+    """The first score minus the second; for duels, the difference of how often each is preferred."""
     first_comparison: int
     second_comparison: int
 
@@ -70,10 +70,10 @@ class PairedDifference:
 
 
 def paired_examples(session: Session, first: Side, second: Side) -> list[PairedExample]:
-    """The examples that both have a score on, in the order of their dataset.
+    """The examples with scores of both, in dataset order.
 
-    Of two campaigns on different data, an example is the same if its key, its fields and its targets are. In
-    duels the score is how far one of the two is preferred over the other.
+    For two campaigns on different data, an example is the same if its key, fields and targets are. In duels
+    the score is the preference for one of the two over the other.
     """
     if any(traits_of(each.campaign.objective).compares_pairs for each in (first, second)):
         return _of_duels(session, first, second) if first.campaign.id == second.campaign.id else []
@@ -128,7 +128,7 @@ def _paired(
 
 
 def difference_of(examples: Sequence[PairedExample]) -> PairedDifference | None:
-    """The mean difference of examples in any order and its interval; None without an example."""
+    """The mean difference of examples in any order, with its interval; None without examples."""
     if not examples:
         return None
     found = np.array([each.difference for each in examples])
@@ -144,7 +144,7 @@ def difference_of(examples: Sequence[PairedExample]) -> PairedDifference | None:
 
 
 def grouping_fields(examples: Sequence[PairedExample]) -> list[str]:
-    """Fields that put the examples into a few groups, as tags do: texts, whole numbers, yes or no."""
+    """Fields that group the examples into a few groups, as tags do: texts, whole numbers, yes or no."""
     names = dict.fromkeys(name for each in examples for name in each.fields)
     return [name for name in names if _groups_by([each.fields.get(name) for each in examples])]
 

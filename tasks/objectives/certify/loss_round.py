@@ -1,4 +1,4 @@
-"""The steps of a round of losses, on examples that people label."""
+"""Steps of a round of losses, on examples with human labels."""
 
 from collections.abc import Sequence
 
@@ -15,7 +15,7 @@ from winnow.tasks.objectives.protocol import RoundSteps
 
 
 class LossSteps(RoundSteps):
-    """Outputs of candidates, of the baseline and of the autoevaluator, whose losses follow from labels."""
+    """Steps of a round with outputs of candidates, baseline and autoevaluator, and losses by labels."""
 
     counts_failures = True
 
@@ -28,7 +28,7 @@ class LossSteps(RoundSteps):
         return generate_answers(campaign, _certification(campaign.checked), round_)
 
     def examples_of(self, campaign: CampaignSession, round_: RoundRecord) -> list[int]:
-        """See `RoundSteps`; outputs of a baseline are among them."""
+        """See `RoundSteps`; includes outputs of a baseline."""
         return [example for _, example in answers_of(_certification(campaign.checked), round_)]
 
     def judge(

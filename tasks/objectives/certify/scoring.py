@@ -1,26 +1,25 @@
-"""From answers to losses: with the human label, with the autoevaluator's answer, and on unlabelled examples.
+"""Losses of answers: with the human label, with the autoevaluator's answer, and on unlabelled examples.
 
 The loss of an answer is 1 - score, or against a baseline max(0, the baseline's score - score); the judge
-scores both against the same targets. What was answered always has a loss, even if it cannot be read:
+scores both against the same targets. Every answer has a loss, even if it is unreadable:
 
 * An output that the judge cannot read scores 0.
-* Where people rate the outputs themselves, no label is needed, and an output that they find unclear has the
+* If annotators rate the outputs themselves, no label is needed, and an output that they find unclear has the
   loss 1.
-* Where no human can answer an example, or where the label or the autoevaluator's answer cannot be read, the
-  loss is 1, whatever the candidate says; so it is where the judge gave what is not a score, or failed, and
-  where a model that judges gave no reply that can be read. The baseline's own loss is 0 all the same: nothing
-  is below itself.
+* If no human can answer an example, or the label or the autoevaluator's answer is unreadable, the loss is 1
+  for every candidate. The same holds if the judge returned an invalid score or failed, or if a judge model
+  gave no readable reply. The baseline's own loss is still 0: it is never below itself.
 
-All of these follow from an example and what models say of it. Each text is requested once, on labelled and
-unlabelled examples alike (where an engine fails, both are asked again as often), so that the autoevaluator's
-losses on the one and the other keep the same mean: nothing is biased, and nothing has to be assumed.
+All of these depend only on an example and the models' outputs for it. Each output is requested once, on
+labelled and unlabelled examples alike (after an engine failure, both are requested again equally often). So
+the autoevaluator's losses on both kinds keep the same mean: there is no bias, and no assumption is needed.
 
-Where a candidate writes several texts for an example, its score is what theirs come to; each that cannot be
-read scores 0 among them. That is one number for each example and label, a fixed function of the example, its
-label and its texts, so that all that holds of the loss of one text holds of it.
+If a candidate generates several outputs for an example, its score combines theirs; each unreadable one scores
+0 among them. That is one number for each example and label, a fixed function of the example, its label and
+its outputs, so all statements about the loss of one output hold for it.
 
-A loss is unknown only where an engine gave no text that it takes. Those behind the mean over a block of
-unlabelled examples are left out of the mean, and their share is told with it: the algorithm counts every
+A loss is unknown only if an engine returned no usable output. Unknown losses in a block of unlabelled
+examples are excluded from the block's mean, and their share is reported with it: the algorithm counts every
 single unknown loss at its worst.
 """
 
@@ -55,7 +54,7 @@ Answer = tuple[Author, int]
 def generate_answers(
     campaign: CampaignSession, certification: Certification, round_: RoundRecord
 ) -> GenerationBatch:
-    """Have every answer of `answers_of`, in that order; raises like `have_texts`."""
+    """Generate all answers of `answers_of`, in that order; raises like `have_texts`."""
     planned = [
         _planned(campaign, certification, author, example, number)
         for author, example in answers_of(certification, round_)
@@ -80,7 +79,7 @@ def answers_of(certification: Certification, round_: RoundRecord) -> list[Answer
 
 
 def _texts_of(certification: Certification, author: Author) -> int:
-    """Number of texts that an author writes for an example; an autoevaluator writes one."""
+    """Number of outputs per author and example; an autoevaluator generates one."""
     return 1 if author is None else certification.texts
 
 
@@ -104,10 +103,10 @@ def _planned(
 WORST_FOR_ALL = frozenset(
     {"no_target", "unreadable_target", INVALID_SCORE, JUDGE_FAILED, JUDGE_LIMIT, PROMPT_FAILED, UNCLEAR}
 )
-"""Reasons of verdicts that are, or may be, about the targets or the judge and not about the output."""
+"""Reasons of verdicts that are, or may be, about the targets or the judge, not about the output."""
 UNREADABLE_LOSS = 1.0
 WORST = -1.0
-"""In the place of a score: the loss is `UNREADABLE_LOSS`, whatever it is compared with."""
+"""Placeholder for a score if the loss is `UNREADABLE_LOSS`, whatever it is compared with."""
 UNANSWERABLE = "no human can answer the example, which counts as a loss of 1"
 
 
@@ -122,7 +121,7 @@ def score_losses(
 
     Raises:
         LabelMissing: If an example of the round has no label.
-        EngineDied, EngineTimeout, LeaseLost: As `have_texts`, where a model judges.
+        EngineDied, EngineTimeout, LeaseLost: As `have_texts`, with a judge model.
     """
     by_label = not isinstance(judge, HumanJudge)
     targets = _labels(campaign, round_) if by_label else dict.fromkeys(round_.examples, ())
@@ -159,7 +158,7 @@ def _compared(
     answer: tuple[int, int],
     targets: Sequence[str],
 ) -> NewComparison:
-    """The comparison of an arm's texts with the targets, without its losses."""
+    """The comparison of an arm's outputs with the targets, without its losses."""
     arm, example = answer
     texts, shown = scorer.answers[answer], scorer.shown(arm, example, targets)
     samples = scorer.certification.samples
@@ -180,7 +179,7 @@ def _asked_metrics(
     round_: RoundRecord,
     targets: Mapping[int, Sequence[str]],
 ) -> dict[str, AskedJudge[Sample]]:
-    """The judges of metrics, by name: they are about what arms answered to labelled examples."""
+    """Judges of metrics by name; they score the arms' answers to labelled examples."""
     metrics = campaign.checked.metrics
     pairs = zip(round_.arms, round_.examples, strict=True)
     samples = [sample for arm, each in pairs for sample in scorer.measured(arm, each, targets[each])]
@@ -226,19 +225,19 @@ def _scorer(
 
 
 class _SampleList(Judge[Sample]):
-    """A judge that only writes down what it is shown."""
+    """A judge that only records the samples that it receives."""
 
     def __init__(self) -> None:
         self.samples: list[Sample] = []
 
     def judge(self, sample: Sample, /) -> Verdict:
-        """See `Judge`; the verdict is worth nothing."""
+        """See `Judge`; the verdict is a placeholder."""
         self.samples.append(sample)
         return Verdict(score=0.0)
 
 
 def _shown(scorer: "Scorer", round_: RoundRecord, targets: Mapping[int, Sequence[str]]) -> Sequence[Sample]:
-    """All that the judge will be shown of a round; one that only looks on is asked in its place."""
+    """All samples that the judge will receive in a round, collected by a recording judge."""
     listing = _SampleList()
     scorer = replace(scorer, judge=listing)
     for arm, example in zip(round_.arms, round_.examples, strict=True):
@@ -252,12 +251,12 @@ def _shown(scorer: "Scorer", round_: RoundRecord, targets: Mapping[int, Sequence
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BlockLosses:
-    """The losses on the unlabelled examples that belong to a labelled one."""
+    """Losses on the unlabelled examples of a labelled one."""
 
     mean: float | None
-    """Mean of the losses that are known; None if none is."""
+    """Mean of the known losses; None if there are none."""
     missing: float | None
-    """Share of them that are not known, in [0, 1]; None if no examples belong to it."""
+    """Share of unknown losses, in [0, 1]; None if the block is empty."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -267,14 +266,14 @@ class Scorer:
     certification: Certification
     judge: Judge[Sample]
     by_label: bool = True
-    """Whether the judge holds outputs against a label; False if people rate them as they are."""
+    """Whether the judge compares outputs with a label; False if annotators rate them directly."""
     answers: Mapping[Answer, Sequence[StoredText | GenerationFailure]]
-    """The texts by author and example, of all that the losses asked for need."""
+    """Outputs by author and example that the requested losses need."""
     samples: Mapping[Answer, Sequence[Sample]]
-    """The samples that the judge sees of an arm's texts, without targets; empty if a text is missing."""
+    """Samples of an arm's outputs for the judge, without targets; empty if an output is missing."""
 
     def loss(self, arm: int, example: int, targets: Sequence[str]) -> float | None:
-        """The loss of an arm's answer against targets; None if an engine gave no text."""
+        """The loss of an arm's answer against targets; None if an engine returned no output."""
         baseline = self.certification.baseline
         if arm == baseline:
             return 0.0
@@ -289,7 +288,7 @@ class Scorer:
         return max(0.0, standard - score)
 
     def auto_loss(self, arm: int, example: int) -> float | None:
-        """The loss of an arm's answer with the autoevaluator's answer for a target; None without one, too."""
+        """The loss of an arm's answer, with the autoevaluator's as target; None if either is missing."""
         if self.certification.autoevaluator is None:
             return None
         text = self.answers[None, example][0]
@@ -299,7 +298,7 @@ class Scorer:
         return self.loss(arm, example, [] if answer is None else [answer])
 
     def unlabelled(self, arm: int, example: int) -> BlockLosses:
-        """The losses of an arm on the unlabelled examples that belong to a labelled one."""
+        """Losses of an arm on the unlabelled examples of a labelled one."""
         losses = [self.auto_loss(arm, each) for each in self.certification.parts.block(example)]
         known = [loss for loss in losses if loss is not None]
         return BlockLosses(
@@ -308,7 +307,7 @@ class Scorer:
         )
 
     def trouble(self, arm: int, example: int) -> str | None:
-        """The failure of the first missing text of a pair, in words; None if no text is missing."""
+        """The failure of the first missing output of a pair, in words; None if none is missing."""
         authors: list[tuple[str, Author]] = [(OWN, arm)]
         block: list[int] = []
         if self.certification.baseline is not None:
@@ -324,15 +323,15 @@ class Scorer:
         return None
 
     def shown(self, arm: int, example: int, targets: Sequence[str]) -> Sequence[Sample]:
-        """The samples that the judge sees of an arm's texts; none if an engine gave no text."""
+        """The samples of an arm's outputs for the judge; empty if an engine returned no output."""
         return [replace(sample, targets=targets) for sample in self.samples.get((arm, example), ())]
 
     def measured(self, arm: int, example: int, targets: Sequence[str]) -> Sequence[Sample]:
-        """The samples that metrics see: where people rate outputs, with the targets that the dataset has."""
+        """The samples for metrics: if annotators rate outputs, with the dataset's targets."""
         return self.shown(arm, example, targets) if self.by_label else self.samples.get((arm, example), ())
 
     def _score(self, arm: int, example: int, targets: Sequence[str]) -> float | None:
-        """The score of an arm's texts, `WORST` where it cannot be told; None if a text is missing."""
+        """The score of an arm's outputs, `WORST` if undetermined; None if an output is missing."""
         verdicts = [self.judge.judge(sample) for sample in self.shown(arm, example, targets)]
         if not verdicts:
             return None
@@ -345,7 +344,7 @@ class Scorer:
 
 
 def _scored_text(sample: Sample, verdict: Verdict) -> ScoredText:
-    """One of several texts; what the judge cannot read scores 0, and has no answer to vote for."""
+    """One of several outputs; an unreadable one scores 0, and has no answer to vote for."""
     return ScoredText(
         text=sample.output,
         score=verdict.score or 0.0,
@@ -356,5 +355,5 @@ def _scored_text(sample: Sample, verdict: Verdict) -> ScoredText:
 
 
 def _is_worst(verdict: Verdict) -> bool:
-    """Whether there is no score because of the targets or the judge."""
+    """Whether the score is missing because of the targets or the judge."""
     return verdict.reason in WORST_FOR_ALL or (verdict.reason is not None and len(verdict.replies) > 0)

@@ -1,4 +1,4 @@
-"""A certifying selector that speaks of a dataset's examples; the algorithm numbers labellable ones alone."""
+"""Adapter of a certifying selector to a dataset's examples; the algorithm only numbers labellable ones."""
 
 import math
 from collections.abc import Sequence
@@ -17,11 +17,11 @@ from winnow.tasks.plugins.selectors import campaign_selector
 from winnow.tasks.spec.campaign import CampaignSpec
 
 BETTING_RULE = "betting_rule"
-"""Key of an identity that has the betting rule. A campaign keeps the rule with which it began."""
+"""Identity key of the betting rule; a campaign keeps the rule that it began with."""
 
 
 class LabelSelector:
-    """Passes everything on, with example positions for numbers of labellable examples.
+    """Translate between the algorithm's numbers of labellable examples and example positions.
 
     Args:
         inner: The algorithm.
@@ -36,16 +36,16 @@ class LabelSelector:
 
     @property
     def n_labels(self) -> int:
-        """Labels that were used: examples that at least one arm was told of."""
+        """Number of labels used: examples observed for at least one arm."""
         return len(self._told)
 
     def ask(self, rng: np.random.Generator) -> Batch:
-        """See `Selector`."""
+        """Propose the next pairs; see `Selector`."""
         batch = self.inner.ask(rng)
         return Batch(batch.arms, self._labellable[batch.examples])
 
     def tell(self, batch: Batch, outcomes: ArrayLike) -> None:
-        """See `Selector`; outcomes are losses, shape (B, 4)."""
+        """Observe losses, shape (B, 4); see `Selector`."""
         numbers = [self._numbers[position] for position in batch.examples.tolist()]
         self.inner.tell(Batch(batch.arms, np.array(numbers, dtype=np.int64)), outcomes)
         self._told.update(numbers)
@@ -58,14 +58,14 @@ class LabelSelector:
 def certifying_selector(
     spec: CampaignSpec, n_arms: int, parts: Parts, rule: Rule, **more: object
 ) -> LabelSelector:
-    """Create the selector of a campaign that certifies, without observations.
+    """Create the selector of a certify campaign, without observations.
 
     Args:
         spec: The campaign.
         n_arms: K.
         parts: Its examples.
         rule: Its betting rule, resolved.
-        more: Parameters that replace those of the spec.
+        more: Parameters that override those of the spec.
     """
     params = {**common_params(spec), **spec.selector.params, "betting": rule, **more}
     inner = campaign_selector(spec.selector.name, n_arms=n_arms, n_examples=len(parts.labellable), **params)
@@ -73,6 +73,6 @@ def certifying_selector(
 
 
 def as_losses(losses: Sequence[Losses]) -> FloatArray:
-    """Losses as a selector takes them, shape (B, 4): NaN if one is not known."""
+    """Losses in the form for a selector, shape (B, 4): NaN if unknown."""
     known = [[math.nan if loss is None else loss for loss in row] for row in losses]
     return np.array(known, dtype=np.float64).reshape(-1, 4)

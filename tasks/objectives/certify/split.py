@@ -1,13 +1,13 @@
-"""The examples that a human may label, and the unlabelled ones that belong to each of them.
+"""Split a dataset into examples that a human may label and the unlabelled ones of each.
 
 With r unlabelled examples for each labelled one, at most a share of 1 / (1 + r) of a dataset can be labelled.
-Examples that have a target in the dataset come first; where there is none, or where `certify.labellable` asks
-for more, others are drawn at random, and the labels of those arrive later. All the rest is the unlabelled
-pool, dealt out at random in blocks of r. A target of an example in the pool is not read.
+Examples with a target in the dataset come first. If there are none, or if `certify.labellable` requests more,
+others are drawn at random, and their labels arrive later. All other examples form the unlabelled pool, dealt
+out at random in blocks of r. The target of an example in the pool is not read.
 
-The draw depends on the campaign's seed and the dataset's content alone, so that it is the same on resume,
-whichever labels have arrived by then. What a certificate says holds for the population of which labelled and
-unlabelled examples are both random samples: whoever chose the rows with targets must have chosen at random.
+The draw depends only on the campaign's seed and the dataset's content, so it is the same on resume, whichever
+labels have arrived by then. A certificate is valid for the population of which labelled and unlabelled
+examples are both random samples: the rows with targets must have been chosen at random.
 """
 
 from collections.abc import Sequence
@@ -25,15 +25,15 @@ from winnow.tasks.text.canonical_json import sha256
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Parts:
-    """A dataset divided; all numbers are example positions."""
+    """The split of a dataset; all numbers are example positions."""
 
     labellable: IntArray
     """Shape (n,)."""
     blocks: IntArray
-    """Shape (n, r), the unlabelled examples of each labellable one; no example stands twice."""
+    """Shape (n, r), the unlabelled examples of each labellable one; no example occurs twice."""
 
     def block(self, example: int) -> list[int]:
-        """The unlabelled examples that belong to a labellable one."""
+        """The unlabelled examples of a labellable one."""
         found: list[int] = self.blocks[np.flatnonzero(self.labellable == example)[0]].tolist()
         return found
 
@@ -41,14 +41,14 @@ class Parts:
 def divide(
     has_target: Sequence[bool], *, seed: int, fingerprint: str, per_label: int, labellable: int | None
 ) -> Parts:
-    """Divide a dataset.
+    """Split a dataset.
 
     Args:
         has_target: Whether each example has a target in the dataset.
         seed: The campaign's.
         fingerprint: The dataset's.
         per_label: r, at least 0.
-        labellable: n; None for all examples with a target, or where there are none, for as many as possible.
+        labellable: n; None for all examples with a target, or, if there are none, as many as possible.
 
     Raises:
         SpecError: If there are not enough examples.
@@ -69,7 +69,7 @@ def divide(
 
 
 def parts_of(campaign: CampaignRecord, examples: Sequence[NewExample]) -> Parts:
-    """The parts of a stored campaign's dataset."""
+    """The split of a stored campaign's dataset."""
     return divide_by_spec(
         campaign.spec,
         [bool(each.targets) for each in examples],
@@ -79,7 +79,7 @@ def parts_of(campaign: CampaignRecord, examples: Sequence[NewExample]) -> Parts:
 
 
 def divide_by_spec(spec: JsonView, has_target: Sequence[bool], *, seed: int, fingerprint: str) -> Parts:
-    """As `divide`, by a spec's JSON values. A target is not a label where people rate outputs."""
+    """As `divide`, by a spec's JSON values. If annotators rate outputs, targets do not count as labels."""
     section = spec["certify"]
     return divide(
         [False] * len(has_target) if is_human(spec) else has_target,

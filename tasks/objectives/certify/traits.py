@@ -1,4 +1,4 @@
-"""Facts about certify: which candidates keep their risk below a limit, with certainty?"""
+"""Properties of the objective certify."""
 
 from winnow.storage.objectives import Traits
 

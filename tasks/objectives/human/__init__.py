@@ -1,1 +1,1 @@
-"""Campaigns in which people judge: what a round asks of them, and how their answers are taken."""
+"""Campaigns with human judges: the tasks of a round, and the annotators' answers."""

@@ -1,4 +1,4 @@
-"""Taking judgments from people one by one: the next task, its choices, and storing the one that is made."""
+"""Annotate outputs one by one: the next task, its choices, and storing the chosen one."""
 
 import datetime as dt
 from collections.abc import Mapping, Sequence
@@ -24,14 +24,14 @@ from winnow.tasks.errors import WinnowError
 from winnow.tasks.judges.human import UNCLEAR, in_order
 
 TERMINAL, PAGE = "terminal", "page"
-"""Places where judgments and labels were given, as stored; files are known by their names."""
+"""Stored origin of a judgment or label; files are identified by name."""
 FIRST, SECOND, TIE = "first", "second", "tie"
 
 HOLD = dt.timedelta(minutes=10)
-"""Time for which a task is left to the person that it was shown to; then others are given it as well."""
+"""Time for which a task is reserved for one annotator; then others can receive it as well."""
 
 LONGEST_NAME = 100
-"""Characters of an annotator's name."""
+"""Maximum length of an annotator's name, in characters."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,27 +39,27 @@ class Choice:
     """One of the choices for a task."""
 
     name: str
-    """The name that files and people use."""
+    """Its name, in files and for annotators."""
     verdict: float | None
-    """The preference for what is shown first in a pair, or the score; None for "unclear"."""
+    """The preference for the side shown first, or the score; None for "unclear"."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
-    """A task as it is put to a person: nothing in it tells whose texts they are."""
+    """A task in the form for an annotator, without the candidates' names."""
 
     key: str
     text: str
-    """The question that people are asked, as the campaign's file has it."""
+    """The question to annotators, from the campaign's file."""
     shown: ShownTask
     choices: tuple[Choice, ...]
     """In the order of their keys, "unclear" last."""
     said: str | None
-    """The name of the choice that was made before, where one was."""
+    """The earlier choice for this task, if any."""
     said_by: str | None
-    """Name of the annotator who made it."""
+    """The annotator of the earlier choice."""
     left: int
-    """Tasks without an answer, this one included where it has none."""
+    """Number of unanswered tasks, including this one if unanswered."""
 
     @property
     def titles(self) -> tuple[str, ...]:
@@ -68,7 +68,7 @@ class Question:
 
 
 def choices_of(campaign: CampaignRecord) -> tuple[Choice, ...]:
-    """The choices for a campaign's tasks: its levels from the lowest on, or which of a pair is better."""
+    """The choices for a campaign's tasks: its levels in ascending order, or the better side of a pair."""
     judge: JsonView = campaign.spec["judge"]
     unclear = Choice(name=UNCLEAR, verdict=None)
     if traits_of(campaign.objective).compares_pairs:
@@ -81,13 +81,13 @@ def choices_of(campaign: CampaignRecord) -> tuple[Choice, ...]:
 def next_question(
     database: Database, campaign: CampaignRecord, annotator: str, passed: Sequence[str] = ()
 ) -> Question | None:
-    """The next task for somebody, which others are not given for a while; None if none is left for them.
+    """The next task for an annotator, reserved for a while; None if none is left.
 
     Args:
         database: The database that holds the campaign.
-        campaign: One that people judge.
-        annotator: Name of the person who asks.
-        passed: Keys of tasks that they want to see later.
+        campaign: A campaign with a human judge.
+        annotator: The annotator's name.
+        passed: Keys of tasks that the annotator postponed.
     """
     require_name(annotator)
     with database.writing() as session:
@@ -101,7 +101,7 @@ def next_question(
 
 
 def progress_of(look: Look) -> tuple[int, int]:
-    """Numbers of annotators so far, and of judgments that the planned round still needs."""
+    """Number of annotators so far, and of judgments that the planned round still needs."""
     return (
         len(annotations.annotators(look.session, look.record.id)),
         annotations.lacking(look.session, look.record.id),
@@ -109,16 +109,16 @@ def progress_of(look: Look) -> tuple[int, int]:
 
 
 def release(database: Database, campaign: CampaignRecord, annotator: str) -> None:
-    """Let others have the tasks that an annotator was shown and did not answer."""
+    """Release the unanswered tasks reserved for an annotator."""
     with database.writing() as session:
         annotations.release(session, campaign.id, annotator)
 
 
 def question_of(database: Database, campaign: CampaignRecord, key: str) -> Question:
-    """A task that was put before, as it was.
+    """An earlier task, unchanged.
 
     Raises:
-        WinnowError: If there is none of this key.
+        WinnowError: If there is none with this key.
     """
     with database.reading() as session:
         return _question(Look(session, campaign), _required(Look(session, campaign), key).task)
@@ -134,19 +134,19 @@ def answer(
     source: str,
     may_change: bool = False,
 ) -> None:
-    """Store an annotator's choice for a task, at once.
+    """Store an annotator's choice for a task immediately.
 
     Args:
         database: The database that holds the campaign.
-        campaign: One that people judge.
+        campaign: A campaign with a human judge.
         key: Key of the task.
         choice: One of `choices_of`.
-        annotator: Name of the person who chose.
-        source: The place where they chose, such as `TERMINAL`.
-        may_change: Whether it may take the place of what they said before.
+        annotator: The annotator's name.
+        source: Where the choice was made, such as `TERMINAL`.
+        may_change: Whether it may replace the annotator's earlier choice.
 
     Raises:
-        WinnowError: If somebody else has answered it meanwhile, or its answer counts already.
+        WinnowError: If another annotator answered it meanwhile, or its answer is already used.
     """
     require_name(annotator)
     if may_change:
@@ -176,14 +176,14 @@ def require_answerable(
     may_change: bool,
     remedy: str = "leave it out",
 ) -> None:
-    """Refuse to judge what counts already, or what somebody may be counting just now.
+    """Refuse to change a judgment that is used, or that a running process may be using.
 
     Args:
-        look: One that people judge.
-        given: The task, and what was said of it.
-        what: Begins the sentence that refuses.
-        may_change: Whether what was said before may be replaced.
-        remedy: Ends the sentence where it may not.
+        look: A campaign with a human judge.
+        given: The task, and its earlier answer.
+        what: Beginning of the error message.
+        may_change: Whether an earlier answer may be replaced.
+        remedy: End of the error message if it may not.
 
     Raises:
         WinnowError: With what is wrong and what to do.
@@ -208,7 +208,7 @@ def require_answerable(
 def annotation_of(
     task: AnnotationTaskRecord, choice: Choice, *, annotator: str, source: str
 ) -> AnnotationRecord:
-    """The record of a choice: of a pair, the preference for the first candidate, wherever it stood."""
+    """The record of a choice: for a pair, the preference for the first candidate, in either order shown."""
     verdict = choice.verdict
     if verdict is not None and task.presentation_order == "swapped":
         verdict = 1.0 - verdict
@@ -222,7 +222,7 @@ def annotation_of(
 
 
 def said_of(task: AnnotationTaskRecord, choices: Sequence[Choice]) -> str | None:
-    """The name of the choice that was made of a task; None if none was."""
+    """The earlier choice for a task; None if there is none."""
     if task.annotation is None:
         return None
     stored = task.annotation.verdict
@@ -232,11 +232,11 @@ def said_of(task: AnnotationTaskRecord, choices: Sequence[Choice]) -> str | None
 
 
 def require_name(annotator: str, place: str = "") -> None:
-    """Refuse an annotator without a name that can be shown.
+    """Refuse an invalid annotator name.
 
     Args:
-        annotator: Name of the person who judges.
-        place: The place of the name, which begins the sentence.
+        annotator: The annotator's name.
+        place: Where the name was given, which begins the message.
 
     Raises:
         WinnowError: If the name is blank, too long or not printable.

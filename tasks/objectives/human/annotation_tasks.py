@@ -1,8 +1,8 @@
-"""The tasks that a round sets people: one for each text or pair that nobody has judged yet.
+"""Annotation tasks of a round: one for each output or pair without a judgment.
 
-The tasks of a round are stored once all its texts are there, and the campaign waits until each is answered.
-They follow from the round and its texts alone, so that a run that was interrupted sets the same ones again
-and none twice. An output that another candidate wrote as well is rated once for both.
+The tasks of a round are stored once all its outputs exist, and the campaign waits until each is answered.
+They depend only on the round and its outputs, so an interrupted run creates the same ones again and none
+twice. An output that two candidates generated is rated once for both.
 """
 
 from collections.abc import Iterator
@@ -66,7 +66,7 @@ class RoundAnnotators(Annotators):
         return replace(self._campaign.checked, judge=judge.with_annotations(said))
 
     def _tasks(self, round_: RoundRecord, texts: GenerationBatch) -> dict[str, NewAnnotationTask]:
-        """The tasks for people, by the keys that the judge knows them by."""
+        """The tasks for annotators, by the judge's keys."""
         is_of_pairs = isinstance(self._campaign.checked.judge, HumanPairJudge)
         return dict((self._comparing if is_of_pairs else self._rating)(round_, texts))
 

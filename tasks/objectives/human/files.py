@@ -1,4 +1,4 @@
-"""Judgments that people make elsewhere: tasks as rows to fill in, and the filled rows read back."""
+"""Judgments made in files: export tasks as rows to fill in, and import the filled rows."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -26,39 +26,39 @@ from winnow.tasks.spec.judge_tree import is_human
 REPLACING = "leave it out, or give --correct if the new one is right"
 ID, VERDICT, ANNOTATOR = "id", "verdict", "annotator"
 ID_LENGTH = 16
-"""Characters of a task's key that name it in files."""
+"""Number of leading characters of a task's key used in files."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GivenRow:
-    """A row of a file that says something of a task."""
+    """A row of a file about a task."""
 
     place: str
-    """The file and the place in it."""
+    """The file and the position in it."""
     id: str
     verdict: str
-    """Empty if nothing is said yet."""
+    """The verdict; empty if none was given yet."""
     annotator: str
-    """Empty if the file does not say."""
+    """The annotator; empty if the file has none."""
 
 
 @dataclass(slots=True, kw_only=True)
 class Taken:
-    """The result of storing the judgments of a file, in counts."""
+    """Counts of stored judgments of a file."""
 
     new: int = 0
     same: int = 0
-    """Were there already."""
+    """Judgments that existed already."""
     changed: int = 0
     empty: int = 0
     """Rows without a judgment yet."""
 
 
 def label_rows(look: Look) -> list[Row]:
-    """One row per task of a campaign that people judge, those that it waits for first; none of other ones.
+    """One row per annotation task of a campaign, those that it waits for first; empty without annotators.
 
-    No row tells whose texts it holds. `state` is "wanted" (the planned round waits for it), "given", or
-    "used" (it counts for good).
+    Rows do not name candidates. `state` is "wanted" (the planned round waits for it), "given", or "used"
+    (final).
     """
     if not is_human(look.record.spec):
         return []
@@ -89,10 +89,10 @@ def _row(look: Look, given: GivenTask, choices: Sequence[Choice]) -> Row:
 def read_annotations(path: Path) -> list[GivenRow]:
     """The rows of a .jsonl, .json, .csv or .parquet file with the columns id, verdict and maybe annotator.
 
-    Rows in which nothing stands are passed over.
+    Empty rows are skipped.
 
     Raises:
-        DatasetError: If the file cannot be read, a row lacks a column, or an id stands twice.
+        DatasetError: If the file cannot be read, a row lacks a column, or an id is repeated.
     """
     return annotations_in(rows_given(path, (ID, VERDICT)), str(path))
 
@@ -125,14 +125,15 @@ def store_annotations(
 
     Args:
         database: The database that holds the campaign.
-        campaign: One that people judge.
+        campaign: A campaign with a human judge.
         rows: As `read_annotations` returns them.
         source: The file's name.
-        annotator: Name of the person who judged where a row has none.
-        correct: Whether a judgment may take the place of another one that does not count yet.
+        annotator: Annotator for rows without a name.
+        correct: Whether a judgment may replace another one that is not used yet.
 
     Raises:
-        WinnowError: If a row names no task, says what is not a choice, or differs from a judgment that stays.
+        WinnowError: If a row names no task, has an invalid choice, or differs from a judgment that cannot be
+            replaced.
     """
     taken, choices = Taken(), choices_of(campaign)
     watch(database, campaign.id, now=now())

@@ -1,1 +1,1 @@
-"""Routing: a candidate is chosen for each prompt as it comes."""
+"""Routing: choose a candidate for each arriving prompt."""

@@ -1,4 +1,4 @@
-"""Answering prompts that arrived: chosen, generated, judged and learned from like those of any round."""
+"""Answer arrived prompts: choose, generate, judge and learn as in any round."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -18,15 +18,15 @@ from winnow.tasks.rounds.score import places_of
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RoutedAnswer:
-    """The candidate that answered one prompt, its text, and the score."""
+    """The candidate for one prompt, its output, and the score."""
 
     prompt: str
     candidate: str
     text: str | None
-    """The candidate's text, of several the one that stands for them; None if the candidate gave none."""
+    """The output, of several the representative one; None if the candidate gave none."""
     score: float | None
     reason: str | None
-    """The reason why there is no score."""
+    """Why there is no score."""
 
 
 def answer_prompts(
@@ -36,20 +36,20 @@ def answer_prompts(
     positions: Sequence[int] | None,
     say: Callable[[RoutedAnswer], None],
 ) -> int:
-    """Have each of these prompts answered by the candidate that is chosen for it, in rounds of a batch.
+    """Answer each of these prompts by the candidate chosen for it, in rounds of a batch.
 
-    A round that was begun before and not finished is finished first.
+    A round that was begun earlier and not finished is finished first.
 
     Args:
         database: The database that holds the campaign.
-        record: One that routes, as it is stored.
-        checked: The same, as it was reopened.
-        positions: Example positions, none asked before; None takes those of all prompts that arrived and
-            have no answer, as where that was interrupted.
-        say: Told each answer once its round is stored.
+        record: A route campaign, as stored.
+        checked: The same campaign, reopened.
+        positions: Example positions, not answered before; None for all arrived prompts without an answer, for
+            example after an interruption.
+        say: Called with each answer once its round is stored.
 
     Returns:
-        The number of these prompts; nothing is said of those for which no candidate is left.
+        The number of these prompts; `say` is not called for prompts without a remaining candidate.
 
     Raises:
         WinnowError: If the campaign does not route.
@@ -72,7 +72,7 @@ def answer_prompts(
 def _after_the_begun(
     campaign: CampaignSession, positions: Sequence[int], say: Callable[[RoutedAnswer], None]
 ) -> Sequence[int]:
-    """Finish the round that began, if there is one; return the positions that are not in it."""
+    """Finish the unfinished round, if there is one; return the positions that are not in it."""
     if (begun := stored_plan(campaign)) is None:
         return positions
     wanted, taken = {*positions}, {*begun.examples}

@@ -1,4 +1,4 @@
-"""Prompts that arrive while a campaign routes: checked, then stored after all that came before."""
+"""Prompts that arrive during a route campaign: check them, then store them after all earlier ones."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -26,11 +26,11 @@ def typed_prompt(prompt: str, targets: Sequence[str], fields: Sequence[str]) -> 
 
     Args:
         prompt: Its text, the field `input`.
-        targets: Answers that count as right.
+        targets: Accepted answers.
         fields: Further fields as "key=value".
 
     Raises:
-        SpecError: If a field is not written like that, or a text is not Unicode.
+        SpecError: If a field has another form, or a text is not Unicode.
     """
     for text in (prompt, *targets, *fields):
         if _is_broken(text):
@@ -45,13 +45,13 @@ def typed_prompt(prompt: str, targets: Sequence[str], fields: Sequence[str]) -> 
 
 
 def read_prompts(path: str, campaign: CampaignRecord) -> list[Example]:
-    """The prompts in a file with the columns of the campaign's dataset, of which that of ids may be absent.
+    """The prompts in a file with the columns of the campaign's dataset; the id column is optional.
 
     Returns:
         Their keys are the file's ids, or "" without them.
 
     Raises:
-        DatasetError: If the file cannot be read or does not hold what the spec says.
+        DatasetError: If the file cannot be read or does not match the spec.
     """
     columns: Mapping[str, str | None] = campaign.spec["dataset"]["fields"]
     with given_to_command():
@@ -64,12 +64,12 @@ def read_prompts(path: str, campaign: CampaignRecord) -> list[Example]:
 def store_arrival(
     database: Database, campaign: CampaignRecord, checked: ResolvedCampaign, examples: Sequence[Example]
 ) -> list[int]:
-    """Store prompts for a campaign that routes, once they are known to be of use: they stay in it for good.
+    """Check prompts and store them permanently in a route campaign.
 
-    A prompt whose id and content are stored already is left out; one without an id is always another one.
+    A prompt with a stored id and content is skipped; one without an id is always new.
 
     Returns:
-        Example positions of those that are new.
+        Example positions of the new ones.
 
     Raises:
         WinnowError: If the campaign does not route, or a prompt cannot be rendered, embedded or judged.
@@ -105,12 +105,12 @@ def store_arrival(
 def require_route(
     campaign: CampaignRecord, checked: ResolvedCampaign, *, does: str = "answer prompts that arrive"
 ) -> Route:
-    """The campaign as one that routes.
+    """Return the campaign as a route campaign.
 
     Args:
-        campaign: As it is stored.
-        checked: As it was reopened.
-        does: The end of the sentence that refuses another campaign: the thing that only those that route do.
+        campaign: As stored.
+        checked: As reopened.
+        does: The end of the error message for another campaign: what only route campaigns do.
 
     Raises:
         WinnowError: If it does not route.
@@ -123,7 +123,7 @@ def require_route(
 
 
 def _new(examples: Sequence[Example], stored: Sequence[Example]) -> list[Example]:
-    """The examples that are not stored, under their own ids, with something added where an id is taken."""
+    """The examples that are not stored, with their own ids; a suffix is added if an id is taken."""
     taken = {each.key: _content(each) for each in stored}
     new: list[Example] = []
     for each in examples:

@@ -30,18 +30,18 @@ from winnow.tasks.text.phrases import ends, list_of, percent, rounded
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExportedPolicy:
-    """A report on a policy that was written."""
+    """A report on an exported policy."""
 
     prompts: int
-    """Number of prompts that it was learned from."""
+    """Number of prompts from which it was learned."""
     doubt: str | None
-    """A doubt that routing pays, in a sentence; None if routing was shown to score more."""
+    """A doubt about the benefit of routing, in a sentence; None if routing was shown to score more."""
 
 
 def export_policy(
     database: Database, record: CampaignRecord, checked: ResolvedCampaign, folder: Path
 ) -> ExportedPolicy:
-    """Write a policy into a folder, instead of one that is there.
+    """Export a policy to a folder, replacing an existing one.
 
     Raises:
         WinnowError: If the campaign does not route, or the folder cannot be written.
@@ -88,10 +88,10 @@ def export_policy(
 def doubt_of(
     advantage: Advantage | None, candidates: Sequence[str], left_out: Collection[int] = ()
 ) -> str | None:
-    """A sentence on why one candidate for all prompts may be as good; None if it was shown not to be.
+    """A sentence that one candidate for all prompts may be as good; None if it was shown to be worse.
 
     Args:
-        advantage: The advantage that routing has brought, in scores in [0, 1]; None if nothing says so.
+        advantage: The advantage of routing so far, in scores in [0, 1]; None if unknown.
         candidates: Names, by arm.
         left_out: Arms with which routing is not compared: they were dropped, or are new.
     """
@@ -118,7 +118,7 @@ def doubt_of(
 
 
 def _write(contents: Mapping[Path, bytes]) -> None:
-    """Write files, and replace those that are there once all are written; a reader notices a mixture."""
+    """Write files, and replace existing ones once all are written; a reader detects a mixture."""
     beside = {path: path.with_name(f"{path.name}.part") for path in contents}
     for path, content in contents.items():
         beside[path].write_bytes(content)

@@ -1,4 +1,4 @@
-"""route: which candidate for this prompt, as prompts stream in?"""
+"""Objective route: choose a candidate for each prompt as it arrives."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -36,11 +36,14 @@ from winnow.tasks.text.phrases import count_of
 
 @dataclass(frozen=True, kw_only=True)
 class Route(ScoredCampaign):
-    """One candidate answers each prompt, and its score is learned from; candidates may join later."""
+    """Campaign in which one candidate answers each prompt, and the router learns from its score.
+
+    Candidates can join later.
+    """
 
     embedding: Embedding
     contexts: FloatArray | None = None
-    """Vector of each prompt, shape (n, d); None until a database is available to keep them."""
+    """Vector of each prompt, shape (n, d); None until a database is available to store them."""
 
     @classmethod
     def check(cls, spec: CampaignSpec, dataset: Dataset, *, is_allowed: bool = True) -> Self:
@@ -126,6 +129,6 @@ class Route(ScoredCampaign):
         )
 
     def at_round(self, selector: Selector, number: int) -> Selector:
-        """See `ResolvedCampaign`: candidates join."""
+        """See `ResolvedCampaign`: candidates can join."""
         as_router(selector).grow_to(self.n_begun + sum(0 < first <= number for first in self.first_rounds))
         return selector

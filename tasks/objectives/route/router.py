@@ -1,4 +1,4 @@
-"""An exported policy, served: no database, no vLLM, no Prefect."""
+"""Serve an exported policy, without database, vLLM or Prefect."""
 
 import hashlib
 import json
@@ -38,15 +38,16 @@ Prompt = str | Mapping[str, object] | np.ndarray
 
 
 class Router:
-    """Chooses a candidate for a prompt as the campaign it was exported from would, without exploring.
+    """Choose a candidate for a prompt as its campaign would, without exploring.
 
-        router = Router.load("policy") name = router.choose("What is 17 + 25?")
+        router = Router.load("policy")
+        name = router.choose("What is 17 + 25?")
 
     Args:
-        policy: The policy that was learned.
+        policy: The learned policy.
         candidates: Names, by arm.
-        embedder: Makes vectors of texts; None if only vectors can be routed.
-        template: The template of the text to be embedded, over a prompt's fields.
+        embedder: Computes vectors of texts; None if only vectors can be routed.
+        template: The template of the text to embed, over a prompt's fields.
     """
 
     def __init__(
@@ -59,22 +60,23 @@ class Router:
         self._loaded_from: tuple[Path, Precision] | None = None
 
     def __reduce__(self) -> tuple[object, ...]:
-        """Another process loads it again: an embedder is nothing that could be sent."""
+        """Pickle as a reload in another process, because an embedder cannot be sent."""
         if self._loaded_from is None:
             raise TypeError("only a Router that was loaded from a folder can be pickled")
         return type(self).load, self._loaded_from
 
     @classmethod
     def load(cls, folder: str | Path, precision: Precision = "float32") -> Self:
-        """The router in a folder that `winnow route NAME --export` wrote.
+        """Load the router from a folder of `winnow route NAME --export`.
 
         Args:
-            folder: Holds policy.npz and policy.json.
-            precision: Precision of the embedder; "bfloat16" answers sooner and may choose otherwise where two
-                candidates are predicted to be all but equal.
+            folder: Folder with policy.npz and policy.json.
+            precision: Precision of the embedder; "bfloat16" is faster and may choose differently if two
+                candidates' predictions are nearly equal.
 
         Raises:
-            WinnowError: If there is none, its embedder is gone or another one, or there is no such precision.
+            WinnowError: If there is none, its embedder is missing or has changed, or the precision is
+                unknown.
         """
         require_precision(precision)
         folder = Path(folder)
@@ -115,7 +117,7 @@ class Router:
         return router
 
     def choose(self, prompt: Prompt) -> str:
-        """The name of the candidate whose predicted score is highest.
+        """The name of the candidate with the highest predicted score.
 
         Raises:
             WinnowError: If the prompt cannot be embedded, or no candidate had a score when the policy was
@@ -129,9 +131,9 @@ class Router:
         return self.candidates[self._policy.choose(self._context(prompt))]
 
     def scores(self, prompt: Prompt) -> dict[str, float]:
-        """The predicted score of each candidate, NaN for one that nothing is known of.
+        """The predicted score of each candidate, NaN for a candidate without data.
 
-        Scores are in [0, 1]; what a regression predicts of them may lie beyond.
+        Scores are in [0, 1]; a regression may predict values outside this range.
         """
         predicted = (self._policy.scores(self._context(prompt)) + 1.0) / 2.0
         return dict(zip(self.candidates, predicted.tolist(), strict=True))

@@ -1,4 +1,4 @@
-"""A router that speaks of a campaign's prompts and scores; the algorithm sees vectors, and [-1, 1]."""
+"""Adapter of a routing algorithm: prompts become vectors, and scores are scaled to [-1, 1]."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -16,16 +16,16 @@ from winnow.algorithms.state.arrays import FloatArray
 
 
 class PromptRouter:
-    """Passes everything on, with the vectors of the prompts, and scores in [0, 1] stretched to [-1, 1].
+    """Adapter of a routing algorithm to the prompts and scores of a campaign.
 
-    A score of a judge lies in [0, 1]; the algorithm explores as much as scores in [-1, 1] ask for. The budget
-    ends the stream of prompts, and not those that somebody asks about by name.
+    A judge's score is in [0, 1]; the algorithm's exploration is scaled for [-1, 1]. The budget ends the
+    stream of prompts, but does not limit prompts requested by name.
 
     Args:
-        inner: The algorithm; it has no budget of its own.
+        inner: The algorithm, without its own budget.
         contexts: Vector of each prompt, shape (n, d), of length 1.
-        n_arms: Number of arms that it has now.
-        budget: Prompts after which the stream ends.
+        n_arms: Current number of arms.
+        budget: Number of prompts after which the stream ends.
     """
 
     def __init__(self, inner: Router, contexts: FloatArray, n_arms: int, budget: int) -> None:
@@ -37,7 +37,7 @@ class PromptRouter:
         self._n_told = 0
 
     def ask(self, rng: np.random.Generator) -> Batch:
-        """See `Selector`: the next prompts in order, as far as the budget goes."""
+        """Propose candidates for the next prompts in order, within the budget; see `Selector`."""
         room = max(0, self._budget - len(self._taken))
         return self.ask_about(rng, self.inner.next_examples()[:room].tolist())
 
@@ -48,7 +48,7 @@ class PromptRouter:
         return Batch(chosen.arms, chosen.examples, propensities=chosen.propensities)
 
     def tell(self, batch: Batch, outcomes: ArrayLike) -> None:
-        """See `Selector`; scores in [0, 1]."""
+        """Observe scores in [0, 1]; see `Selector`."""
         contexts = self._contexts[batch.examples]
         routed = RoutedBatch(batch.arms, batch.examples, contexts, propensities=batch.propensities)
         self.inner.tell(routed, 2.0 * np.asarray(outcomes, dtype=np.float64) - 1.0)
@@ -73,17 +73,17 @@ class PromptRouter:
         return None if found is None else in_unit_scores(found)
 
     def policy(self) -> Policy:
-        """The policy that was learned, for contexts as they are; its scores are in [-1, 1]."""
+        """The learned policy, for unscaled contexts; its scores are in [-1, 1]."""
         return self.inner.policy()
 
     def grow_to(self, n_arms: int) -> None:
-        """Let more candidates take part from now on, until there are so many."""
+        """Add candidates until there are `n_arms`."""
         while self._n_arms < n_arms:
             self._n_arms = self.inner.add_arm() + 1
 
 
 def in_unit_scores(advantage: Advantage) -> Advantage:
-    """The same difference between scores in [0, 1] instead of [-1, 1]."""
+    """Rescale a difference from scores in [-1, 1] to scores in [0, 1]."""
     return replace(
         advantage,
         estimate=advantage.estimate / 2.0,
@@ -93,5 +93,5 @@ def in_unit_scores(advantage: Advantage) -> Advantage:
 
 
 def as_router(selector: object) -> PromptRouter:
-    """The selector of a campaign that routes."""
+    """The selector of a route campaign."""
     return cast(PromptRouter, selector)

@@ -1,4 +1,4 @@
-"""Results of a campaign that routes, from its rows alone."""
+"""Results of a route campaign, derived only from its stored rows."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -19,42 +19,43 @@ from winnow.tasks.campaign.look import Look
 from winnow.tasks.objectives.route.selector import in_unit_scores
 
 LATE = 0.25
-"""The last share of the rounds, by when most has been learned."""
+"""The last share of the rounds, when most has been learned."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Standing:
-    """The results of choosing a candidate for each prompt."""
+    """Results of routing."""
 
     mean: float | None
     """Mean of the scores so far."""
     scored: int
     late_mean: float | None
-    """Mean of the scores in the last rounds."""
+    """Mean score of the last rounds."""
     late_scored: int
     single_scored: int
-    """Scores of the candidate whose own scores are best on average."""
+    """Number of scores of the candidate with the best mean of its own scores."""
     prompts: int
-    """All there are to answer, those that arrived included."""
+    """Number of prompts to answer, including arrived ones."""
     unanswered: int
-    """Prompts that arrived and were given no answer yet."""
+    """Number of arrived prompts without an answer."""
     unfinished: bool
-    """Whether a round is planned and not finished."""
+    """Whether a planned round is unfinished."""
     advantage: Advantage | None
     """The advantage of routing over the best single candidate, as differences between scores in [0, 1]; None
     if no share of the prompts was explored, or no round is finished."""
     single: str | None
-    """The candidate that is estimated to be the best single one for these prompts; None without an
-    `advantage`. It need not be the one whose own scores are best, as those are on other prompts. The interval
-    is against whoever is the best, and need not hold against this one."""
+    """The estimated best single candidate for these prompts; None without an `advantage`. It need not have
+    the best mean of its own scores, because those are on other prompts. The interval is against the true best
+    one, and need not hold against this one."""
     has_late: bool = False
-    """Whether candidates joined once prompts had been answered."""
+    """Whether candidates joined after prompts had been answered."""
     uncompared: tuple[str, ...] = ()
-    """Candidates that joined and may be chosen, with which routing was compared on no prompt yet."""
+    """Candidates that joined and can be chosen, with no prompt yet on which routing was compared with
+    them."""
 
 
 def standing_of(look: Look) -> Standing:
-    """The results of a campaign that routes at this moment."""
+    """The current results of a route campaign."""
     best = None if look.decision is None else look.decision.best
     n_rounds = round_records.next_round_number(look.session, look.record.id)
     advantage, uncompared = advantage_of(look)
@@ -81,10 +82,10 @@ def standing_of(look: Look) -> Standing:
 
 
 def advantage_of(look: Look) -> tuple[Advantage | None, list[int]]:
-    """The advantage that a campaign's selector would report, and the new arms that are left out of it.
+    """The advantage that a campaign's selector would report, and the new arms excluded from it.
 
-    It comes from the stored rounds alone: neither the prompts' vectors nor the selector's beliefs are needed,
-    so that it can be shown at any moment.
+    It is computed only from the stored rounds, without the prompts' vectors or the selector's state, so it
+    can be shown at any time.
     """
     explore = look.record.spec["selector"]["params"].get("explore", 0.0)
     if not explore:
@@ -111,12 +112,12 @@ def advantage_of(look: Look) -> tuple[Advantage | None, list[int]]:
 
 
 def picks(look: Look) -> list[Row]:
-    """Numbers of prompts that each candidate was given, over time and by type; see `route_views.picks`."""
+    """Numbers of prompts routed to each candidate, over time and by type; see `route_views.picks`."""
     return route_views.picks(look.session, look.record.id, look.record.spec["prompt_type"])
 
 
 def shares(look: Look) -> list[Row]:
-    """For a terminal: one row per candidate, its share of the prompts of each type in the last rounds."""
+    """One row per candidate for a terminal: its share of the prompts of each type in the last rounds."""
     rows = picks(look)
     late = [row for row in rows if row["until"] > (1.0 - LATE) * max(row["until"] for row in rows)]
     untyped = "all prompts" if look.record.spec["prompt_type"] is None else "no type"
@@ -134,5 +135,5 @@ def shares(look: Look) -> list[Row]:
 
 
 def outcome_of(decision: DecisionRecord, reason: str, claim: Claim) -> Literal["policy"]:
-    """The outcome of a campaign that has ended: prompts are routed as they come."""
+    """The outcome of an ended route campaign."""
     return "policy"

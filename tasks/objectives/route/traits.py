@@ -1,4 +1,4 @@
-"""Facts about route: which candidate should answer each prompt as it comes?"""
+"""Properties of the objective route."""
 
 from winnow.storage.objectives import Traits
 

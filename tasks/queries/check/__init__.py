@@ -1,1 +1,1 @@
-"""Checks that the records of campaigns are of the texts and judges that they should be of."""
+"""Check that stored campaigns refer to the correct outputs and judges."""

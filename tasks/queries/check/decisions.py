@@ -1,8 +1,7 @@
-"""Whether the last decision of each campaign follows from the outcomes that are stored.
+"""Check whether the last decision of each campaign follows from its stored outcomes.
 
-A selector without history is made from what is stored of the campaign and told all of its rounds, as at
-`winnow resume`; then its decision is compared with the stored one. No file is read for that, and no code of
-another package runs.
+A selector without history is created from stored data and observes all rounds, as in `winnow resume`; then
+its decision is compared with the stored one. This reads no file and runs no third-party code.
 """
 
 import math
@@ -39,16 +38,16 @@ from winnow.tasks.spec.campaign import CampaignSpec
 from winnow.tasks.spec.selector_traits import PLANS_BY_BUDGET
 
 BY_PLAN = frozenset({"winner", "status of candidates", "claim", "end", "ranking"})
-"""The parts of a decision that can follow from a plan made by the budget. Any resume can change the budget,
-and only the latest one is stored."""
+"""Parts of a decision that can depend on a plan made from the budget. Any resume can change the budget, and
+only the latest one is stored."""
 
 TOLERANCE = 1e-6
-"""Difference, relative or absolute, that other processors and releases of NumPy make."""
+"""Tolerance, relative or absolute, for other processors and releases of NumPy."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DecisionFinding:
-    """A stored decision that is not what its selector decides, or the reason why it was not made again."""
+    """A stored decision that differs from its selector's, or the reason why it was not checked."""
 
     campaign: str
     sentence: str
@@ -62,7 +61,7 @@ class DecisionFinding:
 
 
 def decision_findings(session: Session) -> Iterator[DecisionFinding]:
-    """The last decisions that do not follow from the stored outcomes, and those that could not be checked."""
+    """Last decisions that do not follow from the stored outcomes, and those that could not be checked."""
     for campaign in campaign_records.campaigns(session):
         begun_with: str | None = None
         try:
@@ -82,10 +81,10 @@ def decision_findings(session: Session) -> Iterator[DecisionFinding]:
 
 
 def _wrong(look: Look, begun_with: str | None) -> str | None:
-    """The way in which a campaign's last decision is not what its selector decides; None if it is.
+    """How a campaign's last decision differs from its selector's; None if it does not.
 
     Raises:
-        Unchecked: If the selector cannot be told what the campaign's own was told, by the same rules.
+        Unchecked: If the observations of the campaign's own selector cannot be replayed by the same rules.
     """
     stored = outcome_records.decision_as_stored(look.session, look.record.id)
     if stored is None:
@@ -111,7 +110,7 @@ def _wrong(look: Look, begun_with: str | None) -> str | None:
 
 
 def _told_again(look: Look, checked: ResolvedCampaign) -> Selector:
-    """A selector that was told every finished round, with the limit that the campaign's own then had."""
+    """A selector that observed every finished round, with the limit of the campaign's own at that time."""
     allowance = Allowance(checked.spec.own_budget if checked.counts_pairs else None)
     for asked, answered in round_records.answered_by_round(look.session, look.record.id):
         allowance.add(asked, answered)
@@ -122,9 +121,9 @@ def _told_again(look: Look, checked: ResolvedCampaign) -> Selector:
 
 
 def _resolved(look: Look, dataset: Dataset) -> ResolvedCampaign:
-    """A campaign as far as its selector depends on it, by what is stored of it alone.
+    """The parts of a campaign that its selector depends on, from stored data only.
 
-    It judges nothing, and has no judge.
+    It has no judge.
     """
     spec = stored_spec(look.record, storage="")
     candidates = _candidates(look, spec, dataset)
@@ -163,7 +162,7 @@ def _candidates(look: Look, spec: CampaignSpec, dataset: Dataset) -> list[Candid
 
 
 def _differing(stored: DecisionRecord, decision: NewDecision, names: Sequence[str]) -> list[str]:
-    """The parts of a stored decision that are not what was decided."""
+    """The parts of a stored decision that differ from the recomputed one."""
     best = None if decision.best_candidate_id is None else names[decision.best_candidate_id]
     n_known = len(decision.status)
     parts: dict[str, tuple[object, object]] = {
@@ -182,7 +181,7 @@ def _differing(stored: DecisionRecord, decision: NewDecision, names: Sequence[st
 
 
 def _are_alike(stored: object, decided: object) -> bool:
-    """Whether two JSON values are the same, numbers up to `TOLERANCE`."""
+    """Whether two JSON values are equal, numbers up to `TOLERANCE`."""
     if isinstance(stored, Mapping) and isinstance(decided, Mapping):
         return stored.keys() == decided.keys() and all(
             _are_alike(value, decided[key]) for key, value in stored.items()

@@ -1,4 +1,4 @@
-"""Checks that stored replies are to what their judges would ask: each judge is made and asked again."""
+"""Check that stored replies match the judges' calls: each judge is created again."""
 
 from collections.abc import Iterator, Sequence
 from typing import Never, cast
@@ -26,15 +26,15 @@ from winnow.tasks.rounds.judge_calls import plan_judge_call
 from winnow.tasks.spec.judge_tree import judge_tree, judging_fingerprints
 
 MOST_CALLS = 10_000
-"""Calls of a judge for one duel, after which it is held to want more forever."""
+"""Maximum number of calls of a judge for one duel, after which it is assumed to be endless."""
 
 
 class Unchecked(Exception):
-    """The reason why something could not be compared."""
+    """Why something could not be checked."""
 
 
 class JudgesAgain:
-    """The judges of one campaign, each made once."""
+    """The judges of one campaign, each created once."""
 
     def __init__(self, campaign: CampaignRecord) -> None:
         self._campaign = campaign
@@ -46,7 +46,7 @@ class JudgesAgain:
         return any(each["name"] == metric for each in self._campaign.spec.get("metrics", ()))
 
     def is_of_plugin(self, metric: str | None) -> bool:
-        """Whether a plug-in has a part in the judge of a metric, or of the outcome."""
+        """Whether a plug-in is part of the judge of a metric, or of the outcome."""
         of_metrics = {each["name"]: each["judge"] for each in self._campaign.spec.get("metrics") or ()}
         judge = self._campaign.spec["judge"] if metric is None else of_metrics.get(metric)
         return judge is not None and any(each.is_plugin for each in judge_tree(judge).walk())
@@ -57,7 +57,7 @@ class JudgesAgain:
         """The faults of the judgments of one output or duel; its judgments are removed from `left`.
 
         Raises:
-            Unchecked: If the judge cannot be made, is another one by now, or wants what is not stored.
+            Unchecked: If the judge cannot be created, has changed, or needs calls that are not stored.
         """
         judge = cast("Judge[Sample | Duel]", self._judge_of(metric))  # it is shown what it judges
         exchange = Exchange[Sample | Duel]({})
@@ -111,7 +111,7 @@ class JudgesAgain:
 
 
 def mismatch(text: RecordedText, planned: PlannedGeneration, which: str) -> str | None:
-    """The way in which a stored output is not the answer to a request; None if it is."""
+    """How a stored output differs from the answer to a request; None if it does not."""
     if text.prompt != storable(planned.request.prompt):
         return f"{which} answers another prompt"
     if text.request_key != planned.key:
@@ -125,7 +125,7 @@ def said(error: Exception) -> str:
 
 
 def _wanted(exchange: Exchange[Sample | Duel]) -> Sequence[JudgeCall]:
-    """The calls that a judge wants, where no code has to run that nobody has allowed."""
+    """The calls that a judge needs, if no code has to run without permission."""
     try:
         return exchange.next_calls()
     except NotAllowed as error:
@@ -145,5 +145,5 @@ def _place(judgment: RecordedJudgment | JudgeCall) -> tuple[str, str, int, int]:
 
 
 def _answers(judgment: RecordedJudgment, call: JudgeCall) -> bool:
-    """Whether a stored reply was given to this prompt: parts of a judge may ask the same model."""
+    """Whether a stored reply belongs to this prompt: parts of a judge may use the same model."""
     return judgment.reply is not None and judgment.reply.prompt == storable(call.prompt)

@@ -1,8 +1,8 @@
-"""Whether every recorded comparison is of the texts that it should be of.
+"""Check whether every recorded comparison refers to the correct outputs.
 
-A text's key is made from all that determines it. So each comparison's requests are made again from what is
-stored of its campaign, candidates and example, and from the answers that a judge was shown: the prompt and
-the key of each must be those of the text that the comparison refers to. No checkpoint is read for that.
+An output's key is computed from everything that determines it. So each comparison's requests are made again
+from the stored campaign, candidates and example, and from the answers shown to a judge: the prompt and key of
+each must match the output that the comparison refers to. No checkpoint is read.
 """
 
 import math
@@ -40,13 +40,13 @@ from winnow.tasks.spec.stored_spec import cuts_at_stop
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """A fault of one comparison, or a reason why it could not be checked."""
+    """A fault of one comparison, or why it could not be checked."""
 
     campaign: str
     round_number: int
     position: int
     candidate: str
-    """Its name; in a duel that of the side which it is about, or both."""
+    """Its name; in a duel that of the side concerned, or both."""
     example: str
     """Its key."""
     sentence: str
@@ -61,7 +61,7 @@ class Finding:
 def findings(session: Session) -> Iterator[Finding]:
     """The faults of the recorded comparisons of every campaign, and what could not be checked.
 
-    They come as they are found; memory does not grow with the number of comparisons.
+    They are yielded as they are found; memory does not grow with the number of comparisons.
     """
     for campaign in campaign_records.campaigns(session):
         auditor = _Auditor(session, campaign, campaign_records.candidates(session, campaign.id))
@@ -80,7 +80,7 @@ class _Auditor:
         self._judges = JudgesAgain(campaign)
 
     def findings(self, comparison: RecordedComparison) -> Iterator[Finding]:
-        """The faults of a comparison, and the reasons why something of it could not be checked."""
+        """The faults of a comparison, and why parts of it could not be checked."""
         both = " against ".join(comparison.candidates)
         if (wrong := _unlike_its_plan(comparison)) is not None:
             yield self._finding(comparison, both, wrong)
@@ -111,7 +111,7 @@ class _Auditor:
                     yield self._finding(comparison, both, str(error), is_wrong=False)
 
     def _wrong_outputs(self, comparison: RecordedComparison) -> Iterator[Finding]:
-        """The faults of a comparison's several texts, and of the outcome that their scores come to."""
+        """Faults of a comparison's several outputs, and of the outcome combined from their scores."""
         name = comparison.candidates[0]
         for output in comparison.outputs:
             which = f"text {output.number} of several"
@@ -133,7 +133,7 @@ class _Auditor:
             yield self._finding(comparison, name, wrong)
 
     def _planned(self, comparison: RecordedComparison, side: int, replicate: int) -> PlannedGeneration:
-        """The request that a side's text should be the answer to."""
+        """The request that a side's output should answer."""
         candidate = self._candidate(comparison, side)
         return plan_text(
             candidate.model,
@@ -176,7 +176,7 @@ class _Auditor:
         return self._candidates[arm]
 
     def _wrong_judgments(self, comparison: RecordedComparison) -> Iterator[str]:
-        """The faults in the calls of a duel's judge, which is asked for them again."""
+        """Faults in the calls of a duel's judge, which is run again."""
         example = _known(comparison.example)
         sides = enumerate(comparison.texts)
         answers = [self._judged(comparison, side, text) for side, text in sides if text is not None]
@@ -196,14 +196,15 @@ class _Auditor:
             yield f"the judgment of judge {each.judge} ({order}) is one that it does not ask for"
 
     def _wrong_scores(self, comparison: RecordedComparison) -> list[Iterator[str]]:
-        """The faults in the calls of each judge of single outputs that made some."""
+        """Faults in the calls of each judge of single outputs that made calls."""
         metrics = dict.fromkeys(judgment.metric for judgment in comparison.judgments)
         return [self._wrong_or_unchecked(comparison, metric) for metric in metrics]
 
     def _wrong_or_unchecked(self, comparison: RecordedComparison, metric: str | None) -> Iterator[str]:
-        """The faults in the calls of one judge.
+        """Faults in the calls of one judge.
 
-        A plug-in's are raised as unchecked: it may ask by what is not shown to it here, such as a clock.
+        A plug-in's faults are raised as unchecked: its calls may depend on things not available here, such as
+        a clock.
         """
         for sentence in self._wrong_calls(comparison, metric):
             if self._judges.is_of_plugin(metric):
@@ -211,7 +212,7 @@ class _Auditor:
             yield sentence
 
     def _wrong_calls(self, comparison: RecordedComparison, metric: str | None) -> Iterator[str]:
-        """The faults in the calls for a metric, or for the outcome; the judge is asked for them again."""
+        """Faults in the calls for a metric, or for the outcome; the judge is run again."""
         left = [each for each in comparison.judgments if each.metric == metric]
         if metric is not None and not self._judges.has_metric(metric):
             yield f"a reply of judge {left[0].judge} is for {metric!r}, which is no metric of the campaign"
@@ -228,7 +229,7 @@ class _Auditor:
             yield f"the reply of judge {judgment.judge} is one that the judge does not ask for"
 
     def _sample(self, comparison: RecordedComparison, text: RecordedText) -> Sample:
-        """A text as a judge saw it, but for the names of what its candidate is made of."""
+        """An output as a judge saw it, without the names of its candidate's choices."""
         asked, example = self._asked(comparison, 0), _known(comparison.example)
         told = text.choice_logprobs or {}
         return Sample(
@@ -248,14 +249,14 @@ class _Auditor:
         )
 
     def _judged(self, comparison: RecordedComparison, side: int, text: RecordedText) -> str:
-        """The part of a side's text that the judge saw."""
+        """The judged part of a side's output."""
         if not cuts_at_stop(self._campaign.spec):
             return text.text
         planned = self._planned(comparison, side, text.replicate)
         return replace(planned, cut_at_stop=True).judged(text.text)
 
     def _targets(self, example: RecordedExample) -> Sequence[str]:
-        """The answers shown to the judge as right: to certify, a human's where the example has none."""
+        """The accepted answers shown to the judge: for certify, a human's if the example has none."""
         if not traits_of(self._campaign.objective).measures_risk or example.position is None:
             return example.targets
         known = labels.targets(self._session, self._campaign.dataset_id, [example.position])
@@ -278,7 +279,7 @@ class _Auditor:
 def _unlike_its_outputs(
     comparison: RecordedComparison, texts: Sequence[str], samples: SamplesSpec
 ) -> str | None:
-    """The way in which an outcome is not what its texts' scores come to; None if it is, or is missing."""
+    """How an outcome differs from its outputs' combined scores; None if it does not, or is missing."""
     if comparison.outcome is None:
         return None
     known = [
