@@ -18,6 +18,7 @@ from winnow.tasks.campaign.look import Look
 from winnow.tasks.errors import WinnowError
 from winnow.tasks.plugins.extras import require
 from winnow.tasks.queries import frames
+from winnow.tasks.text.phrases import rounded
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -106,7 +107,7 @@ class Campaign:
         status = status_of(self._storage, self._name, in_full=True)
         said = escape(headline(status.answer, status.state))
         board = self.leaderboard()[["candidate", "estimate", "lower", "upper", "status"]]
-        return f"<p><b>{said}</b></p>{board.to_html(index=False, float_format='{:.3f}'.format, na_rep='')}"
+        return f"<p><b>{said}</b></p>{board.to_html(index=False, float_format=rounded, na_rep='')}"
 
     @property
     def answer(self) -> Answer:

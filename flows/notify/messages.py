@@ -7,7 +7,6 @@ from typing import Literal
 from winnow.storage.errors import StorageError
 from winnow.storage.records.record_types import CampaignRecord
 from winnow.tasks.answer.sentences.answer_lines import headline
-from winnow.tasks.answer.sentences.headline import headline_sentences
 from winnow.tasks.answer.status_lines import status_lines
 from winnow.tasks.campaign.campaign import Campaign
 from winnow.tasks.campaign.look import Look
@@ -77,7 +76,7 @@ def message_of(
         "series": campaign.series,
         "objective": status.objective,
         "headline": headline(answer, status.state),
-        "sentences": [printable(each) for each in headline_sentences(answer, status.totals)],
+        "sentences": [printable(each) for each in status.headline_sentences()],
         "error": None if error is None else one_line(str(error) or type(error).__name__)[:LONGEST_ERROR],
         "outcome": answer.outcome,
         "claim": answer.claim.kind,

@@ -14,7 +14,6 @@ from winnow.storage.records import campaigns as campaign_records
 from winnow.tasks.answer.model import Answer
 from winnow.tasks.answer.sentences.answer_lines import badge, headline, outcome_words, subject
 from winnow.tasks.answer.sentences.clauses import Line
-from winnow.tasks.answer.sentences.headline import headline_sentences
 from winnow.tasks.answer.sentences.margin import leaves_margin
 from winnow.tasks.answer.status_lines import named_winner, status_lines
 from winnow.tasks.campaign.campaign import Campaign
@@ -74,7 +73,7 @@ def summary_lines(
         has_colours: Show the kind of claim and the winner in colour.
         is_brief: The headline, at most `MOST_BRIEF` lines below it, and where the rest is.
     """
-    said = " ".join(headline_sentences(status.answer, status.totals))
+    said = " ".join(status.headline_sentences())
     lines = [_title(status, has_colours), *hanging("", printable(said), width)]
     told = status_lines(status.answer, status.totals)
     for line in _brief(told, status) if is_brief else (*told, *further_lines(status)):

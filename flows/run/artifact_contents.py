@@ -14,7 +14,6 @@ from winnow.storage.engine.database import storage_option
 from winnow.storage.records import outcomes as outcome_records
 from winnow.storage.records.record_types import CampaignRecord
 from winnow.tasks.answer.sentences.answer_lines import headline, subject
-from winnow.tasks.answer.sentences.headline import headline_sentences
 from winnow.tasks.answer.sentences.margin import leaves_margin
 from winnow.tasks.campaign.look import Look
 from winnow.tasks.queries.held_out import scored_words
@@ -57,8 +56,8 @@ def ending(look: Look, storage: str) -> str:
         look: The campaign as it is now.
         storage: URL of its database, without a password.
     """
-    status = campaign_status(look)
-    lines = [_said(status), one_line(" ".join(headline_sentences(status.answer, status.totals)))]
+    status = campaign_status(look, in_full=True)
+    lines = [_said(status), one_line(" ".join(status.headline_sentences()))]
     if page := page_address(look.record.name):
         lines.append(f"page: {page}")
     lines.append(
@@ -116,7 +115,7 @@ def _row(row: dict[str, object]) -> dict[str, object]:
 def _cell(value: object) -> object:
     if isinstance(value, str):
         return escaped(value)  # cells are markdown to Prefect's pages
-    return round(value, 4) if isinstance(value, float) else value
+    return float(rounded(value)) if isinstance(value, float) else value
 
 
 def _said(status: CampaignStatus, shown: Callable[[str], str] = one_line) -> str:

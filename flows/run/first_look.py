@@ -92,9 +92,8 @@ def question_lines(suspects: Sequence[Suspect], width: int | None, *, may_leave_
     """The question with what looks wrong, a paragraph for each candidate."""
     width = min(width or PLAIN_WIDTH, PLAIN_WIDTH)
     seen = count_of(len(suspects), "candidate")
-    look = "looks" if len(suspects) == 1 else "look"
     lines = hanging(
-        "", f"The first outputs of {seen} {look} as if the judge, the prompt or a setting were wrong:", width
+        "", f"The first outputs of {seen} look as if the judge, the prompt or a setting were wrong:", width
     )
     for each in suspects[:MOST_SHOWN]:
         for sentence in each.sentences:

@@ -77,6 +77,13 @@ class CampaignStatus:
     has_room: bool = False
     """Whether it would ask more now, though its latest decision is to stop."""
 
+    def headline_sentences(self) -> list[str]:
+        """The sentences of the headline, and one on candidates whose scores may be wrong."""
+        from winnow.tasks.answer.sentences.headline import headline_sentences
+        from winnow.tasks.queries.warnings.from_spec import check_first
+
+        return [*headline_sentences(self.answer, self.totals), *check_first(self.warnings)]
+
     @property
     def share_of_grid(self) -> float:
         """Comparisons spent over those of an exhaustive evaluation."""

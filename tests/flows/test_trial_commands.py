@@ -70,6 +70,7 @@ def test_compare_goes_from_data_to_an_answer_and_a_file(folder, server):
     assert said.count("score 1.000\n") == said.count("score 0.000\n") == 3
     assert "warning: qwen/prompt-2 scored 0 on all 3 outputs, and 3 of them hold the target" in said
     assert "tickets: winner, " in said
+    assert "Check first: qwen/prompt-2 (scored 0, though outputs hold the target)." in said
     assert said.endswith(
         "see outputs        winnow query tickets comparisons --storage sqlite:///winnow.db\n"
         "make it stricter   winnow run campaign.yaml --fork tickets-strict --set stopping.delta=0.01\n"

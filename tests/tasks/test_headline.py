@@ -5,9 +5,11 @@ from dataclasses import replace
 import pytest
 
 from winnow.algorithms.claims import HEURISTIC, Claim
-from winnow.tasks.answer.model import Answer, CandidateStanding, Difference, Unscored
+from winnow.tasks.answer.model import Addition, Answer, CandidateStanding, Difference, Unscored
 from winnow.tasks.answer.new_examples import LEVEL
+from winnow.tasks.answer.sentences.answer_lines import headline
 from winnow.tasks.answer.sentences.headline import NOTHING_SOLVED, headline_sentences
+from winnow.tasks.answer.sentences.margin import is_ahead_of_all
 from winnow.tasks.campaign.budget import BudgetUsage
 
 TOTALS = {"answered": 30, "grid": 120, "rounds": 3}
@@ -63,6 +65,51 @@ def test_with_epsilon_nobody_is_called_the_best(epsilon):
     points = {0.01: "1 point", 0.05: "5 points", 0.005: "0.5 points"}[epsilon]
     assert f"Of 3 candidates none is better there by more than {points} (5% risk of error)" in text
     assert "Best of" not in text
+
+
+def ahead(**ends):
+    """The winner with epsilon, before two others that are behind by intervals that hold at once."""
+    found = {"b": -0.02, "c": -0.1} | ends
+    others = tuple(
+        replace(
+            standing(name, 0.8, "not-better"),
+            difference=Difference(against="a", estimate=-0.15, lower=-0.3, upper=upper),
+        )
+        for name, upper in found.items()
+    )
+    return replace(WON, candidates=(A, *others), epsilon=0.05)
+
+
+def test_who_is_shown_to_be_better_than_every_other_is_no_tie():
+    text = said(ahead())[1]
+    assert text.startswith("Better there than each of the other 2 candidates (5% risk of error); ")
+    assert headline(ahead(), "decided") == "winner, proven"
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"additions": (Addition(names=("c",), rounds=1),)},
+        {"intervals_if": ("missing-at-random",)},
+        {"delta": None},
+        {"outcome": "undecided"},
+        {"top_m": 2},
+    ],
+)
+def test_what_intervals_do_not_prove_at_once_is_not_said(changes):
+    assert not is_ahead_of_all(replace(ahead(), **changes))
+
+
+@pytest.mark.parametrize("upper", [0.0, 0.01, None])
+def test_one_that_may_be_level_leaves_the_margin(upper):
+    assert not is_ahead_of_all(ahead(b=upper))
+    assert "none is better there by more than 5 points" in said(ahead(b=upper))[1]
+    assert headline(ahead(b=upper), "decided").startswith("no candidate is better by more than 5 points")
+
+
+def test_an_exact_margin_does_not_make_the_lead_exact():
+    text = said(replace(ahead(), claim=EXACT))[1]
+    assert text.startswith("Better there than each of the other 2 candidates (5% risk of error); ")
 
 
 def test_the_raised_risk_is_the_one_that_is_told():

@@ -9,7 +9,6 @@ from winnow.flows.reports.output import in_place_of
 from winnow.tasks.answer.model import CandidateStanding
 from winnow.tasks.answer.sentences.answer_lines import headline
 from winnow.tasks.answer.sentences.gate import WORDS, difference_words
-from winnow.tasks.answer.sentences.headline import headline_sentences
 from winnow.tasks.answer.status_lines import status_lines
 from winnow.tasks.queries.status import CampaignStatus
 from winnow.tasks.text.printable import escaped, printable
@@ -87,7 +86,7 @@ def junit_xml(status: CampaignStatus) -> str:
         for each in answer.candidates
         if each.name != answer.baseline
     ]
-    told = headline_sentences(answer, status.totals)
+    told = status.headline_sentences()
     return _xml(status.name, cases, "\n".join([*told, *_sentences(status)]))
 
 
@@ -114,7 +113,7 @@ def gate_markdown(status: CampaignStatus) -> str:
     """A heading, a table of all candidates but the baseline, and the sentences that say how sure it is."""
     answer = status.answer
     heading = f"### {escaped(status.name)}: {headline(answer, status.state)}"
-    told = " ".join(headline_sentences(answer, status.totals))
+    told = " ".join(status.headline_sentences())
     rows = [
         f"| {escaped(each.name)} | {_word(each)} | {escaped(difference_words(answer, each))} |"
         for each in answer.candidates

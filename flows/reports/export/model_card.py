@@ -9,7 +9,6 @@ from winnow.flows.reports.output import in_place_of
 from winnow.storage.records.record_types import CampaignRecord
 from winnow.tasks.answer.sentences.answer_lines import headline
 from winnow.tasks.answer.sentences.clauses import estimated
-from winnow.tasks.answer.sentences.headline import headline_sentences
 from winnow.tasks.answer.status_lines import status_lines
 from winnow.tasks.campaign.look import Look
 from winnow.tasks.queries.held_out import scored_words
@@ -51,7 +50,7 @@ def model_card(status: CampaignStatus, campaign: CampaignRecord, rows: list[dict
         [
             f"## Selection: {escaped(headline(status.answer, status.state))}",
             "",
-            escaped(" ".join(headline_sentences(status.answer, status.totals))),
+            escaped(" ".join(status.headline_sentences())),
             "",
             f"From the {status.objective} campaign {escaped(status.name)} of Winnow, which compared "
             f"{status.totals['candidates']} candidates.",

@@ -22,7 +22,7 @@ from winnow.tasks.answer.sentences.answer_lines import badge, outcome_words, sub
 from winnow.tasks.campaign.look import Look
 from winnow.tasks.errors import WinnowError
 from winnow.tasks.queries.status import CampaignStatus, campaign_status
-from winnow.tasks.text.phrases import amount, rounded, span
+from winnow.tasks.text.phrases import amount, percentage, rounded, span
 
 INDEX = "index.html"
 MOST_LETTERS = 60
@@ -108,7 +108,7 @@ def _row(record: CampaignRecord, status: CampaignStatus, file: str) -> IndexRow:
         estimate=UNKNOWN if best is None or best.estimate is None else rounded(best.estimate),
         interval=_interval(best),
         comparisons=amount(status.totals["answered"]),
-        share=f"{status.share_of_grid:.1%}" if status.totals["grid"] else UNKNOWN,
+        share=percentage(status.share_of_grid) if status.totals["grid"] else UNKNOWN,
         begun=f"{record.created_at:%Y-%m-%d %H:%M}",
     )
 

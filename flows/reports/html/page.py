@@ -24,7 +24,6 @@ from winnow.flows.reports.summary import further_lines, nothing_yet
 from winnow.storage.json_types import Row
 from winnow.storage.records.record_types import CampaignRecord
 from winnow.tasks.answer.sentences.answer_lines import badge, headline, outcome_words
-from winnow.tasks.answer.sentences.headline import headline_sentences
 from winnow.tasks.answer.status_lines import named_winner, status_lines
 from winnow.tasks.queries.status import CampaignStatus
 
@@ -53,7 +52,7 @@ def page(
         status=status,
         headline=headline(answer, status.state),
         outcome=outcome_words(answer, status.state),
-        sentences=[sentence(each) for each in headline_sentences(answer, status.totals)],
+        sentences=[sentence(each) for each in status.headline_sentences()],
         badge=badge(answer),
         answer=[
             (word, *_around(named_winner(answer, (word, said)), said))

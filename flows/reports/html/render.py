@@ -9,7 +9,6 @@ from winnow.flows.reports.html.page import page
 from winnow.flows.reports.html.sections.sections import sections_of
 from winnow.flows.reports.output import in_place_of
 from winnow.storage.plain_files import make_folder
-from winnow.tasks.answer.sentences.headline import headline_sentences
 from winnow.tasks.campaign.look import Look
 from winnow.tasks.errors import WinnowError
 from winnow.tasks.queries.status import campaign_status
@@ -38,7 +37,7 @@ def write_report(
     sections, made = sections_of(look), {}
     status = campaign_status(look, in_full=html is not None or pdf is not None)
     if png is not None:
-        title = f"{status.name}: {headline_sentences(status.answer, status.totals)[0]}"
+        title = f"{status.name}: {status.headline_sentences()[0]}"
         made = {png / name: drawn for name, drawn in pictures(sections, title).items()}
     if html is not None or pdf is not None:
         board = leaderboard(look)

@@ -7,6 +7,7 @@ from winnow.storage.queries.objective import duels as duel_views
 from winnow.storage.records.record_types import CampaignRecord
 from winnow.tasks.campaign.look import Look
 from winnow.tasks.objectives.best_duel.strengths import strengths as strength_rows
+from winnow.tasks.text.phrases import rounded
 
 
 def sections_of(campaign: CampaignRecord) -> tuple[TerminalSection, ...]:
@@ -29,7 +30,7 @@ def sections_of(campaign: CampaignRecord) -> tuple[TerminalSection, ...]:
 def _matrix(look: Look) -> list[Row]:
     """The win rates of duels as a table: a numbered column for each candidate, the best ones first."""
     cells = {
-        (row["candidate"], row["opponent"]): f"{row['win_rate']:.2f} ({row['duels'] - row['unscored']})"
+        (row["candidate"], row["opponent"]): f"{rounded(row['win_rate'])} ({row['duels'] - row['unscored']})"
         for row in duel_views.head_to_head(look.session, look.record.id)
         if row["win_rate"] is not None
     }

@@ -12,7 +12,7 @@ from winnow.tasks.answer.new_examples import LEVEL
 from winnow.tasks.answer.sentences.claim import certainty, with_open_ties
 from winnow.tasks.answer.sentences.clauses import estimated, on_examples
 from winnow.tasks.answer.sentences.gate import WORDS, gate_certainty
-from winnow.tasks.answer.sentences.margin import leaves_margin
+from winnow.tasks.answer.sentences.margin import is_ahead_of_all, leaves_margin
 from winnow.tasks.text.phrases import amount, count_of, ends, list_of, percentage, points, risk_of, rounded
 
 NOTHING_SOLVED = "No candidate was shown to solve anything: every score is 0."
@@ -129,9 +129,15 @@ def _sure(answer: Answer) -> str:
     whom = f"the {n} candidates that were not dropped" if answer.dropped else f"{n} candidates"
     is_exact = claim.kind == "exact" or claim.delta is None
     risk = " (exact)" if is_exact else f" ({risk_of(claim.delta or 0.0)})"
+    if is_ahead := bool(answer.epsilon) and is_ahead_of_all(answer):
+        risk = f" ({risk_of(max(claim.delta or 0.0, answer.delta or 0.0))})"  # that of the differences, too
+    left = f" that {'was' if n == 2 else 'were'} not dropped" if answer.dropped else ""
     there = "there" if _mean(answer) else on_examples(answer)
     if answer.outcome == "tied" or with_open_ties(answer):
         said = f"No other of {whom} has a higher {estimated(answer)} {there}{risk}"
+    elif is_ahead:
+        others = "the other candidate" if n == 2 else f"each of the other {n - 1} candidates"
+        said = f"Better {there} than {others}{left}{risk}"
     elif answer.epsilon:
         said = f"Of {whom} none is better {there} by more than {points(answer.epsilon)}{risk}"
     else:

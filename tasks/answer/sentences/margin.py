@@ -17,8 +17,27 @@ def leaves_margin(answer: Answer) -> bool:
         return False
     if traits_of(answer.objective).compares_pairs or answer.chosen is not None:
         return True
+    if is_ahead_of_all(answer):
+        return False
     differ = bool(answer.tied) and answer.listed_estimate is None
     return differ or bool(answer.named("not-better", "active"))
+
+
+def is_ahead_of_all(answer: Answer) -> bool:
+    """Whether the winner is shown to be better than every other candidate, whatever epsilon allows.
+
+    By the intervals of the differences, which hold at once and so prove all of it with the error probability
+    of one of them. Those of dropped candidates do not matter.
+    """
+    if answer.outcome != "winner" or answer.top_m > 1 or answer.constraints or answer.chosen is not None:
+        return False
+    if answer.additions or answer.intervals_if or answer.is_mixed or answer.delta is None:
+        return False
+    others = [each for each in answer.candidates if each.name != answer.best and each.status != "dropped"]
+    behind = [each.difference for each in others if each.difference is not None]
+    return 0 < len(behind) == len(others) and all(
+        each.against == answer.best and each.upper is not None and each.upper < 0.0 for each in behind
+    )
 
 
 def margin_claim(answer: Answer) -> str:

@@ -34,7 +34,7 @@ from winnow.tasks.queries.warnings.from_spec import (
 )
 from winnow.tasks.queries.warnings.one_example import one_example
 from winnow.tasks.spec.judge_tree import JudgeNode, judge_tree, judging_models
-from winnow.tasks.text.phrases import count_of
+from winnow.tasks.text.phrases import count_of, percentage
 
 FEWEST_EQUAL = 10
 """Scores for each candidate that has any before it is worth a warning that all are equal; fewer often are."""
@@ -280,4 +280,4 @@ def _fate(campaign: CampaignRecord) -> str:
 
 
 def _share(part: int, texts: int) -> str:
-    return f"{part:,} of {texts:,} texts ({part / texts:.1%})"
+    return f"{part:,} of {texts:,} texts ({percentage(part / texts)})"

@@ -39,7 +39,7 @@ from winnow.tasks.judges.rules.string_match import normalise
 from winnow.tasks.queries.warnings.from_spec import CampaignWarning, Kind
 from winnow.tasks.spec.judge_tree import judge_tree
 from winnow.tasks.spec.stored_spec import cuts_at_stop
-from winnow.tasks.text.phrases import list_of
+from winnow.tasks.text.phrases import list_of, percentage
 from winnow.tasks.text.printable import one_line
 
 MOST_FLAGGED = 0.02
@@ -662,4 +662,6 @@ def _quoted(text: str, *, quote: str = "'") -> str:
 def _share(shares: Sequence[_Share]) -> str:
     part, all_ = sum(each.part for each in shares), sum(each.all_ for each in shares)
     is_whole = all_ >= sum(each.of.counts.texts for each in shares)
-    return f"{part:,} of {all_:,} texts{'' if is_whole else ' that were looked at'} ({part / all_:.1%})"
+    return (
+        f"{part:,} of {all_:,} texts{'' if is_whole else ' that were looked at'} ({percentage(part / all_)})"
+    )

@@ -1,7 +1,7 @@
 """The kinds of warnings, and those that need nothing but what a campaign's file says."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -17,6 +17,7 @@ from winnow.tasks.spec.judge_tree import (
     judging_models,
     model_name,
 )
+from winnow.tasks.text.phrases import list_of
 
 Kind = Literal[
     "all-zero",
@@ -84,6 +85,28 @@ class CampaignWarning:
     """The candidates that it names, if it is about some of them."""
     unread: int = 0
     """Texts without an answer that it explains."""
+
+
+CHECK_FIRST: dict[Kind, str] = {
+    "zero-holds-target": "scored 0, though outputs hold the target",
+    "zero-unread": "scored 0, and the judge could not read the outputs",
+    "zero-all-equal": "scored 0, and wrote the same each time",
+    "empty": "wrote empty outputs",
+    "in-thoughts": "ended within its thoughts",
+    "truncated": "was cut off",
+    "structure": "ignored its structured_output",
+}
+"""Findings by which a candidate's score may be wrong, in a few words for the headline."""
+
+
+def check_first(warnings: Sequence[CampaignWarning]) -> list[str]:
+    """A sentence that names candidates whose scores may be wrong; none if there are no such warnings."""
+    found = [
+        f"{list_of(each.about)} ({CHECK_FIRST[each.kind]})"
+        for each in warnings
+        if each.kind in CHECK_FIRST and each.about
+    ]
+    return [f"Check first: {'; '.join(found)}."] if found else []
 
 
 def own_judge(identity: JsonView) -> CampaignWarning | None:

@@ -21,7 +21,6 @@ from winnow.flows.reports.summary import further_lines, nothing_yet
 from winnow.storage.json_types import Row
 from winnow.storage.records import campaigns as campaign_records
 from winnow.tasks.answer.sentences.answer_lines import headline
-from winnow.tasks.answer.sentences.headline import headline_sentences
 from winnow.tasks.answer.status_lines import status_lines
 from winnow.tasks.queries.status import CampaignStatus
 
@@ -70,7 +69,7 @@ def _wait(name: str, drawn: Snapshot) -> None:
 def _head(status: CampaignStatus) -> None:
     show_heading(status.name, key="campaign")
     show_soft(f"{status.objective} campaign, {headline(status.answer, status.state)}", key="campaign")
-    st.text(sentence(" ".join(headline_sentences(status.answer, status.totals))))
+    st.text(sentence(" ".join(status.headline_sentences())))
     with st.container(border=True, key="answer"):
         lines = (*status_lines(status.answer, status.totals), *further_lines(status))
         for number, (word, said) in enumerate(lines):  # a word may begin several lines

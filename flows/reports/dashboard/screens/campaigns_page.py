@@ -16,7 +16,7 @@ from winnow.storage.records.record_types import CampaignRecord
 from winnow.tasks.answer.sentences.answer_lines import headline
 from winnow.tasks.campaign.look import Look
 from winnow.tasks.queries.status import CampaignStatus, campaign_status
-from winnow.tasks.text.phrases import list_of
+from winnow.tasks.text.phrases import list_of, percentage
 
 EVERY = 5.0
 """Seconds between two looks."""
@@ -93,6 +93,6 @@ def _row(record: CampaignRecord, status: CampaignStatus) -> Row:
         "estimate": status.answer.listed_estimate,
         "held_out": status.answer.listed_held_out,
         "comparisons": status.totals["answered"],
-        "of grid": f"{status.share_of_grid:.1%}",
+        "of grid": percentage(status.share_of_grid),
         "begun (UTC)": f"{record.created_at:%Y-%m-%d %H:%M}",
     }

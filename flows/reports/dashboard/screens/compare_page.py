@@ -45,7 +45,7 @@ from winnow.tasks.queries.comparing import (
 from winnow.tasks.queries.schedule_history import other_numbers
 from winnow.tasks.queries.status import CampaignStatus, campaign_status
 from winnow.tasks.queries.views import ask
-from winnow.tasks.text.phrases import amount, ends, rounded
+from winnow.tasks.text.phrases import amount, ends, percentage, rounded
 
 PATIENCE = 30.0
 """Seconds that reading the scores of two candidates may take."""
@@ -288,7 +288,7 @@ def campaign_row(record: CampaignRecord, status: CampaignStatus) -> Row:
         "lower": best and best.lower,
         "upper": best and best.upper,
         "comparisons": totals["answered"],
-        "of grid": f"{status.share_of_grid:.1%}",
+        "of grid": percentage(status.share_of_grid),
         "generations": totals["generations"],
         "tokens": amount(totals["input_tokens"] + totals["output_tokens"]),
         "engine seconds": totals["engine_seconds"],

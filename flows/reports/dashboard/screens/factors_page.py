@@ -24,6 +24,7 @@ from winnow.tasks.queries.factors import (
     FactorTables,
     factor_tables,
 )
+from winnow.tasks.text.phrases import rounded
 
 PATIENCE = 30.0
 """Seconds that reading the scores may take."""
@@ -176,6 +177,6 @@ def mean_table(first: str, cells: Sequence[CellEffect]) -> list[Row]:
         ours, theirs = cell.levels
         row = rows.setdefault(ours, {first: ours})
         row[theirs if theirs != first else f"{theirs} "] = (
-            "" if cell.mean is None else f"{cell.mean:.3f} ({cell.scores:,})"
+            "" if cell.mean is None else f"{rounded(cell.mean)} ({cell.scores:,})"
         )
     return list(rows.values())

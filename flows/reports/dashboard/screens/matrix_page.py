@@ -173,7 +173,7 @@ def _target(row: MatrixRow) -> str:
 def _shown(cell: Cell | None) -> str:
     if cell is None:
         return ""
-    return f"{cell.outcome:.3g}" if cell.outcome is not None else f"no score: {cell.reason}"
+    return rounded(cell.outcome) if cell.outcome is not None else f"no score: {cell.reason}"
 
 
 def _colour(cell: Cell | None) -> str:

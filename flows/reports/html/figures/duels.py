@@ -7,6 +7,7 @@ from plotly.graph_objects import Figure, Heatmap
 from winnow.flows.reports.html.figures.labels import as_label, name_axis
 from winnow.flows.reports.html.figures.theme import SQUARE, WINS, dressed
 from winnow.storage.json_types import Row
+from winnow.tasks.text.phrases import rounded
 
 MOST_WRITTEN = 12
 """Candidates up to which each cell has room for its numbers."""
@@ -51,16 +52,14 @@ def head_to_head(rows: Sequence[Row], names: Sequence[str]) -> Figure:
 
 
 def _written(cell: Row | None) -> str:
-    return "" if cell is None else f"{cell['win_rate']:.2f}<br>n = {_scored(cell)}"
+    return "" if cell is None else f"{rounded(cell['win_rate'])}<br>n = {_scored(cell)}"
 
 
 def _record(cell: Row | None) -> str:
     if cell is None:
         return ""
-    return (
-        f"win rate {cell['win_rate']:.3f}: {cell['wins']} won, {cell['ties']} tied, {cell['losses']} lost "
-        f"of {_scored(cell)}"
-    )
+    rate, games = rounded(cell["win_rate"]), _scored(cell)
+    return f"win rate {rate}: {cell['wins']} won, {cell['ties']} tied, {cell['losses']} lost of {games}"
 
 
 def _scored(cell: Row) -> int:
