@@ -75,7 +75,7 @@ class Results:
     def __iter__(self) -> Iterator[str]:
         """The names of the campaigns, oldest first."""
         with reading(self._storage) as session:
-            return iter([record.name for record in campaign_records.campaigns(session)])
+            return iter([record.name for record in campaign_records.readable_campaigns(session)[0]])
 
     def __getitem__(self, name: str) -> "Campaign":
         """One campaign; raises `CampaignNotFound` where there is none of this name."""

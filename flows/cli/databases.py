@@ -51,9 +51,10 @@ def check(storage: Storage = DEFAULT_STORAGE) -> None:
     by the same rules. The exit code is 1 if something is wrong, or could not be checked.
     """
     from winnow.flows.reports.open_readonly import reading
-    from winnow.storage.admin.check import UNREADABLE, problems, unreadable
+    from winnow.storage.admin.check import problems, unreadable
     from winnow.storage.admin.integrity import uncovered_rounds, unreadable_values
     from winnow.storage.engine.database import shown_url
+    from winnow.storage.records.campaigns import UNREADABLE
     from winnow.storage.records.row_counts import uncounted
     from winnow.tasks.queries.check.decisions import decision_findings
     from winnow.tasks.queries.check.texts import findings

@@ -27,7 +27,7 @@ def campaign_names(context: typer.Context, incomplete: str) -> list[str]:
     named = url_in_home(context.params.get("storage") or os.environ.get("WINNOW_STORAGE") or DEFAULT_STORAGE)
     try:
         with reading(last_used(named)) as session:
-            names = [each.name for each in campaign_records.campaigns(session)]
+            names = [each.name for each in campaign_records.readable_campaigns(session)[0]]
     except (StorageError, WinnowError):
         return []
     return [name for name in names if name.startswith(incomplete)]

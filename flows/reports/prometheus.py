@@ -76,7 +76,7 @@ class CampaignMetrics(Collector):
         is_up = 1.0
         try:
             with reading(self._storage) as session:
-                for campaign in campaign_records.campaigns(session):
+                for campaign in campaign_records.readable_campaigns(session)[0]:
                     _add(families, session, campaign)
         except StorageError:
             is_up, families = 0.0, {}

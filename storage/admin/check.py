@@ -1,28 +1,15 @@
 """Consistency checks of a database: the first half of `winnow db check`."""
 
 from sqlalchemy import and_, case, func, or_, select, text, union_all
-from sqlalchemy.exc import InvalidRequestError
 from sqlalchemy.orm import Session
 
 from winnow.storage.admin.integrity import changed_rows
 from winnow.storage.admin.recounting import wrong_tallies
 from winnow.storage.errors import CampaignUnreadable
 from winnow.storage.models import Base, Comparison, Dataset, Decision, Example, Round, Standing, table_of
+from winnow.storage.records.campaigns import UNREADABLE
 from winnow.storage.records.candidates.states import PARTS
 from winnow.storage.records.row_counts import wrong_counts
-
-UNREADABLE = (
-    ArithmeticError,
-    AssertionError,
-    AttributeError,
-    CampaignUnreadable,
-    InvalidRequestError,
-    LookupError,
-    RecursionError,
-    TypeError,
-    ValueError,
-)
-"""Errors of code that reads stored values in an unexpected format."""
 
 
 def problems(session: Session) -> list[str]:

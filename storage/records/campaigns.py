@@ -7,6 +7,7 @@ from dataclasses import fields
 from operator import attrgetter
 
 from sqlalchemy import select
+from sqlalchemy.exc import DBAPIError, InvalidRequestError
 from sqlalchemy.orm import Session
 
 from winnow.storage.engine.raw_sql import insert_rows
@@ -24,9 +25,51 @@ CANDIDATE_FIELDS = tuple(field.name for field in fields(NewCandidate))
 _candidate_fields = attrgetter(*CANDIDATE_FIELDS)
 
 
+UNREADABLE = (
+    ArithmeticError,
+    AssertionError,
+    AttributeError,
+    CampaignUnreadable,
+    InvalidRequestError,
+    LookupError,
+    RecursionError,
+    TypeError,
+    ValueError,
+)
+"""Errors of code that reads stored values in an unexpected format."""
+
+
 def campaigns(session: Session) -> list[CampaignRecord]:
-    """All campaigns, oldest first."""
-    return [_found(session, row) for row in session.scalars(select(Campaign).order_by(Campaign.id))]
+    """All campaigns, oldest first.
+
+    Raises:
+        CampaignUnreadable: If one of them cannot be read; for lists, see `readable_campaigns`.
+    """
+    found, wrong = readable_campaigns(session)
+    if wrong:
+        raise wrong[0]
+    return found
+
+
+def readable_campaigns(session: Session) -> tuple[list[CampaignRecord], list[CampaignUnreadable]]:
+    """The campaigns that can be read, oldest first, and an error for each of the others.
+
+    For lists: what answers rest on takes `campaigns`.
+    """
+    try:
+        return [_found(session, row) for row in session.scalars(select(Campaign).order_by(Campaign.id))], []
+    except (*UNREADABLE, DBAPIError):
+        session.expunge_all()
+    found: list[CampaignRecord] = []
+    wrong: list[CampaignUnreadable] = []
+    for id_ in session.scalars(select(Campaign.id).order_by(Campaign.id)).all():
+        try:
+            found.append(_found(session, session.scalars(select(Campaign).where(Campaign.id == id_)).one()))
+        except CampaignUnreadable as error:
+            wrong.append(error)
+        except (*UNREADABLE, DBAPIError) as error:
+            wrong.append(CampaignUnreadable.by_format(id_, error))
+    return found, wrong
 
 
 def find_campaign(session: Session, name: str) -> CampaignRecord | None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Literal
 from sqlalchemy.orm import Session
 
 from winnow.algorithms.state.plugin_registry import object_at
+from winnow.storage.errors import CampaignUnreadable
 from winnow.storage.json_types import JsonView
 from winnow.storage.objectives import traits_of
 from winnow.storage.queries import campaign_views
@@ -162,6 +163,26 @@ def campaign_status(look: Look, *, in_full: bool = False) -> CampaignStatus:
         has_room=has_room,
     )
     return told_in_full(look, status) if in_full else status
+
+
+def left_out(error: Exception) -> str:
+    """What is said of a campaign whose status could not be derived, in place of the status."""
+    if isinstance(error, CampaignUnreadable):
+        return "is left out, because its answer depends on a campaign that cannot be read"
+    kind = type(error).__name__
+    return f"is left out, because values that its answer needs are unreadable ({kind}): see winnow db check"
+
+
+def each_status(session: Session) -> tuple[list[tuple[CampaignRecord, CampaignStatus]], list[str]]:
+    """Every campaign with its status, oldest first, and a sentence for each one that cannot be read."""
+    records, unreadable = campaign_records.readable_campaigns(session)
+    found, wrong = [], [str(each) for each in unreadable]
+    for record in records:
+        try:
+            found.append((record, campaign_status(Look(session, record))))
+        except campaign_records.UNREADABLE as error:
+            wrong.append(f"campaign '{record.name}' {left_out(error)}")
+    return found, wrong
 
 
 def taking_history(session: Session, leaving: Collection[str]) -> dict[str, str]:

@@ -1,5 +1,6 @@
 """What a stranger wrote into a database moves no cursor, and stands in no command that is to be copied."""
 
+import json
 import shutil
 import sqlite3
 from contextlib import closing
@@ -8,6 +9,8 @@ import pytest
 from campaigns import winnow
 
 from tests.golden_database.campaigns import CAMPAIGNS, DATABASE, unpack
+from winnow.flows.reports.dashboard.screens.campaigns_page import campaign_rows
+from winnow.storage.admin.schema import reading
 
 NAME = next(iter(CAMPAIGNS))
 HOSTILE = "\x1b]0;title\x07\x9b2J\u202e"
@@ -82,3 +85,42 @@ def test_an_objective_that_is_unknown_ends_in_a_sentence(folder, objective, comm
     ran = ask(folder, command)
     assert ran.returncode == 1
     assert f"has an unknown objective, {objective!r}" in ran.stdout + ran.stderr
+
+
+OTHERS = {*CAMPAIGNS} - {NAME}
+DEPENDENT = {each for each in OTHERS if "certify" in each}
+"""A certificate counts the earlier campaigns on its labels."""
+
+
+@pytest.mark.parametrize(
+    ("statement", "value"),
+    [
+        ("UPDATE campaigns SET name = ? WHERE name = '{NAME}'", HOSTILE),
+        ("UPDATE campaigns SET spec = ? WHERE name = '{NAME}'", "{"),
+        ("UPDATE campaigns SET spec = ? WHERE name = '{NAME}'", "[]"),
+        ("UPDATE campaigns SET spec = ? WHERE name = '{NAME}'", "{}"),
+        ("UPDATE campaigns SET objective = ? WHERE name = '{NAME}'", "kertify"),
+        ("UPDATE campaigns SET created_at = ? WHERE name = '{NAME}'", "noon"),
+        ("UPDATE campaigns SET name = CAST(? AS TEXT) WHERE name = '{NAME}'", b"\xff"),
+        (
+            "UPDATE candidates SET name = ? WHERE id = (SELECT min(candidates.id) FROM candidates "
+            "JOIN campaigns c ON c.id = campaign_id WHERE c.name = '{NAME}')",
+            HOSTILE,
+        ),
+    ],
+)
+def test_a_list_has_the_others_beside_a_campaign_that_cannot_be_read(folder, statement, value):
+    change(folder, statement.format(NAME=NAME), value)
+    for command, key in (("status --json", "name"), ("list --json", "campaign")):
+        ran = ask(folder, command)
+        assert is_harmless(ran), ran.stderr
+        assert ran.returncode == 1
+        assert {each[key] for each in json.loads(ran.stdout)} == OTHERS - DEPENDENT
+        first, *others = ran.stderr.splitlines()
+        assert first.startswith("winnow: campaign 1 of this database has ") or f"'{NAME}' is left" in first
+        assert {each.split("'")[1] for each in others} == DEPENDENT
+    assert ask(folder, "report --all pages").returncode == 0
+    told = []
+    with reading(f"sqlite:///{folder / DATABASE}") as session:
+        assert {*campaign_rows(session, {}, told.append)} == OTHERS - DEPENDENT
+    assert len(told) == 1 + len(DEPENDENT)

@@ -15,6 +15,7 @@ from winnow.flows.cli.options import (
     ReadStorage,
     campaign_names,
 )
+from winnow.flows.exit_codes import ERROR
 from winnow.flows.reports.open_readonly import reading
 from winnow.storage.json_types import JsonObject
 from winnow.tasks.campaign.look import Look
@@ -38,42 +39,53 @@ def status(name: OptionalName = None, storage: ReadStorage = DEFAULT_STORAGE, js
     from winnow.flows.reports.summary import print_summary
     from winnow.storage.engine.database import shown_url
     from winnow.storage.records import campaigns as campaign_records
-    from winnow.tasks.queries.status import campaign_status
+    from winnow.tasks.queries.status import campaign_status, each_status
     from winnow.tasks.text.printable import one_line
 
     with reading(storage) as session:
-        records = (
-            campaign_records.campaigns(session)
-            if name is None
-            else [campaign_records.get_campaign(session, name)]
-        )
-        statuses = [campaign_status(Look(session, record), in_full=name is not None) for record in records]
+        if name is None:
+            listed, wrong = each_status(session)
+            statuses = [each for _, each in listed]
+        else:
+            record, wrong = campaign_records.get_campaign(session, name), []
+            statuses = [campaign_status(Look(session, record), in_full=True)]
     if json:
         found = [_as_json(each, storage) for each in statuses]
         print_json(found if name is None else found[0])
+        _name_unreadable(wrong)
         return
     for each in statuses:
         print_summary(each, storage)
         if each.holder:
             print(f"  run by    {one_line(str(each.holder))}")
-    if not statuses:
+    if not statuses and not wrong:
         print(f"no campaigns in {shown_url(storage)}")
     elif name is None:
         print("\nfor details, warnings and costs: winnow status NAME")
+    _name_unreadable(wrong)
+
+
+def _name_unreadable(wrong: Sequence[str]) -> None:
+    """End with what is wrong with campaigns that a list leaves out."""
+    from winnow.flows.reports.output import tell
+
+    for sentence in wrong:
+        tell(f"winnow: {sentence}")
+    if wrong:
+        raise typer.Exit(ERROR)
 
 
 def list_campaigns(storage: ReadStorage = DEFAULT_STORAGE, json: Json = False) -> None:
     """List all campaigns of a database."""
     from winnow.flows.reports.output import print_json
     from winnow.flows.reports.rows.writer import print_rows
-    from winnow.storage.records import campaigns as campaign_records
-    from winnow.tasks.queries.status import campaign_status
+    from winnow.tasks.queries.status import each_status
     from winnow.tasks.text.phrases import list_of
 
     rows: list[JsonObject] = []
     with reading(storage) as session:
-        for record in campaign_records.campaigns(session):
-            each = campaign_status(Look(session, record))
+        listed, wrong = each_status(session)
+        for record, each in listed:
             certificate, people = each.answer.certificate, each.answer.people
             rows.append(
                 {
@@ -97,10 +109,11 @@ def list_campaigns(storage: ReadStorage = DEFAULT_STORAGE, json: Json = False) -
             )
     if json:
         print_json(rows)
-        return
-    for row in rows:
-        del row["winners"]  # as far as a line has room, `best` names them
-    print_rows(rows, "table")
+    else:
+        for row in rows:
+            del row["winners"]  # as far as a line has room, `best` names them
+        print_rows(rows, "table")
+    _name_unreadable(wrong)
 
 
 def show(

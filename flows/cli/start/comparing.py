@@ -314,7 +314,7 @@ def _free_name(wanted: str, storage: str) -> str:
     if may_be_there(storage):
         try:
             with reading(storage) as session:
-                taken = {each.name for each in campaign_records.campaigns(session)}
+                taken = {each.name for each in campaign_records.readable_campaigns(session)[0]}
         except StorageError:  # what is wrong is told when it is opened to be written
             taken = set()
     numbered = (f"{name}-{number}" for number in range(2, len(taken) + 3))

@@ -14,6 +14,7 @@ from winnow.flows.reports.html.figures.labels import readable
 from winnow.flows.reports.html.leaderboard import UNKNOWN
 from winnow.flows.reports.html.page import RESOURCES
 from winnow.flows.reports.html.render import write_files, write_report
+from winnow.flows.reports.output import tell
 from winnow.storage.plain_files import make_folder
 from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records.record_types import CampaignRecord
@@ -21,7 +22,7 @@ from winnow.tasks.answer.model import CandidateStanding
 from winnow.tasks.answer.sentences.answer_lines import badge, outcome_words, subject
 from winnow.tasks.campaign.look import Look
 from winnow.tasks.errors import WinnowError
-from winnow.tasks.queries.status import CampaignStatus, campaign_status
+from winnow.tasks.queries.status import CampaignStatus, campaign_status, left_out
 from winnow.tasks.text.phrases import amount, percentage, rounded, span
 
 INDEX = "index.html"
@@ -61,8 +62,9 @@ def write_bundle(session: Session, folder: Path, made_at: dt.datetime) -> list[P
     Raises:
         WinnowError: If there is no campaign, or a file cannot be written.
     """
-    records = campaign_records.campaigns(session)
-    if not records:
+    records, unreadable = campaign_records.readable_campaigns(session)
+    wrong = [str(each) for each in unreadable]
+    if not records and not wrong:
         raise WinnowError("there is no campaign to report; start one: winnow run SPEC")
     try:
         make_folder(folder)
@@ -71,9 +73,14 @@ def write_bundle(session: Session, folder: Path, made_at: dt.datetime) -> list[P
     rows, written = [], []
     for record in sorted(records, key=lambda each: (each.created_at, each.id), reverse=True):
         file = file_of(record)
-        written += write_report(Look(session, record), html=folder / file, png=None)
-        rows.append(_row(record, campaign_status(Look(session, record)), file))
+        try:
+            written += write_report(Look(session, record), html=folder / file, png=None)
+            rows.append(_row(record, campaign_status(Look(session, record)), file))
+        except campaign_records.UNREADABLE as error:
+            wrong.append(f"campaign '{record.name}' {left_out(error)}")
     write_files({folder / INDEX: index_page(rows, made_at).encode("utf-8")})
+    for sentence in wrong:
+        tell(f"winnow: {sentence}")
     return [*written, folder / INDEX]
 
 

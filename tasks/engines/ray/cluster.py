@@ -226,7 +226,7 @@ def _trusted() -> tuple[int, int]:
 def _local_cluster(engines: int) -> Generator[None, None, None]:
     import ray
 
-    with _sessions_folder() as folder:
+    with _sessions_folder() as folder, _on_this_machine():
         try:
             started = ray.init(
                 address="local",
@@ -263,6 +263,28 @@ def _sessions_folder() -> Generator[Path, None, None]:
     short = Path(tempfile.mkdtemp(prefix="winnow-ray-"))  # only this user can enter it
     yield short / OPEN_TO_ALL
     shutil.rmtree(short, ignore_errors=True)  # not after an error, which names it
+
+
+@contextmanager
+def _on_this_machine() -> Generator[None, None, None]:
+    """Let all processes of a cluster that starts meanwhile listen on 127.0.0.1 alone.
+
+    Ray listens on all interfaces, metrics without a token, unless the node's address is that of the loopback.
+    It takes that address only where it does not expect nodes on other machines, as on macOS; an argument with
+    it is replaced by another address. Its processes inherit the variable.
+    """
+    from ray._private import ray_constants
+
+    name, before = ray_constants.ENABLE_RAY_CLUSTERS_ENV_VAR, ray_constants.ENABLE_RAY_CLUSTER
+    in_environment = os.environ.get(name)
+    os.environ[name], ray_constants.ENABLE_RAY_CLUSTER = "0", False
+    try:
+        yield
+    finally:
+        ray_constants.ENABLE_RAY_CLUSTER = before
+        del os.environ[name]
+        if in_environment is not None:
+            os.environ[name] = in_environment
 
 
 def _settle_token() -> None:

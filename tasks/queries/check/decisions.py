@@ -13,13 +13,13 @@ from sqlalchemy.orm import Session
 from winnow.algorithms.errors import AlgorithmError
 from winnow.algorithms.protocols import Selector
 from winnow.algorithms.registry import rules_version
-from winnow.storage.admin.check import UNREADABLE
 from winnow.storage.errors import StorageError
 from winnow.storage.json_types import JsonObject
 from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records import outcomes as outcome_records
 from winnow.storage.records import rounds as round_records
 from winnow.storage.records import stream_batches
+from winnow.storage.records.campaigns import UNREADABLE
 from winnow.storage.records.record_types import DecisionRecord, NewDecision
 from winnow.tasks.campaign.budget import Allowance
 from winnow.tasks.campaign.kept_rules import kept_rules_of

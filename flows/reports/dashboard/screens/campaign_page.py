@@ -44,7 +44,7 @@ def show(comparisons: Link, compare: Link) -> None:
     """
     with problems_shown():
         with asking() as session:
-            names = [each.name for each in campaign_records.campaigns(session)]
+            names = [each.name for each in campaign_records.readable_campaigns(session)[0]]
         if name := choose_campaign(names):
             look = _look(name)
             _head(look.status)

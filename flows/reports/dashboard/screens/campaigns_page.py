@@ -15,7 +15,7 @@ from winnow.storage.records.outcomes import latest_decision_ids
 from winnow.storage.records.record_types import CampaignRecord
 from winnow.tasks.answer.sentences.answer_lines import headline
 from winnow.tasks.campaign.look import Look
-from winnow.tasks.queries.status import CampaignStatus, campaign_status
+from winnow.tasks.queries.status import CampaignStatus, campaign_status, left_out
 from winnow.tasks.text.phrases import list_of, percentage
 
 EVERY = 5.0
@@ -41,7 +41,10 @@ def show(open_campaign: Callable[[], None]) -> None:
 def _table(open_campaign: Callable[[], None]) -> None:
     with problems_shown():
         with asking(PATIENCE) as session:
-            known = campaign_rows(session, st.session_state.get(LAST_LOOK, {}))
+            wrong = list[str]()
+            known = campaign_rows(session, st.session_state.get(LAST_LOOK, {}), wrong.append)
+        for sentence in wrong:
+            st.text(sentence)
         st.session_state[LAST_LOOK] = known
         rows = [each.row for each in known.values()]
         if not rows:
@@ -64,20 +67,30 @@ class KnownRow:
     process runs it or people are asked."""
 
 
-def campaign_rows(session: Session, known: Mapping[str, KnownRow]) -> dict[str, KnownRow]:
+def campaign_rows(
+    session: Session, known: Mapping[str, KnownRow], tell: Callable[[str], object] = lambda _: None
+) -> dict[str, KnownRow]:
     """One row per campaign, by its name, newest first.
 
     Args:
         session: Reads the results.
         known: Rows that the last look gave; of a campaign where nothing has changed since, only that is read.
+        tell: Called with a sentence for each campaign that cannot be shown.
     """
     decisions, held = latest_decision_ids(session), {each.campaign_id for each in unreleased(session)}
     rows = {}
-    for record in reversed(campaign_records.campaigns(session)):
+    records, wrong = campaign_records.readable_campaigns(session)
+    for sentence in wrong:
+        tell(str(sentence))
+    for record in reversed(records):
         made_of = (record, decisions.get(record.id))
         last = known.get(record.name)
         if last is None or last.made_of != made_of or record.id in held:
-            status = campaign_status(Look(session, record))
+            try:
+                status = campaign_status(Look(session, record))
+            except campaign_records.UNREADABLE as error:
+                tell(f"campaign '{record.name}' {left_out(error)}")
+                continue
             at_rest = status.holder is None and status.state != "waiting"
             last = KnownRow(row=_row(record, status), made_of=made_of if at_rest else None)
         rows[record.name] = last

@@ -203,7 +203,7 @@ def show() -> None:
     st.title("Comparisons")
     with problems_shown():
         with asking() as session:
-            names = [each.name for each in campaign_records.campaigns(session)]
+            names = [each.name for each in campaign_records.readable_campaigns(session)[0]]
         if name := choose_campaign(names):
             _browse(name)
 

@@ -68,7 +68,7 @@ def show() -> None:
     st.title("Judges")
     with problems_shown():
         with asking() as session:
-            records = campaign_records.campaigns(session)
+            records = campaign_records.readable_campaigns(session)[0]
         if name := choose_campaign([each.name for each in records]):
             _show(next(each for each in records if each.name == name), records)
 

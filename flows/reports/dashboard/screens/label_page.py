@@ -40,7 +40,7 @@ def show() -> None:
     """The page."""
     with problems_shown():
         with asking() as session:
-            judged = [each for each in campaign_records.campaigns(session) if is_human(each.spec)]
+            judged = [each for each in campaign_records.readable_campaigns(session)[0] if is_human(each.spec)]
         if not judged:
             st.title("Label")
             st.text("No campaign in this database has a human judge; set judge: {type: human} in a campaign.")

@@ -52,7 +52,7 @@ def show() -> None:
     st.title("Matrix")
     with problems_shown():
         with asking() as session:
-            names = [each.name for each in campaign_records.campaigns(session)]
+            names = [each.name for each in campaign_records.readable_campaigns(session)[0]]
         if name := choose_campaign(names):
             with asking() as session:
                 campaign = campaign_records.get_campaign(session, name)
