@@ -121,7 +121,10 @@ def test_init_copies_an_example_of_its_question(objective):
 
 def test_the_table_of_examples_names_all_of_them():
     table = (ROOT / "examples" / "README.md").read_text()
-    assert set(re.findall(r"^\| `([\w.-]+)`", table, re.M)) == {file.name for file in (*FILES, *SCRIPTS)}
+    files = (*FILES, *SCRIPTS, *(ROOT / "examples").glob("python/*.py"))
+    assert set(re.findall(r"^\| `([\w./-]+)`", table, re.M)) == {
+        str(file.relative_to(ROOT / "examples")) for file in files
+    }
 
 
 def test_the_schema_takes_what_is_short():

@@ -5,7 +5,7 @@ What a program or a notebook uses of it is imported from here, and loaded when i
 * `Spec`, with `Model`, `Prompt`, `Dataset` and the other parts: a campaign's definition as typed classes.
 * `run`: a campaign, from its definition or its file, to its end.
 * `select`: the best of many by any Python function as the scorer, with a database or without.
-* `plan`, `gate`, `simulate`, `rescore`, `label`: what the commands of these names do.
+* `compare`, `plan`, `gate`, `simulate`, `rescore`, `label`: what the commands of these names do.
 * `open`: a results database, its campaigns and answers, as pandas frames.
 * `judge`, `pair_judge`, `selector`, `engine`, `embedder`: decorators that name a program's own, for its campaigns.
 * `Router`: what a campaign that routes has learned, served without a database or an engine.
@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from winnow.algorithms.errors import AlgorithmError
     from winnow.algorithms.registry import create_selector, selector_names
+    from winnow.flows.api.compare import compare
     from winnow.flows.api.decorators import embedder, engine, judge, pair_judge, selector
     from winnow.flows.api.gates import gate
     from winnow.flows.api.labels import label
@@ -109,6 +110,7 @@ __all__ = [
     "Webhook",
     "WinnowError",
     "__version__",
+    "compare",
     "create_selector",
     "embedder",
     "engine",
@@ -168,6 +170,7 @@ _HOMES = {
     "SpecError": "winnow.tasks.errors:SpecError",
     "StorageError": "winnow.storage.errors:StorageError",
     "WinnowError": "winnow.tasks.errors:WinnowError",
+    "compare": "winnow.flows.api.compare:compare",
     "create_selector": "winnow.algorithms.registry:create_selector",
     "embedder": "winnow.flows.api.decorators:embedder",
     "engine": "winnow.flows.api.decorators:engine",

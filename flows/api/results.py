@@ -94,9 +94,21 @@ class Campaign:
         return f"<Campaign {self._name!r} in {shown_url(self._storage)}>"
 
     def __str__(self) -> str:
-        """The answer as `winnow run` prints it at its end."""
+        """The headline and the main lines of the answer, as `winnow run` prints them in a terminal."""
+        return self._lines(is_brief=True)
+
+    @property
+    def name(self) -> str:
+        """The campaign's name."""
+        return self._name
+
+    def details(self) -> str:
+        """Every line of the answer, as `winnow status` prints them."""
+        return self._lines(is_brief=False)
+
+    def _lines(self, *, is_brief: bool) -> str:
         status = status_of(self._storage, self._name, in_full=True)
-        return "\n".join(summary_lines(status, self._storage))
+        return "\n".join(summary_lines(status, self._storage, is_brief=is_brief))
 
     def _repr_pretty_(self, printer: Printer, _cycle: bool) -> None:
         """Print the results, for a notebook."""

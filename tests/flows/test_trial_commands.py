@@ -9,8 +9,10 @@ import yaml
 from campaigns import one_message, status_json, winnow
 from faulty_server import SERVER_ERROR, always, faulty_server
 
+import winnow as library
 from winnow.flows.cli.start import comparing
 from winnow.tasks.answer.earlier_campaigns import SHOWN
+from winnow.tasks.errors import SpecError
 
 pytestmark = pytest.mark.usefixtures("plain_runs")
 
@@ -79,6 +81,29 @@ def test_compare_goes_from_data_to_an_answer_and_a_file(folder, server):
     again = winnow(folder, "run", "campaign.yaml")
     assert again.returncode == 0, again.stderr
     assert winnow(folder, "run", "campaign.yaml", "--fork", "other", "--set", "stopping.delta=0.01").stdout
+
+
+def test_the_function_goes_on_with_the_campaign_of_the_command(folder, server, monkeypatch):
+    monkeypatch.chdir(folder)
+    model = f"{server.url}#qwen"
+    assert compare(folder, server, *data("--yes", "--judge", "exact")).returncode == 0
+    calls = len(server.calls)
+    options = {"data": "tickets.csv", "models": [model], "judge": library.Judge("exact")}
+    found = library.compare(**options, prompts=[TERSE, WORDY])
+    assert (found.name, found.answer.best) == ("tickets", "qwen/prompt-1")
+    assert len(server.calls) == calls
+    with pytest.raises(SpecError, match="undo the change, or give the campaign another name"):
+        library.compare(**options, prompts=[TERSE, "Say it: {{ text }}"])
+    other = library.compare(**options, prompts=[TERSE, library.Prompt(name="b", template=WORDY)], name="b")
+    assert other.answer.best == "qwen/prompt-1"
+    with pytest.raises(SpecError, match="models is 7; give a list"):
+        library.compare(data="tickets.csv", models=7)
+
+
+def test_what_the_function_guesses_is_shown_with_progress(folder, server, monkeypatch, capsys):
+    monkeypatch.chdir(folder)
+    library.compare(data="tickets.csv", models=f"{server.url}#qwen", prompts=[TERSE, WORDY], progress=True)
+    assert capsys.readouterr().err.startswith("guessed input   the column text")
 
 
 def test_both_commands_that_compare_ends_with_can_be_run(folder, server):

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from winnow.flows.cli.start.comparing import _prompts
+from winnow.flows.run.comparing import _prompts
 from winnow.storage.admin.schema import reading
 from winnow.storage.errors import StorageError
 from winnow.storage.plain_files import led_elsewhere, make_folder, open_plain, read_text

@@ -1,10 +1,8 @@
 """compare: from models, prompts and data to an answer, without a campaign's file; it writes one."""
 
 import json
-import reprlib
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -13,13 +11,13 @@ import typer
 from winnow.flows.cli.options import LogFormatOption, LogLevelOption, SpecStorage, TrustOption, Verbose
 from winnow.flows.reports.output import can_ask
 from winnow.flows.run.log_format import LogFormat, logged
-from winnow.storage.objectives import OBJECTIVES
 from winnow.storage.plain_files import read_text
 from winnow.tasks.errors import SpecError
 from winnow.tasks.spec.stored_spec import DEFAULT_STORAGE
 from winnow.tasks.text.phrases import count_of
 
 if TYPE_CHECKING:
+    from winnow.flows.run.comparing import Examples
     from winnow.flows.run.trial import Trial
     from winnow.storage.json_types import JsonObject, Row
     from winnow.tasks.campaign.resolved import ResolvedCampaign
@@ -30,9 +28,6 @@ SHOWN = 6
 
 ARROW = "=>"
 """Stands between input and target of an example on the command line."""
-
-SMALLEST_ROUND = 32
-"""Evaluations of a round, unless the budget is smaller."""
 
 Data = Annotated[
     str | None, typer.Option("--data", metavar="FILE", help="Your examples: .csv, .jsonl, .json or .parquet.")
@@ -96,6 +91,7 @@ def compare(
     What is not given is guessed from the data, and said before anything is sent. The campaign's file is
     written, to be edited and run again; a file that is there already is never overwritten.
     """
+    from winnow.flows.run.comparing import campaign_values
     from winnow.flows.run.first_look import approved
     from winnow.flows.run.launch import launching, run_stored_campaign
     from winnow.flows.run.trust_prompt import Trust, approving
@@ -105,7 +101,10 @@ def compare(
     if out.exists():
         raise SpecError(f"{out} is there already; run it with winnow run {out}, or name another by --out")
     asked = _asked(data, example, input_, target, out)
-    values, asked = _values(asked, model, prompt or [], judge, budget, storage)
+    name = _free_name(Path(asked.path).name.partition(".")[0], storage or DEFAULT_STORAGE)
+    values, asked = campaign_values(
+        asked, model, prompt or [], judge, name=name, budget=budget, storage=storage
+    )
     with logged(log_format, log_level), launching() as launch:
         approve = approving(Trust(everything=trust, asks=True))
         checked = check_spec_file(SpecFile(out, values), approve, launch.recall)
@@ -124,44 +123,22 @@ def compare(
     raise typer.Exit(code)
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Asked:
-    """The examples that are compared on, and what was guessed of them."""
-
-    path: str
-    fields: "JsonObject"
-    targets: Sequence[Sequence[str]]
-    guessed: tuple[str, ...] = ()
-    written: Path | None = None
-    """The file that the examples of the command line were written to."""
-
-
 def _asked(
     data: str | None, examples: Sequence[str] | None, input_: str | None, target: str | None, out: Path
-) -> _Asked:
-    from winnow.tasks.setup.guesses import columns_of, first_rows, targets_in
+) -> "Examples":
+    from winnow.flows.run.comparing import examples_in
 
     if (data is None) == (not examples):
         raise SpecError(f"name your examples: --data FILE, or --example 'INPUT {ARROW} TARGET' for each")
     if data is None:
         return _from_command_line(examples or (), out)
-    rows = first_rows(data)
-    columns = columns_of(rows, data, input_, target)
-    guessed = []
-    if input_ is None:
-        guessed.append(f"input   the column {columns.input} (--input COLUMN)")
-    if target is None:
-        guessed.append(f"target  the column {columns.target} (--target COLUMN)")
-    return _Asked(
-        path=data,
-        fields=columns.fields(),
-        targets=targets_in(rows, columns.target),
-        guessed=tuple(guessed),
-    )
+    return examples_in(data, input_, target)
 
 
-def _from_command_line(examples: Sequence[str], out: Path) -> _Asked:
+def _from_command_line(examples: Sequence[str], out: Path) -> "Examples":
     """The examples of the command line, in a file of their own: a campaign's file names its data."""
+    from winnow.flows.run.comparing import Examples
+
     rows: list[Row] = []
     for each in examples:
         asked, arrow, target = each.rpartition(ARROW)
@@ -180,7 +157,7 @@ def _from_command_line(examples: Sequence[str], out: Path) -> _Asked:
         written = None
     except OSError as error:
         raise SpecError(f"{path} cannot be written: {error.strerror}") from error
-    return _Asked(
+    return Examples(
         path=str(path),
         fields={"input": "input", "target": "target"},
         targets=[[each["target"]] for each in rows],
@@ -193,114 +170,6 @@ def _text_in(path: Path) -> str | None:
         return read_text(path)
     except (OSError, UnicodeDecodeError):  # such as of a link that leads nowhere
         return None
-
-
-def _values(
-    asked: _Asked,
-    models: Sequence[str],
-    prompts: Sequence[str],
-    judge: str | None,
-    budget: int | None,
-    storage: str | None,
-) -> "tuple[JsonObject, _Asked]":
-    """The campaign's values, and what was guessed in all."""
-    from winnow.tasks.setup.auto_epsilon import AUTO
-    from winnow.tasks.setup.guesses import judge_for, prompt_for
-    from winnow.tasks.spec.shorthands import DELTA
-
-    guessed = list(asked.guessed)
-    written_prompts = _prompts(prompts)
-    if not written_prompts:
-        template = prompt_for(str(asked.fields["input"]), asked.targets)
-        written_prompts = [{"name": "prompt-1", "template": template}]
-        guessed.append(f"prompt  {json.dumps(template, ensure_ascii=False)} (--prompt TEMPLATE)")
-    _require_a_column(written_prompts, str(asked.fields["input"]))
-    if len(models) * len(written_prompts) < 2:
-        raise SpecError("one candidate has nothing to be compared with; give a second --model or --prompt")
-    if judge is None:
-        judge, why = judge_for(asked.targets)
-        guessed.append(f"judge   {judge}: {why} (--judge JUDGE)")
-    values = {
-        "name": _free_name(Path(asked.path).name.partition(".")[0], storage or DEFAULT_STORAGE),
-        "objective": OBJECTIVES[0],
-        **({} if storage is None else {"storage": storage}),
-        "models": _models(models),
-        "prompts": written_prompts,
-        "dataset": {"path": asked.path, "fields": asked.fields},
-        "judge": _judge(judge),
-        "selector": {"name": "champion"},
-        **({"batch_size": budget} if budget is not None and budget < SMALLEST_ROUND else {}),
-        "stopping": {"delta": DELTA, "epsilon": AUTO, **({} if budget is None else {"budget": budget})},
-    }
-    return values, replace(asked, guessed=tuple(guessed))
-
-
-def _models(given: Sequence[str]) -> "list[JsonObject]":
-    """The models as the file names them; those that run here get an engine that is installed."""
-    from winnow.tasks.engines.chat import own_template
-    from winnow.tasks.plugins.extras import missing_for
-    from winnow.tasks.spec.shorthands import models_of
-
-    try:
-        found = models_of(list(given))
-    except ValueError as error:
-        raise SpecError(f"--model {error}") from None
-    assert isinstance(found, list)
-    for each in found:
-        if "provider" not in each:
-            each["provider"] = "transformers" if missing_for("vllm", "vLLM") else "vllm"
-        if "model_base_url" not in each and Path(each["model"]).is_dir():
-            each["chat"] = own_template(Path(each["model"])) is not None
-    order = ("name", "provider", "model")
-    return [{**{key: each[key] for key in order}, **each} for each in found]
-
-
-def _prompts(given: Sequence[str]) -> "list[JsonObject]":
-    """The prompts as the file names them: those of files by their names, all others by their places."""
-    from winnow.tasks.spec.shorthands import short_name
-
-    found: list[JsonObject] = []
-    for number, each in enumerate(given, 1):
-        name, template = f"prompt-{number}", each
-        if each.startswith("@"):
-            path = Path(each[1:])
-            try:
-                name, template = short_name(path.stem), read_text(path).removesuffix("\n")
-            except (OSError, UnicodeDecodeError) as error:
-                why = getattr(error, "strerror", None) or "it is no UTF-8 text"
-                raise SpecError(f"--prompt {each}: the file cannot be read: {why}") from None
-        taken = {prompt["name"] for prompt in found}
-        found.append({"name": name if name not in taken else f"{name}-{number}", "template": template})
-    return found
-
-
-def _require_a_column(prompts: "Sequence[JsonObject]", input_: str) -> None:
-    """Refuse a prompt that is the same for every example.
-
-    Raises:
-        SpecError: With the place of the input as a template writes it.
-    """
-    for each in prompts:
-        if not any(mark in each["template"] for mark in ("{{", "{%")):
-            raise SpecError(
-                f"{each['name']} uses no column, so every example would get the same prompt: "
-                f"{reprlib.repr(each['template'])}; write {{{{ {input_} }}}} where the input belongs"
-            )
-
-
-def _judge(given: str) -> "JsonObject":
-    """The judge: a name, or its type and parameters as a campaign's file has them."""
-    import yaml
-
-    if not given.lstrip().startswith("{"):
-        return {"type": given}
-    try:
-        found = yaml.safe_load(given)
-    except yaml.YAMLError:
-        found = None
-    if not isinstance(found, dict):
-        raise SpecError(f"--judge {given}: write a name, or a mapping such as '{{type: exact}}'")
-    return found
 
 
 def _free_name(wanted: str, storage: str) -> str:
@@ -321,7 +190,7 @@ def _free_name(wanted: str, storage: str) -> str:
     return next(each for each in (name, *numbered) if each not in taken)
 
 
-def _guesses(asked: _Asked, checked: "ResolvedCampaign") -> list[str]:
+def _guesses(asked: "Examples", checked: "ResolvedCampaign") -> list[str]:
     """The lines on what is compared, what was guessed, and what is sent where."""
     from winnow.flows.reports.output import terminal_width
     from winnow.flows.reports.summary import hanging

@@ -1,0 +1,94 @@
+"""`winnow.compare`: models and prompts compared on a data file, without a campaign's file."""
+
+import reprlib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
+
+from winnow.flows.api.run import run
+from winnow.flows.api.spec import Spec
+from winnow.storage.json_types import JsonView
+from winnow.tasks.errors import SpecError
+from winnow.tasks.spec.campaign import JudgeSpec
+from winnow.tasks.spec.sections.models import ModelSpec
+from winnow.tasks.spec.sections.prompts import PromptSpec
+from winnow.tasks.spec.shorthands import short_name
+from winnow.tasks.spec.stored_spec import DEFAULT_STORAGE
+
+if TYPE_CHECKING:
+    from winnow.flows.api.results import Campaign
+
+
+def compare(
+    *,
+    data: str | Path,
+    models: Sequence[str | ModelSpec] | str,
+    prompts: Sequence[str | PromptSpec] | str = (),
+    input: str | None = None,
+    target: str | None = None,
+    judge: str | JudgeSpec | None = None,
+    budget: int | None = None,
+    name: str | None = None,
+    storage: str = DEFAULT_STORAGE,
+    progress: bool = False,
+    trust: bool = False,
+) -> "Campaign":
+    """Compare models and prompts on your examples, and find the best candidate.
+
+    What is left out is guessed from the data, as `winnow compare` does. The same call goes on with the
+    campaign, or reads its answer if it has ended.
+
+    Args:
+        data: The examples: a .csv, .jsonl, .json or .parquet file.
+        models: "openai:NAME", "http://HOST/v1#SERVED-NAME", a checkpoint's folder, the id of a hub, or a
+            `winnow.Model`.
+        prompts: Templates in which {{ COLUMN }} stands for a column, "@FILE" with one, or a `winnow.Prompt`.
+        input: The column of the input.
+        target: The column of the right answer.
+        judge: The name of a judge, or a `winnow.Judge`.
+        budget: Most evaluations; None for every candidate on every example.
+        name: Name of the campaign; None for that of the data file.
+        storage: URL of the results database.
+        progress: Whether to write to standard error what was guessed, and a line a round.
+        trust: See `winnow.run`.
+
+    Returns:
+        The campaign with its answer.
+
+    Raises:
+        SpecError: If a guess cannot be made, an argument is not sound, or a campaign of this name was begun
+            with anything else.
+        WinnowError: If the campaign cannot go on.
+        StorageError: If the database cannot be used, or another process runs the campaign.
+    """
+    from winnow.flows.reports.output import tell
+    from winnow.flows.run.comparing import campaign_values, examples_in
+
+    asked = examples_in(str(data), input, target)
+    values, asked = campaign_values(
+        asked,
+        _parts("models", models),
+        _parts("prompts", prompts),
+        None if judge is None else _part(judge),
+        name=name or short_name(Path(data).name.partition(".")[0]),
+        budget=budget,
+        storage=storage,
+    )
+    if progress:
+        for each in asked.guessed:
+            tell(f"guessed {each}")
+    return run(Spec(**values), progress=progress, trust=trust)
+
+
+def _parts(what: str, given: Sequence[str | ModelSpec | PromptSpec] | str) -> list[str | JsonView]:
+    if isinstance(given, str):
+        return [given]
+    if not isinstance(given, list | tuple):
+        raise SpecError(f"{what} is {reprlib.repr(given)}; give a list")
+    return [_part(each) for each in given]
+
+
+def _part(given: str | ModelSpec | PromptSpec | JudgeSpec) -> str | JsonView:
+    from winnow.tasks.setup.written_files import as_in_a_file
+
+    return given if isinstance(given, str) else cast(JsonView, as_in_a_file(given))

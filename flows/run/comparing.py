@@ -1,0 +1,177 @@
+"""A campaign from models, prompts and data, without a file: what is left out is guessed from the data."""
+
+import json
+import reprlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import yaml
+
+from winnow.storage.json_types import JsonObject, JsonView
+from winnow.storage.objectives import OBJECTIVES
+from winnow.storage.plain_files import read_text
+from winnow.tasks.engines.chat import own_template
+from winnow.tasks.errors import SpecError
+from winnow.tasks.plugins.extras import missing_for
+from winnow.tasks.setup.auto_epsilon import AUTO
+from winnow.tasks.setup.guesses import columns_of, first_rows, judge_for, prompt_for, targets_in
+from winnow.tasks.spec.shorthands import DELTA, models_of, short_name
+
+SMALLEST_ROUND = 32
+"""Evaluations of a round, unless the budget is smaller."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Examples:
+    """The examples of a comparison, and what was guessed of them."""
+
+    path: str
+    fields: JsonObject
+    targets: Sequence[Sequence[str]]
+    guessed: tuple[str, ...] = ()
+    written: Path | None = None
+    """The file that the examples of the command line were written to."""
+
+
+def examples_in(data: str, input_: str | None, target: str | None) -> Examples:
+    """The examples of a file; a column that is None is guessed.
+
+    Raises:
+        SpecError: If the file cannot be read, or a column is not there or cannot be guessed.
+    """
+    rows = first_rows(data)
+    columns = columns_of(rows, data, input_, target)
+    guessed = []
+    if input_ is None:
+        guessed.append(f"input   the column {columns.input} (--input COLUMN)")
+    if target is None:
+        guessed.append(f"target  the column {columns.target} (--target COLUMN)")
+    return Examples(
+        path=data,
+        fields=columns.fields(),
+        targets=targets_in(rows, columns.target),
+        guessed=tuple(guessed),
+    )
+
+
+Part = str | JsonView
+"""A model, a prompt or a judge: a text as the command line takes it, or its keys in a campaign's file."""
+
+
+def campaign_values(
+    asked: Examples,
+    models: Sequence[Part],
+    prompts: Sequence[Part],
+    judge: Part | None,
+    *,
+    name: str,
+    budget: int | None,
+    storage: str | None,
+) -> tuple[JsonObject, Examples]:
+    """The values of a campaign's file that compares models and prompts, and what was guessed in all.
+
+    Args:
+        asked: The examples.
+        models: The models.
+        prompts: Templates, `@FILE` with one, or keys; if empty, one is guessed.
+        judge: The judge; None is guessed.
+        name: Name of the campaign.
+        budget: Most evaluations; None for all that there can be.
+        storage: URL of the results database; None for the default.
+
+    Raises:
+        SpecError: If there is only one candidate, a model cannot be read, or a prompt uses no column.
+    """
+    guessed = list(asked.guessed)
+    written_prompts = _prompts(prompts)
+    if not written_prompts:
+        template = prompt_for(str(asked.fields["input"]), asked.targets)
+        written_prompts = [{"name": "prompt-1", "template": template}]
+        guessed.append(f"prompt  {json.dumps(template, ensure_ascii=False)} (--prompt TEMPLATE)")
+    _require_a_column(written_prompts, str(asked.fields["input"]))
+    if len(models) * len(written_prompts) < 2:
+        raise SpecError("one candidate has nothing to be compared with; give a second --model or --prompt")
+    if judge is None:
+        judge, why = judge_for(asked.targets)
+        guessed.append(f"judge   {judge}: {why} (--judge JUDGE)")
+    values = {
+        "name": name,
+        "objective": OBJECTIVES[0],
+        **({} if storage is None else {"storage": storage}),
+        "models": _models(models),
+        "prompts": written_prompts,
+        "dataset": {"path": asked.path, "fields": asked.fields},
+        "judge": _judge(judge),
+        "selector": {"name": "champion"},
+        **({"batch_size": budget} if budget is not None and budget < SMALLEST_ROUND else {}),
+        "stopping": {"delta": DELTA, "epsilon": AUTO, **({} if budget is None else {"budget": budget})},
+    }
+    return values, replace(asked, guessed=tuple(guessed))
+
+
+def _models(given: Sequence[Part]) -> list[JsonObject]:
+    """The models as the file names them; those that run here get an engine that is installed."""
+    try:
+        found = models_of(list(given))
+    except ValueError as error:
+        raise SpecError(f"--model {error}") from None
+    assert isinstance(found, list)
+    for each, written in zip(found, given, strict=True):
+        if not isinstance(written, str):
+            continue
+        if "provider" not in each:
+            each["provider"] = "transformers" if missing_for("vllm", "vLLM") else "vllm"
+        if "model_base_url" not in each and Path(each["model"]).is_dir():
+            each["chat"] = own_template(Path(each["model"])) is not None
+    order = ("name", "provider", "model")
+    return [{**{key: each[key] for key in order if key in each}, **each} for each in found]
+
+
+def _prompts(given: Sequence[Part]) -> list[JsonObject]:
+    """The prompts as the file names them: those of files by their names, all others by their places."""
+    found: list[JsonObject] = []
+    for number, each in enumerate(given, 1):
+        if isinstance(each, Mapping):
+            found.append(dict(each))
+            continue
+        name, template = f"prompt-{number}", each
+        if each.startswith("@"):
+            path = Path(each[1:])
+            try:
+                name, template = short_name(path.stem), read_text(path).removesuffix("\n")
+            except (OSError, UnicodeDecodeError) as error:
+                why = getattr(error, "strerror", None) or "it is no UTF-8 text"
+                raise SpecError(f"--prompt {each}: the file cannot be read: {why}") from None
+        taken = {prompt["name"] for prompt in found}
+        found.append({"name": name if name not in taken else f"{name}-{number}", "template": template})
+    return found
+
+
+def _require_a_column(prompts: Sequence[JsonObject], input_: str) -> None:
+    """Refuse a prompt that is the same for every example.
+
+    Raises:
+        SpecError: With the place of the input as a template writes it.
+    """
+    for each in prompts:
+        if "template" in each and not any(mark in each["template"] for mark in ("{{", "{%")):
+            raise SpecError(
+                f"{each['name']} uses no column, so every example would get the same prompt: "
+                f"{reprlib.repr(each['template'])}; write {{{{ {input_} }}}} where the input belongs"
+            )
+
+
+def _judge(given: Part) -> JsonObject:
+    """The judge: a name, or its type and parameters as a campaign's file has them."""
+    if isinstance(given, Mapping):
+        return dict(given)
+    if not given.lstrip().startswith("{"):
+        return {"type": given}
+    try:
+        found = yaml.safe_load(given)
+    except yaml.YAMLError:
+        found = None
+    if not isinstance(found, dict):
+        raise SpecError(f"--judge {given}: write a name, or a mapping such as '{{type: exact}}'")
+    return found
