@@ -38,6 +38,21 @@ class Differences:
         )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Excess:
+    """Proof that no other arm, of those not dropped, is better than one arm by more than a margin.
+
+    It says nothing of how much worse the others are.
+    """
+
+    over: int
+    """The arm; with m best arms to find, the last of them, and the others are those outside them."""
+    most: float
+    """In [0, 1), the margin: rounded up, and the least that was proven so far for these arms."""
+    delta: float
+    """Upper bound of the probability that any such statement is ever wrong."""
+
+
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Bets:
     """Results of bets against each arm, and when they eliminated the arm."""
@@ -84,6 +99,8 @@ class Decision:
     """Differences of the others from one arm, the baseline or `best`, if the method has them."""
     bets: Bets | None = None
     """Bets against each arm, if the method eliminates arms by bets."""
+    excess: Excess | None = None
+    """By how much another arm can at most be better than one, if the method proves it."""
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Decision):
@@ -106,7 +123,16 @@ class Decision:
 
     @property
     def _words(self) -> tuple[object, ...]:
-        return (self.best, self.stop, self.reason, self.status, self.claim, self.ranking is None, self.bets)
+        return (
+            self.best,
+            self.stop,
+            self.reason,
+            self.status,
+            self.claim,
+            self.ranking is None,
+            self.bets,
+            self.excess,
+        )
 
 
 def statuses(n_arms: int, groups: Iterable[tuple[ArmStatus, BoolArray]]) -> tuple[ArmStatus, ...]:

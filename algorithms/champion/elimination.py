@@ -65,7 +65,7 @@ class Evidence:
         self.top_m = top_m
         self.groups = groups = Groups.none(n_examples) if groups is None else groups
         self.n_arms, self.n_examples = n_arms, n_examples
-        self.mode, self._epsilon = mode, epsilon
+        self.mode, self.epsilon = mode, epsilon
         self.levels = np.full(n_arms, level)
         """Shape (K,), wealth at which each arm is eliminated."""
         self.draws = Draws(n_arms, groups)
@@ -119,8 +119,7 @@ class Evidence:
         if self.champion is None:
             return np.zeros(self.n_arms, dtype=np.bool_)
         if self._ties_are_open:
-            most = self._least_sums(self.draws.high + self.draws.left)
-            return np.asarray(most <= self.total + self._slack)
+            return np.asarray(self.most_sums <= self.total + self._slack)
         return self._is_full() & np.asarray(self._least_sums(self.draws.high) <= self.total + self._slack)
 
     @property
@@ -134,7 +133,7 @@ class Evidence:
             return not alive.any()
         if self.champion is None:
             is_left = 1 <= np.count_nonzero(alive) <= self.top_m
-            return bool(is_left and self._has_score()[alive].all())
+            return bool(is_left and self.has_score[alive].all())
         is_open = alive & ~self.is_settled
         # For m = 1, the row that the others were tested against: an arm with the same sum can exceed it.
         is_open[self.top if self.top_m > 1 else self.champion] = False
@@ -146,9 +145,24 @@ class Evidence:
 
         With constraints, among those that meet them.
         """
-        may_be = self.active & self._is_full() & self._has_score() & self.constraints.are_met
+        may_be = self.active & self._is_full() & self.has_score & self.constraints.are_met
         full = np.flatnonzero(may_be)
-        return full[np.argsort(-self._least_sums(self.draws.low)[full], kind="stable")][: self.top_m]
+        return full[np.argsort(-self.least_sums[full], kind="stable")][: self.top_m]
+
+    @property
+    def least_sums(self) -> FloatArray:
+        """N times the least possible mean of each arm, shape (K,): scores not known count 0."""
+        return self._least_sums(self.draws.low)
+
+    @property
+    def most_sums(self) -> FloatArray:
+        """N times the highest possible mean of each arm, shape (K,): scores not known count 1."""
+        return self._least_sums(self.draws.high + self.draws.left)
+
+    @property
+    def has_score(self) -> BoolArray:
+        """Arms with at least one score, shape (K,)."""
+        return np.asarray(self._by_part(self.draws.scored).sum(axis=1) > 0)
 
     def wealths(self, arms: IntArray) -> FloatArray:
         """Wealths of some arms, shape (A,); before an arm can be named, only the part that is known.
@@ -167,16 +181,39 @@ class Evidence:
 
     def _wealths_as_best(self, arms: IntArray) -> FloatArray:
         """(1 - v) M of some arms, shape (A,); before a row was filled, only the part that is known."""
-        groups, kept = self.groups, 1.0 - self.mode.within
-        weight, rest = kept * self.mode.weight, kept * (1.0 - self.mode.weight)
-        raced = weight * np.where(self._met_dropped[arms], 0.0, self.race.wealths(arms))
         if self.champion is None:
-            return raced
-        rows = groups.rows_of(arms)
-        tested = self._wealths.since_start(rows).reshape(-1, groups.n_parts).mean(axis=1)
+            return self.raced_wealths(arms)
+        return self._joined(arms, self._wealths, self.groups.rows_of(arms))
+
+    def raced_wealths(self, arms: IntArray) -> FloatArray:
+        """(1 - v) w R of some arms, shape (A,): the part that is known before a row was filled."""
+        weight = (1.0 - self.mode.within) * self.mode.weight
+        return np.asarray(weight * np.where(self._met_dropped[arms], 0.0, self.race.wealths(arms)))
+
+    def wealths_at(self, arms: IntArray, total: float) -> FloatArray:
+        """Wealths of bets that the means of some arms are below a threshold, shape (A,).
+
+        They are those against the champion, (1 - v) M, with the stored bets, and do not decrease in `total`.
+
+        Args:
+            arms: Ascending; a row was filled.
+            total: N times the threshold.
+        """
+        rows = self.groups.rows_of(arms)
+        tests, drawn = Wealths(len(rows)), np.flatnonzero(self.draws.count[rows] > 0)
+        if drawn.size:
+            of_rows = rows[drawn]
+            tests.put(drawn, *self._parts(of_rows, self.draws.history(of_rows), total))
+        return self.constraints.averaged(arms, self._joined(arms, tests, np.arange(len(rows))))
+
+    def _joined(self, arms: IntArray, tests: Wealths, rows: IntArray) -> FloatArray:
+        """(1 - v) M of some arms, shape (A,), by the wealths of the tests of their rows."""
+        groups, kept = self.groups, 1.0 - self.mode.within
+        tested = tests.since_start(rows).reshape(-1, groups.n_parts).mean(axis=1)
         if groups.n_parts > 1:  # arms with groups do not race
             return np.asarray(tested)
-        return np.asarray(raced * self._wealths.since_race(rows) + rest * tested)
+        rest = kept * (1.0 - self.mode.weight)
+        return np.asarray(self.raced_wealths(arms) * tests.since_race(rows) + rest * tested)
 
     def tell_columns(self, batch: Grouped, arms: IntArray, scores: FloatArray) -> None:
         """Absorb common examples of all arms in question.
@@ -213,7 +250,7 @@ class Evidence:
         adaptive = self._adaptive_bets(batch.arms)[batch.group] if is_test else np.zeros(len(batch.examples))
         played = self.draws.next_of(batch, band.values, band.below, adaptive)
         if is_test:
-            self._wealths.add(batch.arms, batch.starts, self._log_factors(played))
+            self._wealths.add(batch.arms, batch.starts, self._log_factors(played, self.total))
         self._absorb(batch, played)
         self.controls.weigh(batch.arms, self.draws)
         if is_test:
@@ -282,14 +319,14 @@ class Evidence:
         if top.size < self.top_m:
             return
         best = int(top[-1])
-        sums = self._least_sums(self.draws.low)
+        sums = self.least_sums
         if self.champion is not None and sums[best] <= sums[self.champion] + self._slack:
             return
         if self.champion is None and best != self._named_by_race:
             self._take_back_name()
         self.champion = best
         self.is_out[top] = self.is_beaten[top] = False
-        self.total = float(sums[best]) + self._epsilon * self.n_examples
+        self.total = float(sums[best]) + self.epsilon * self.n_examples
         if self._untested is None:
             self._untested = self.draws.count.copy()
         arms = np.flatnonzero(self.alive & ~self._is_full())
@@ -298,19 +335,19 @@ class Evidence:
         if rows.size:
             drawn, row = self.draws.history(rows), self.draws.row(self.groups.rows_of(top[-1:]))
             self.controls.fill(row, rows, drawn, self.draws)
-            self._bet_again(rows, drawn)
+            self._wealths.put(rows, *self._parts(rows, drawn, self.total))
             self._rule_out(np.unique(rows // self.groups.n_parts))
 
-    def _log_factors(self, played: Played) -> FloatArray:
-        """Log factors of some draws at the current T; see `log_factors`."""
-        totals = self.total * (played.total / self.n_examples)  # N T of each draw's row
+    def _log_factors(self, played: Played, total: float) -> FloatArray:
+        """Log factors of some draws at T, from N T; see `log_factors`."""
+        totals = total * (played.total / self.n_examples)  # N T of each draw's row
         return log_factors(played, totals, played.total)
 
-    def _bet_again(self, arms: IntArray, drawn: DrawHistory) -> None:
-        """Recompute the wealth of some rows from all of their draws, at the current T."""
+    def _parts(self, arms: IntArray, drawn: DrawHistory, total: float) -> tuple[FloatArray, FloatArray]:
+        """Log factors of all draws of some rows at T, by part and bet; see `Wealths.put`."""
         assert self._untested is not None
         starts = drawn.starts
-        logs = self._log_factors(drawn.played)  # (5, F)
+        logs = self._log_factors(drawn.played, total)  # (5, F)
         logs.cumsum(axis=1, out=logs)
         ends = starts + self.draws.count[arms]
         raced = starts + np.minimum(self._raced[arms], self.draws.count[arms])
@@ -318,15 +355,15 @@ class Evidence:
         bounds = np.stack([starts, raced, untested, ends])  # (4, A)
         sums = np.where(bounds > 0, logs[:, bounds - 1], 0.0)  # (5, 4, A)
         parts = np.diff(sums, axis=1)  # (5, 3, A)
-        self._wealths.put(arms, parts[:-1].transpose(1, 2, 0), parts[-1, 2])
+        return parts[:-1].transpose(1, 2, 0), parts[-1, 2]
 
     def _rule_out(self, arms: IntArray) -> None:
         """Eliminate those of some arms that are certainly worse, or whose wealth has reached its level."""
         arms = arms[self.alive[arms] & ~self._is_full()[arms]]
-        most = self._least_sums(self.draws.high + self.draws.left)[arms]
+        most = self.most_sums[arms]
         is_certain = most < self.total - self._slack
         self.is_out[arms] = is_certain | self._are_out(arms, self.wealths(arms))
-        self.is_beaten[arms] = self.is_out[arms] & ((self._epsilon == 0.0) | self.is_unfit[arms])
+        self.is_beaten[arms] = self.is_out[arms] & ((self.epsilon == 0.0) | self.is_unfit[arms])
 
     def _rule_out_by_constraints(self) -> None:
         """Eliminate arms that cannot meet the constraints; without a filled row, also by bets on them."""
@@ -352,7 +389,7 @@ class Evidence:
 
     def _name_by_race(self) -> None:
         """Name the leading arm if no other arm in question exceeds it by epsilon; eliminate the others."""
-        arms, scored = np.flatnonzero(self.alive), np.flatnonzero(self.alive & self._has_score())
+        arms, scored = np.flatnonzero(self.alive), np.flatnonzero(self.alive & self.has_score)
         if self._within is None or self.champion is not None or len(arms) < 2 or len(scored) == 0:
             return
         leader = int(scored[self.race.low[scored].argmax()])
@@ -373,10 +410,6 @@ class Evidence:
         """Mask of the wealths that reach their level; never an infinite level, even by overflow."""
         levels = self.levels[arms]
         return np.asarray(np.isfinite(levels) & (wealths >= levels))
-
-    def _has_score(self) -> BoolArray:
-        """Arms with at least one score, shape (K,)."""
-        return np.asarray(self._by_part(self.draws.scored).sum(axis=1) > 0)
 
     def _is_full(self) -> BoolArray:
         return np.asarray(self._by_part(self.draws.count).sum(axis=1) == self.n_examples)

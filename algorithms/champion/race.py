@@ -158,7 +158,9 @@ class Race:
         before = (sums - self._worth_high[arms])[:, np.newaxis] + worth.cumsum(axis=1) - worth
         left = self._n_examples - self._weight - (weights.cumsum() - weights)  # (B,)
         left = np.maximum(left, weights)  # rounding can subtract more than there is
-        self._logs[arms] += log_growth(lead, -before / left, self._n_examples / left, opponents.adaptive)
+        self._logs[arms] += log_growth(
+            lead, -before / left, self._n_examples / left, opponents.adaptive[:, np.newaxis]
+        )
 
     def _choose(self, arms: IntArray) -> Opponents:
         """Choose the opponents with the clearest lead so far, and the bet that fits this lead."""
@@ -201,14 +203,14 @@ def log_growth(lead: FloatArray, level: FloatArray, grown: FloatArray, adaptive:
         lead: Shape (A, B), D, at least -1.
         level: Shape (A, B), r, the largest mean of D under the hypothesis that the arm is among the best.
         grown: Shape (B,), N / (N - t).
-        adaptive: Shape (A,), adaptive bets.
+        adaptive: Shape (A, B) or (A, 1), adaptive bets.
     """
     most = MOST_STAKED / np.maximum(1.0 + level, LEAST_ROOM)
     gain = lead - level
     growth = np.empty((len(lead), len(BETS) + 1))
     for each, bet in enumerate(BETS):
         growth[:, each] = np.log1p(np.minimum(bet * grown, most) * gain).sum(axis=1)
-    growth[:, -1] = np.log1p(np.minimum(adaptive[:, np.newaxis], most) * gain).sum(axis=1)
+    growth[:, -1] = np.log1p(np.minimum(adaptive, most) * gain).sum(axis=1)
     return growth
 
 

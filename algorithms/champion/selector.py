@@ -16,10 +16,11 @@ from winnow.algorithms.champion.constraints import checked_constraints
 from winnow.algorithms.champion.control_variates import past_ease
 from winnow.algorithms.champion.draw_order import Grouped
 from winnow.algorithms.champion.elimination import Evidence
+from winnow.algorithms.champion.excess import ExcessBound
 from winnow.algorithms.champion.switch import Goal, Start, mode_of, race_costs_more
 from winnow.algorithms.champion.top_m import check_top_m
 from winnow.algorithms.champion.verdict import Additions, Dropping, Ties, Verdict
-from winnow.algorithms.decision import Bets, Decision
+from winnow.algorithms.decision import Bets, Decision, Excess
 from winnow.algorithms.errors import InvalidParameter
 from winnow.algorithms.low_rank.history import History
 from winnow.algorithms.protocols import EMPTY_BATCH, Batch
@@ -75,6 +76,7 @@ class Champion:
             this. There is then no race, and no arm can be added. Requires `delta`.
         ties: "open" stops once no other arm can have a higher mean, whatever is not observed; "resolve" then
             goes on until it is known which arms have the same mean.
+        excess: Whether decisions state by how much another arm can at most be better.
 
     Source: this project; bets on draws without replacement after Waudby-Smith & Ramdas (2020), "Confidence
     sequences for sampling without replacement".
@@ -95,6 +97,7 @@ class Champion:
         group_weights: FloatArray | None = None,
         constraints: FloatArray | None = None,
         ties: Ties = "resolve",
+        excess: bool = False,
     ) -> None:
         check_top_m(top_m, config.n_arms, start, prefer)
         at_least = checked_constraints(
@@ -134,6 +137,7 @@ class Champion:
             at_least=at_least,
             ties_are_open=ties == "open",
         )
+        self._excess = ExcessBound(config.n_arms) if excess else None
         self._rounds_told = 0  # until the best is known
         self.out_in_round = np.full(config.n_arms, -1)
         """Shape (K,), round, counted from 0, in which an arm was eliminated; -1 if it is not."""
@@ -153,6 +157,11 @@ class Champion:
     def levels(self) -> FloatArray:
         """Wealth at which each arm is eliminated, shape (K,); infinite if nothing can be proven."""
         return self.evidence.levels
+
+    @property
+    def excess(self) -> Excess | None:
+        """By how much another arm can at most be better, by the tests; None if nothing is shown or asked."""
+        return None if self._excess is None else self._excess.found
 
     @property
     def n_arms(self) -> int:
@@ -178,6 +187,8 @@ class Champion:
         self._matrix.add_arms(count)
         self._verdict.add_arms(count)
         self.evidence.add_arms(self._verdict.levels)
+        if self._excess is not None:
+            self._excess.restart(self.n_arms)
         self.out_in_round = with_more(self.out_in_round, count, -1)
         self.out_at = with_more(self.out_at, count, -1)
 
@@ -215,6 +226,7 @@ class Champion:
                 self._verdict.tell(Grouped.of(batch.arms, batch.examples, scores), None)
                 return
         self._tell_evidence(batch, scores)
+        self._bound_excess()
         champion = self.evidence.champion
         if self._thrift is not None and self.evidence.is_decided and champion is not None:
             self._thrift.begin(champion, self._matrix.active, may_choose=self._verdict.may_choose)
@@ -233,7 +245,16 @@ class Champion:
         self._verdict.tell(grouped, band)
         if not np.array_equal(self._matrix.active, self.evidence.active):
             self.evidence.drop(self._matrix.active, self._verdict.levels)
+            if self._excess is not None:
+                self._excess.restart(self.n_arms)
         self._note_who_is_out()
+
+    def _bound_excess(self) -> None:
+        """Update the bound on how much better another arm can be."""
+        if self._excess is None or self._verdict.stated >= 1.0 or not self._matrix.active.any():
+            return
+        n_told, stated = int(self._matrix.told.sum()), self._verdict.stated
+        self._excess.look(self.evidence, n_told, stated, is_last=self._verdict.is_spent(self.evidence))
 
     def decision(self) -> Decision:
         """Recommend the best filled row, or the last arm in the race, or the arm with the highest mean."""
@@ -243,7 +264,18 @@ class Champion:
             out_in_round=self.out_in_round.copy(),
             out_at=self.out_at.copy(),
         )
-        return replace(self._verdict.decision(self.evidence), bets=bets)
+        decision = replace(self._verdict.decision(self.evidence), bets=bets)
+        return decision if self._excess is None else replace(decision, excess=self._excess_of(decision))
+
+    def _excess_of(self, decision: Decision) -> Excess | None:
+        """The least excess that is shown: by the bound, or by what the decision claims of its best arm."""
+        if self._excess is None or (self._thrift is not None and self._thrift.has_begun):
+            return None
+        found, claim, epsilon = self.excess, decision.claim, self._config.epsilon
+        is_claimed = claim.kind in ("exact", "proven") and self.evidence.top_m == 1
+        if decision.best is None or not is_claimed or (found is not None and found.most < epsilon):
+            return found
+        return Excess(over=decision.best, most=epsilon, delta=claim.delta or 0.0)
 
     def leave_out_intervals(self) -> None:
         """Compute no intervals from now on: decisions have none, and are the same otherwise."""
@@ -413,6 +445,7 @@ class RaceOnly(Champion):
         group_weights: Same as in `Champion`, required with groups: a race cannot compare the arms' least
             groups.
         ties: Same as in `Champion`.
+        excess: Same as in `Champion`.
 
     Source: this project; see `Champion`.
     """
@@ -426,6 +459,7 @@ class RaceOnly(Champion):
         groups: IntArray | None = None,
         group_weights: FloatArray | None = None,
         ties: Ties = "resolve",
+        excess: bool = False,
     ) -> None:
         super().__init__(
             config,
@@ -435,4 +469,5 @@ class RaceOnly(Champion):
             groups=groups,
             group_weights=group_weights,
             ties=ties,
+            excess=excess,
         )

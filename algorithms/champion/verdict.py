@@ -114,7 +114,7 @@ class Verdict:
     @property
     def levels(self) -> FloatArray:
         """Wealth at which each arm is eliminated, shape (K,); infinite if nothing can be proven."""
-        if self._stated >= 1.0:
+        if self.stated >= 1.0:
             return np.full(len(self._list_of), np.inf)
         shares = _reserved(self._n_dropped) if self._dropping == "reserved" else 1.0
         of_lists = _reserved(self._list_of) if self._additions == "expected" else np.ones(len(self._list_of))
@@ -123,7 +123,7 @@ class Verdict:
     @property
     def may_choose(self) -> bool:
         """Whether the stated error of the best arm and a cheaper one together is below 1."""
-        return self._thrift is not None and self._stated + self._thrift.delta < 1.0
+        return self._thrift is not None and self.stated + self._thrift.delta < 1.0
 
     def room(self, evidence: Evidence) -> int:
         """Number of pairs that can be proposed; 0 when stopped."""
@@ -187,15 +187,28 @@ class Verdict:
         matrix, config = self._matrix, self._config
         if not matrix.active.any():
             return "all-dropped"
-        is_spent = config.budget is not None and matrix.told.sum() >= config.budget
+        is_spent = self._is_budget_spent
         if self._thrift is not None and self._thrift.goes_on and evidence.is_decided:
             return "budget" if is_spent else "running"
         if config.delta is not None and (evidence.is_decided or self._is_certain(evidence)):
             return "confident"
-        in_question = matrix.active if config.delta is None else evidence.alive
-        if (matrix.told[in_question] == matrix.n_examples).all():
+        if self._is_exhausted(evidence):
             return "exhausted"
         return "budget" if is_spent else "running"
+
+    def is_spent(self, evidence: Evidence) -> bool:
+        """Whether the budget or the pairs of all arms in question are used up."""
+        return self._is_budget_spent or self._is_exhausted(evidence)
+
+    @property
+    def _is_budget_spent(self) -> bool:
+        budget = self._config.budget
+        return budget is not None and bool(self._matrix.told.sum() >= budget)
+
+    def _is_exhausted(self, evidence: Evidence) -> bool:
+        matrix = self._matrix
+        in_question = matrix.active if self._config.delta is None else evidence.alive
+        return bool((matrix.told[in_question] == matrix.n_examples).all())
 
     def _is_certain(self, evidence: Evidence) -> bool:
         """Whether ties are open and the known scores alone show that no other arm is better."""
@@ -302,7 +315,7 @@ class Verdict:
         """Claim of a proven answer; its delta includes the delta spent on another question."""
         return Claim(
             kind="proven",
-            delta=self._stated + spent,
+            delta=self.stated + spent,
             raised_by=self._raised_by,
             assumptions=("planned-additions",) if "added" in self._raised_by else (),
         )
@@ -344,7 +357,7 @@ class Verdict:
         return dropped + added
 
     @property
-    def _stated(self) -> float:
+    def stated(self) -> float:
         """Error probability that an answer states; can exceed 1."""
         times: dict[Raise, float] = {
             "dropped": 1.0 + self._n_dropped / self._top_m,

@@ -83,7 +83,7 @@ class _Bets:
         left = self._n_examples - self._weight - (weights.cumsum() - weights)  # (B,)
         left = np.maximum(left, weights)  # rounding can subtract more than there is
         level = -(self._n_examples * self._epsilon + before) / left  # r
-        self._logs[mine] += log_growth(lead, level, self._n_examples / left, self._adaptive[mine])
+        self._logs[mine] += log_growth(lead, level, self._n_examples / left, self._adaptive[mine, np.newaxis])
         self._n_columns += len(weights)
         self._weight += float(weights.sum())
         self._worth[mine] += worth.sum(axis=1)

@@ -27,6 +27,7 @@ from winnow.flows.run.logging_callback import RoundLog
 from winnow.flows.run.signals import Interrupts
 from winnow.storage.objectives import traits_of
 from winnow.storage.records.record_types import RoundRecord
+from winnow.tasks.answer.sentences.excess import excess_words, whom_words
 from winnow.tasks.campaign.canaries.sizes import canary_words
 from winnow.tasks.campaign.left_out import can_leave_out
 from winnow.tasks.campaign.session import CampaignSession
@@ -383,7 +384,20 @@ def _race(campaign: CampaignSession, decision: Decision) -> str:
 
 
 def _gap(campaign: CampaignSession, decision: Decision) -> str:
-    """The most by which a candidate may still be ahead of the leader, which closes as the decision nears."""
+    """How much better another candidate can be, which closes as the decision nears."""
+    if (proven := decision.excess) is not None:
+        spec, groups = campaign.record.spec, grouping_of(campaign.record.spec)
+        said = excess_words(
+            campaign.checked.candidates[proven.over].name,
+            proven.most,
+            proven.delta,
+            whom=whom_words(
+                has_constraints=bool(spec.get("constraints")), has_dropped="dropped" in decision.status
+            ),
+            top_m=spec["selector"]["params"].get("top_m", 1),
+            value=None if groups is None else estimated_value(campaign.record.objective, groups),
+        )
+        return f"; {said}"
     found = decision.differences
     if found is None or found.against != decision.best:
         return ""

@@ -243,6 +243,21 @@ def curve(session: Session, campaign_id: int) -> Iterator[Row]:
     return stream(session, rows)
 
 
+def excesses(session: Session, campaign_id: int) -> list[tuple[int, float]]:
+    """Comparisons spent, and how much better another candidate could then be at most, in points of the score.
+
+    One pair per finished round whose decision says so, in order.
+    """
+    most = Decision.claim["excess"]["most"].as_float()
+    rows = (
+        select(func.sum(Decision.answered).over(order_by=Round.number), most)
+        .join(Decision, Decision.round_id == Round.id)
+        .where(Round.campaign_id == campaign_id)
+        .order_by(Round.number)
+    )
+    return [(spent, found) for spent, found in session.execute(rows) if found is not None]
+
+
 def coverage(session: Session, campaign_id: int) -> list[Row]:
     """Comparisons with and without an outcome: one row per candidate and reason, by candidate.
 

@@ -149,10 +149,13 @@ def _opened_again(decision: DecisionRecord) -> DecisionRecord:
     Once another candidate is added, or another round is observed, the named candidate can cease to be the
     best.
     """
+    claim = dict(decision.claim)
+    if decision.n_joined:  # those who joined can be better by more
+        claim.pop("excess", None)
     return replace(
         decision,
         status=["active" if each in BY_THE_BEST else each for each in decision.status],
-        claim={**decision.claim, "kind": "none", "delta": None, "raised_by": [], "assumptions": []},
+        claim={**claim, "kind": "none", "delta": None, "raised_by": [], "assumptions": []},
         stop=False,
         reason="running",
     )

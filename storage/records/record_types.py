@@ -284,7 +284,7 @@ class NewDecision:
     status: Sequence[str]
     """One of `algorithms.claims.ArmStatus` per candidate position."""
     claim: JsonView
-    """Fields of an `algorithms.claims.Claim`."""
+    """Fields of an `algorithms.claims.Claim`; `excess`, if known, has those of a decision's `Excess`."""
     stop: bool
     reason: str
     ranking: Sequence[float | None] | None = None

@@ -16,6 +16,7 @@ from winnow.storage.queries.objective.agreement import without_opinion
 from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records.record_types import CampaignRecord, DecisionRecord
 from winnow.tasks.answer.earlier_campaigns import Earlier, earlier_of, is_drawn_again
+from winnow.tasks.answer.excess import excess_of
 from winnow.tasks.answer.model import (
     Addition,
     Answer,
@@ -129,6 +130,7 @@ def answer_of(
         and not traits.compares_pairs
         and all_scores_are_zero(look.session, look.record.id),
     )
+    answer = replace(answer, excess=excess_of(look.names, decision, answer))
     answer = with_rival(look, answer)
     limit = _limit(answer, stopped_by, budgets)
     return replace(

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
-from winnow.algorithms.claims import ArmStatus, Assumption, Claim
+from winnow.algorithms.claims import ArmStatus, Assumption, Claim, ClaimKind
 from winnow.storage.json_types import JsonView
 from winnow.storage.objectives import traits_of
 from winnow.tasks.answer.earlier_campaigns import Earlier
@@ -113,6 +113,26 @@ class Addition:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Excess:
+    """The proof that no other candidate, of those not dropped, is better than one by more than a margin.
+
+    Nothing is shown of how much worse the others are. If the m best are looked for, at most m - 1 candidates
+    are better than this one by more.
+    """
+
+    over: str
+    """The candidate."""
+    most: float
+    """The margin, in the units of the score."""
+    claim: ClaimKind
+    """exact or proven."""
+    delta: float
+    """Upper bound of the probability that any such statement of the campaign is wrong; 0 if exact."""
+    not_excluded: tuple[str, ...]
+    """The others that can be better by up to the margin, for all that is shown."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
     """The current answer of a running or ended campaign."""
 
@@ -170,6 +190,8 @@ class Answer:
     """Assumptions of the estimates and their intervals, with or without a claim."""
     refuted: tuple[Assumption, ...] = ()
     """Assumptions of the method that the outcomes refuted."""
+    excess: Excess | None = None
+    """How much better another candidate can be; None where nothing is shown."""
     known: frozenset[str] = frozenset()
     """Names of candidates scored on every example, whose means are therefore exact: of the best ones and the
     runner-up, or of the baseline and all candidates compared with it."""

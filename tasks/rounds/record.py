@@ -113,13 +113,19 @@ def as_record(decision: Decision, candidate_ids: Sequence[int]) -> NewDecision:
         lower=_known(decision.lower),
         upper=_known(decision.upper),
         status=decision.status,
-        claim=asdict(decision.claim),
+        claim=_of_claim(decision),
         stop=decision.stop,
         ranking=None if decision.ranking is None else _known(decision.ranking),
         reason=decision.reason,
         differences=None if decision.differences is None else _fields(decision.differences),
         bets=None if decision.bets is None else _of_bets(decision.bets, decision.status),
     )
+
+
+def _of_claim(decision: Decision) -> dict[str, object]:
+    """The claim as JSON, and beside its fields the decision's `excess`, if it has one."""
+    claim = asdict(decision.claim)
+    return claim if decision.excess is None else {**claim, "excess": asdict(decision.excess)}
 
 
 THE_ANSWER = ("best", "top", "tied", "chosen")

@@ -11,7 +11,7 @@ from winnow.algorithms.registry import describe, looks_ahead, third_party
 from winnow.algorithms.state.plugin_registry import object_at
 from winnow.storage.objectives import traits_of
 from winnow.tasks.campaign.budget import devices_by_model, unpriced
-from winnow.tasks.campaign.kept_rules import TIES
+from winnow.tasks.campaign.kept_rules import EXCESS, TIES
 from winnow.tasks.campaign.resolved import ResolvedCampaign, common_params
 from winnow.tasks.campaign.scored import ScoredCampaign
 from winnow.tasks.candidates.candidates import Candidate
@@ -220,7 +220,7 @@ def _check_selector(checked: ResolvedCampaign) -> None:
             f"{', '.join(ENDS_WITH_TIES)}",
             path="stopping.ties",
         )
-    for clash in sorted(spec.selector.params.keys() & {*common_params(spec), TIES}):
+    for clash in sorted(spec.selector.params.keys() & {*common_params(spec), TIES, EXCESS}):
         raise SpecError(
             f"{clash} is set for every selector by the spec's own keys "
             "(batch_size, stopping, fail_on_error, certify); set it there",

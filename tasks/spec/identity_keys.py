@@ -117,6 +117,7 @@ KEYS = {
     "batch_size": _SEARCH,
     "stopping": _SEARCH,
     "betting_rule": IdentityKey(is_found=True, follows=(r"", ("selector",))),
+    "excess": IdentityKey(is_found=True, is_of_search=True, follows=(r"", ("selector",))),
     "halving_schedule": IdentityKey(is_found=True, is_of_search=True, follows=(r"", ("selector",))),
     "candidate_costs": IdentityKey(is_found=True, follows=(_ANY, ("certify", "dataset_fingerprint", *PARTS))),
     "embedder_identity": IdentityKey(

@@ -161,6 +161,13 @@ class LiteralChampion:
             return part
         return part * self.test_wealth(arm, self.raced[arm]) + (1.0 - self.weight) * self.test_wealth(arm, 0)
 
+    def wealth_at(self, arm, higher):
+        """M of an arm at a threshold that is higher than T by some amount."""
+        self.T += higher
+        found = self.wealth(arm)
+        self.T -= higher
+        return found
+
     def race_wealth(self, arm):
         fixed, adaptive = [1.0] * 4, 1.0
         for t, column in enumerate(self.columns):
@@ -185,7 +192,7 @@ class LiteralChampion:
             if t == max(self.untested[arm], self.raced[arm]):
                 entered = np.mean(fixed)
             level = (self.N * self.T - sum(d[1] for d in self.draws[arm][:t])) / (self.N - t)
-            most = 0.8 / (1.0 - level + least)
+            most = 0.8 / max(1.0 - level + least, 1e-9)
             gain = level - x + control
             if t >= first:
                 for k, each in enumerate(TEST_BETS):

@@ -54,5 +54,11 @@ def test_wealths_are_those_of_the_formulas_written_out(seed, n_arms, n_examples,
             wanted = [literal.wealth(int(arm)) for arm in arms]
             np.testing.assert_allclose(selector.wealths[arms], wanted, rtol=1e-9)
             n_compared += len(arms)
+            if literal.champion is not None and len(arms):
+                total = selector.evidence.total
+                for higher in (0.0, 0.02, 0.3):
+                    wanted = [literal.wealth_at(int(arm), higher) for arm in arms]
+                    found = selector.evidence.wealths_at(arms, total + higher * n_examples)
+                    np.testing.assert_allclose(found, wanted, rtol=1e-7)
     assert n_compared > 20
     assert literal.champion == selector.evidence.champion

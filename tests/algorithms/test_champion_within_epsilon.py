@@ -76,7 +76,7 @@ def test_bets_that_forget_that_examples_are_drawn_without_replacement_are_caught
 
 def test_bets_that_are_made_in_sight_of_the_scores_are_caught(monkeypatch):
     def peeking(lead, level, grown, adaptive):
-        is_won = lead.sum(axis=1) > level.sum(axis=1)
+        is_won = lead.sum(axis=1, keepdims=True) > level.sum(axis=1, keepdims=True)
         return log_growth(lead, level, grown, np.where(is_won, adaptive, 0.0))
 
     monkeypatch.setattr(module, "log_growth", peeking)

@@ -21,7 +21,7 @@ from tests.benchmarks.champion.worlds import Table, tables
 from tests.benchmarks.tables import Row, told, write
 from winnow.algorithms.bounds.mean_interval import mean_interval
 from winnow.algorithms.protocols import round_rng
-from winnow.algorithms.registry import create_selector
+from winnow.algorithms.registry import create_selector, describe
 
 CANDIDATES = 2, 5, 10, 20
 EXAMPLES = 100, 300, 1000
@@ -103,6 +103,8 @@ def play(instance: Instance, epsilon: float, budget: int | None = None) -> Playe
     scores = instance.scores
     n_arms, n_examples = scores.shape
     params = {"batch_size": BATCH_SIZE, "delta": DELTA, "epsilon": epsilon, "budget": budget}
+    if "excess" in {each.name for each in describe("champion").parameters}:
+        params["excess"] = True
     selector = create_selector("champion", n_arms=n_arms, n_examples=n_examples, **params)
     comparisons, rounds = 0, 0
     orders: list[list[int]] = [[] for _ in range(n_arms)]
@@ -150,7 +152,8 @@ def _reach(decision) -> float:
 
 def _within(decision) -> float:
     """The same by the statement that is proven at any time; NaN of a Winnow without one."""
-    return float("nan")
+    found = getattr(decision, "excess", None)
+    return float("nan") if found is None else float(found.most)
 
 
 def excluded(scores: np.ndarray, orders: Sequence[Sequence[int]], decision) -> set[int]:

@@ -8,6 +8,7 @@ import pytest
 from rich.cells import cell_len
 from rich.console import Console
 
+from winnow.algorithms.decision import Excess
 from winnow.flows.run.progress import LiveProgress, PlainProgress, best_so_far, duration
 
 NAMES = [
@@ -55,6 +56,7 @@ def decision(
         best=best,
         stop=stop,
         differences=differences,
+        excess=None,
         estimates=np.array(estimates),
         lower=np.array(estimates) - 0.25,
         upper=np.array(estimates) + 0.125,
@@ -139,6 +141,26 @@ def test_before_anything_is_known_it_says_what_is_waited_for():
     assert "0 of at most 600 comparisons" in lines[1]
     assert lines[2] == "loading a-model, 12 s"
     assert shown(progress_of(campaign(in_flight=3)))[2] == "3 rounds in flight"
+
+
+@pytest.mark.parametrize(
+    ("spec", "said"),
+    [
+        ({}, "no candidate is better than c/p by more than 0.043 (95% confidence)"),
+        (
+            {"constraints": [{}]},
+            "no candidate that meets the constraints is better than c/p by more than 0.043",
+        ),
+        ({"top_m": 3}, "at most 2 candidates are better than c/p by more than 0.043 (95% confidence)"),
+    ],
+)
+def test_it_says_how_much_better_another_can_be_instead_of_the_gap(spec, said):
+    running, found = campaign(), decision(ahead=[0.25, np.nan, 0.1])
+    running.record.spec = {**spec, "selector": {"params": {"top_m": spec.pop("top_m", 1)}}}
+    found.excess = Excess(over=2, most=0.043, delta=0.05)
+    (line,) = [line for line in shown(progress_of(running, found), 200) if "in question" in line]
+    assert said in line
+    assert "ahead by" not in line
 
 
 @pytest.mark.parametrize("width", [60, 80, 120])

@@ -100,6 +100,7 @@ APART = {
     "seed": "it is an argument of its own",
     "selector": "how it searches; what of it says what is claimed is read apart",
     "selector_code": "how it searches",
+    "excess": "what is said of how much better another can be, from the same draws",
     "batch_size": "how it searches",
     "lookahead": "how it searches",
     "stopping": "how long it searches",

@@ -19,6 +19,7 @@ from winnow.tasks.answer.sentences.clauses import (
     out_lines,
 )
 from winnow.tasks.answer.sentences.constraints import constraint_lines
+from winnow.tasks.answer.sentences.excess import excess_lines
 from winnow.tasks.answer.sentences.gate import gate_headline, gate_lines
 from winnow.tasks.answer.sentences.margin import leaves_margin, margin_claim
 from winnow.tasks.answer.sentences.new_examples import beyond_lines, held_out_lines
@@ -134,6 +135,7 @@ def _lines(answer: Answer) -> list[Line]:
         ("sure", certainty(answer)),
         *_refuted(answer),
         *_open(answer),
+        *excess_lines(answer),
         *_next(answer),
     ]
     lines += [*out_lines(answer), *added_lines(answer), *dropped_lines(answer)]

@@ -1,7 +1,8 @@
 """The headline of an answer: two or three sentences, shown first everywhere.
 
-What to use and how good it is; with which confidence and at what cost; what is not known. Each sentence
-follows from the outcome and its claim. Claims with conditions use the full words of the line "sure".
+What to use and how good it is, and while that is open how much better another can be; with which confidence
+and at what cost; what is not known. Each sentence follows from the outcome and its claim. Claims with
+conditions use the full words of the line "sure".
 """
 
 from winnow.algorithms.state.plugin_registry import object_at
@@ -11,6 +12,7 @@ from winnow.tasks.answer.model import Answer
 from winnow.tasks.answer.new_examples import LEVEL
 from winnow.tasks.answer.sentences.claim import certainty, with_open_ties
 from winnow.tasks.answer.sentences.clauses import estimated, on_examples
+from winnow.tasks.answer.sentences.excess import excess_clause, not_excluded
 from winnow.tasks.answer.sentences.gate import WORDS, gate_certainty
 from winnow.tasks.answer.sentences.margin import is_ahead_of_all, leaves_margin
 from winnow.tasks.text.phrases import amount, count_of, ends, list_of, percentage, points, risk_of, rounded
@@ -26,7 +28,8 @@ def headline_sentences(answer: Answer, totals: JsonView) -> list[str]:
         totals: `answered` comparisons so far, and the comparisons of the full `grid`.
     """
     first, sure = _found(answer)
-    said = [first, f"{sure}{'; ' if sure else ''}{_cost(answer, totals)}"]
+    open_ = "" if answer.outcome == "waiting" else not_excluded(answer)
+    said = [first, open_[:1].upper() + open_[1:], f"{sure}{'; ' if sure else ''}{_cost(answer, totals)}"]
     return [_sentence(each) for each in (*said, _unknown(answer)) if each]
 
 
@@ -39,7 +42,10 @@ def _found(answer: Answer) -> tuple[str, str]:
         return own
     if answer.baseline is not None:
         return _compared(answer), _plain(gate_certainty(answer))
-    return _use(answer), _sure(answer)
+    bound = "" if answer.outcome == "waiting" else excess_clause(answer)
+    if bound and answer.outcome == "undecided" and (best := answer.of_best) is not None:
+        return f"{best.name} leads{_mean(answer)}; {bound}", f"No winner yet: {_why_open(answer)}"
+    return f"{_use(answer)}{'; ' if bound else ''}{bound}", _sure(answer)
 
 
 def _sentence(text: str) -> str:
@@ -110,6 +116,11 @@ def _mean(answer: Answer) -> str:
     if answer.outcome is None:
         return f", {estimated(answer)} {found}"
     return f": {estimated(answer)} {found} {on_examples(answer)}"
+
+
+def _why_open(answer: Answer) -> str:
+    """The cause of an end without an answer."""
+    return answer.limit.sentence if answer.limit else _plain(certainty(answer)).removeprefix("Undecided: ")
 
 
 def _sure(answer: Answer) -> str:

@@ -10,7 +10,7 @@ from winnow.algorithms.state.arrays import FloatArray
 from winnow.algorithms.state.plugin_registry import object_at
 from winnow.storage.json_types import JsonObject, JsonView
 from winnow.storage.records.record_types import Losses, Values
-from winnow.tasks.campaign.kept_rules import TIES
+from winnow.tasks.campaign.kept_rules import EXCESS, TIES
 from winnow.tasks.campaign.look import Look
 from winnow.tasks.campaign.scored import ScoredCampaign, check_judges
 from winnow.tasks.candidates.candidate_costs import check_costs
@@ -56,7 +56,7 @@ class BestMean(ScoredCampaign):
     """Groups of the examples, if group means are compared."""
     constraints: tuple[Constraint, ...]
     """Constraints on the best candidate's means of metrics."""
-    RULES: ClassVar = (TIES, SCHEDULE)
+    RULES: ClassVar = (TIES, EXCESS, SCHEDULE)
 
     @classmethod
     def check(cls, spec: CampaignSpec, dataset: Dataset, *, is_allowed: bool = True) -> Self:
@@ -118,7 +118,7 @@ class BestMean(ScoredCampaign):
     def new_rules(self) -> JsonObject:
         """See `ResolvedCampaign`."""
         if self.spec.selector.name in ENDS_WITH_TIES:
-            return {TIES: "open"}
+            return {TIES: "open", EXCESS: 1}
         schedule = self._best_schedule() if self._leaves_schedule_open else SCHEDULE_BEFORE
         return {} if schedule == SCHEDULE_BEFORE else {SCHEDULE: schedule}
 
@@ -189,6 +189,7 @@ class BestMean(ScoredCampaign):
             "baseline": self.baseline,
             "costs": self.costs,
             "ties": self.rules.get(TIES),
+            "excess": EXCESS in self.rules or None,
         }
         if self._leaves_schedule_open:
             found["schedule"] = self.rules.get(SCHEDULE, SCHEDULE_BEFORE)

@@ -21,6 +21,7 @@ def builders_of(campaign: CampaignRecord, read: ReadOnce) -> tuple[Builder, ...]
         standard.estimates("Estimates", axis),
         standard.eliminations,
         standard.curve(axis, "comparisons", read.points),
+        standard.excess,
         standard.pareto,
         standard.metrics,
         standard.tags(read.counts),

@@ -10,6 +10,7 @@ from winnow.flows.reports.html.figures.budget import loads, seconds, tokens
 from winnow.flows.reports.html.figures.curve import curve as curve_figure
 from winnow.flows.reports.html.figures.curve import leads
 from winnow.flows.reports.html.figures.estimates import intervals
+from winnow.flows.reports.html.figures.excess import excess as excess_figure
 from winnow.flows.reports.html.model import Section, first_of
 from winnow.flows.reports.html.sections.samples import MOST_SAMPLES, sample_groups
 from winnow.flows.reports.rows.text_table import decimals_of
@@ -24,6 +25,7 @@ from winnow.storage.records.loads import loads_by_model
 from winnow.storage.records.record_types import CampaignRecord
 from winnow.tasks.answer.derive import standings_of
 from winnow.tasks.answer.sentences.clauses import out_since
+from winnow.tasks.campaign.canaries.changed_models import server_changes
 from winnow.tasks.campaign.look import Look
 from winnow.tasks.data.tag_counts import TagCounts
 from winnow.tasks.queries import breakdowns
@@ -185,6 +187,24 @@ def curve(axis: str, unit: str, points: CurvePoints) -> Builder:
         )
 
     return build
+
+
+def excess(look: Look) -> Section | None:
+    """The section on how much better another candidate can be than the one that is named."""
+    points = campaign_views.excesses(look.session, look.record.id)
+    if not points or any(each.mixes for each in server_changes(look.session, look.record)):
+        return None
+    found = look.record.spec["selector"]["params"].get("top_m", 1)
+    whom = "No candidate" if found == 1 else f"No more than {found - 1} candidates"
+    return Section(
+        name="excess",
+        title="How much better another candidate can be",
+        note=f"{whom} can be better than the one that is named by more than this; the line bound of the "
+        "answer names it, and how sure that is. Nothing is said of how much worse the others are. The line "
+        "begins anew where candidates are dropped or added.",
+        figure=excess_figure(points, unit="comparisons so far"),
+        table=[{"comparisons": points[-1][0], "better by at most": points[-1][1]}],
+    )
 
 
 def pareto(look: Look) -> Section | None:

@@ -1,0 +1,191 @@
+"""By how much another arm can at most be better than the named one, at any time.
+
+docs/how-much-better-another-can-be.md has the statement and its proof. Letters: a the named arm; x the
+excess; s the share of an arm's stake that is bet on not exceeding a by x, which is v if races bet within
+epsilon.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from winnow.algorithms.champion.elimination import TOLERANCE, Evidence
+from winnow.algorithms.champion.pair_bets import PairBets
+from winnow.algorithms.decision import Excess
+from winnow.algorithms.state.arrays import BoolArray, FloatArray, IntArray
+
+GROWTH = 1.02
+"""Of the observed pairs, from one look to the next."""
+STEPS = 1000
+"""Steps of an excess from 0 to 1."""
+SHARE, SHARE_OF_TWO = 0.4, 0.8
+"""s if races do not bet within epsilon, and s if two arms race: while they do, neither is out."""
+
+
+class ExcessBound:
+    """The least excess that was proven so far, of the arms that are compared now.
+
+    Args:
+        n_arms: K.
+    """
+
+    def __init__(self, n_arms: int) -> None:
+        self.restart(n_arms)
+
+    def restart(self, n_arms: int) -> None:
+        """Begin anew, because arms were added or dropped."""
+        self.found: Excess | None = None
+        """The statement; None before the first."""
+        self._ends = np.ones(n_arms)  # (K,) most that the mean of an arm can be, if it is among the best
+        self._n_told = 0
+
+    def look(self, evidence: Evidence, n_told: int, delta: float, *, is_last: bool) -> None:
+        """Update the bound if enough was observed since the last look.
+
+        Args:
+            evidence: The evidence from all observations.
+            n_told: Number of pairs observed.
+            delta: Upper bound of the probability that any statement is ever wrong.
+            is_last: Whether the next pairs may never be proposed.
+        """
+        if n_told == self._n_told or (n_told < GROWTH * self._n_told and not is_last):
+            return
+        self._n_told = n_told
+        look, below = _Look(evidence), STEPS if self.found is None else round(self.found.most * STEPS)
+        found = look.by_race(below) if evidence.champion is None else look.by_tests(below, self._ends)
+        if found is not None:
+            arm, steps = found
+            self.found = Excess(over=arm, most=steps / STEPS, delta=delta)
+
+
+class _Look:
+    """The bets at one time."""
+
+    def __init__(self, evidence: Evidence) -> None:
+        self._evidence, self._n = evidence, evidence.n_examples
+        self._slack, self._most = TOLERANCE * self._n, evidence.most_sums
+        self._share = _share(evidence)
+        self._kept = (1.0 - self._share) / (1.0 - evidence.mode.within)
+        self._shares_tests = self._share == evidence.mode.within  # who is out by the tests is so here
+
+    def by_race(self, below: int) -> tuple[int, int] | None:
+        """The arm in front of a race and its excess, in steps; None if that is not below a number of steps.
+
+        No row was filled yet.
+        """
+        evidence = self._evidence
+        arms = np.flatnonzero(evidence.alive & evidence.has_score)
+        if self._share == 0.0 or not arms.size:
+            return None
+        arm = int(arms[evidence.race.low[arms].argmax()])
+        may_exceed = evidence.active & ~(evidence.is_beaten & self._shares_tests)
+        others = np.flatnonzero(may_exceed & (np.arange(evidence.n_arms) != arm))
+        least, pairs = float(evidence.least_sums[arm]), self._pair_bets(arm)
+        raced = np.zeros(evidence.n_arms)
+        raced[others] = evidence.raced_wealths(others)
+
+        def are_bounded(among: IntArray, steps: int) -> BoolArray:
+            return self._pass(among, least, steps, pairs, raced)
+
+        steps = _least_steps(others, below, are_bounded)
+        return None if steps is None else (arm, steps)
+
+    def by_tests(self, below: int, ends: FloatArray) -> tuple[int, int] | None:
+        """The champion and its excess, as in `by_race`; lowers the arms' ends, shape (K,)."""
+        evidence, arm = self._evidence, self._evidence.champion
+        assert arm is not None
+        least, pairs = float(evidence.least_sums[arm]), self._pair_bets(arm)
+        is_other = evidence.active.copy()
+        is_other[evidence.top if evidence.top_m > 1 else arm] = False
+        np.minimum(ends, self._most / self._n, out=ends)
+        if self._shares_tests:
+            for are_out, total in ((evidence.is_out, evidence.total), (evidence.is_beaten, least)):
+                ends[are_out & is_other] = np.minimum(ends[are_out & is_other], total / self._n)
+        others = np.flatnonzero(is_other)
+
+        def are_bounded(among: IntArray, steps: int) -> BoolArray:
+            end = least / self._n + steps / STEPS
+            open_ = among[ends[among] > end + TOLERANCE]
+            bounded = open_[self._pass(open_, least, steps, pairs)]
+            ends[bounded] = end
+            return np.asarray(ends[among] <= end + TOLERANCE)
+
+        steps = _least_steps(others, below, are_bounded)
+        return None if steps is None else (arm, steps)
+
+    def _pass(
+        self,
+        arms: IntArray,
+        least: float,
+        steps: int,
+        pairs: PairBets | None,
+        raced: FloatArray | None = None,
+    ) -> BoolArray:
+        """Whether some arms are shown not to exceed the named one by more than an excess, shape (A,).
+
+        Args:
+            arms: Ascending.
+            least: N mu_a, the sum of the named arm with unknown scores as 0.
+            steps: The excess.
+            pairs: The bets of a race with regard to the named arm, if any.
+            raced: Shape (K,), what is known of wealths before a row was filled; None after that.
+        """
+        evidence, margin = self._evidence, steps / STEPS
+        total = least + margin * self._n
+        bounded = self._most[arms] <= total + self._slack
+        open_ = np.flatnonzero(~bounded)
+        if open_.size:
+            left = arms[open_]
+            wealths = evidence.wealths_at(left, total) if raced is None else raced[left]
+            wealths = self._kept * wealths + self._share * _pair_wealths(pairs, left, margin)
+            levels = evidence.levels[left]
+            bounded[open_] = np.isfinite(levels) & (wealths >= levels)
+        return np.asarray(bounded)
+
+    def _pair_bets(self, arm: int) -> PairBets | None:
+        told = self._evidence.race.told
+        if self._share == 0.0 or arm not in told[0].arms:
+            return None
+        epsilon = self._evidence.epsilon if self._evidence.mode.within > 0.0 else 0.0
+        return PairBets.of(told, arm, self._n, epsilon)
+
+
+def _share(evidence: Evidence) -> float:
+    """The share s, which is settled before the first score is known."""
+    told, within = evidence.race.told, evidence.mode.within
+    if within > 0.0 or not told:
+        return within
+    return SHARE_OF_TWO if len(told[0].arms) == 2 else SHARE
+
+
+def _pair_wealths(pairs: PairBets | None, arms: IntArray, margin: float) -> FloatArray:
+    """Wealths of some arms with regard to the named one, from a stake of 1/(A - 1) or 0, shape (A,)."""
+    found = np.zeros(len(arms))
+    if pairs is not None:
+        place = np.searchsorted(pairs.arms, arms).clip(max=len(pairs.arms) - 1)
+        has_raced = pairs.arms[place] == arms
+        found[has_raced] = pairs.wealths(place[has_raced], margin) / (len(pairs.arms) - 1)
+    return found
+
+
+def _least_steps(arms: IntArray, below: int, holds: Callable[[IntArray, int], BoolArray]) -> int | None:
+    """The least number of steps at which all arms pass; None if it is not below a number.
+
+    Most looks lower a bound by little or not at all, so they begin there, in steps that double.
+    """
+    found, step, low = below, 1, 0
+    while found > 0:
+        tried = max(0, found - step)
+        passed = holds(arms, tried)
+        if not passed.all():
+            low, arms = tried + 1, arms[~passed]
+            break
+        found, step = tried, 2 * step
+    while low < found:
+        middle = (low + found) // 2
+        passed = holds(arms, middle)
+        if passed.all():
+            found = middle
+        else:
+            low, arms = middle + 1, arms[~passed]
+    return found if found < below else None

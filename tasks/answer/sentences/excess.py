@@ -1,0 +1,82 @@
+"""How much better another candidate can be, while the question is open: a statement of one side."""
+
+from winnow.algorithms.claims import Assumption
+from winnow.tasks.answer.model import Answer
+from winnow.tasks.answer.sentences.clauses import Line, assumed, estimated
+from winnow.tasks.text.phrases import ends, list_of, percent
+
+
+def excess_words(
+    over: str, most: float, delta: float, *, whom: str = "", top_m: int = 1, value: str | None = None
+) -> str:
+    """The statement, such as "no candidate is better than A by more than 0.043 (95% confidence)".
+
+    Args:
+        over: The candidate that is named.
+        most: How much better another can be at most.
+        delta: The error probability; 0 if nothing can be wrong.
+        whom: Words that take some candidates out of the statement, such as " that was not dropped".
+        top_m: Number of best candidates that are looked for; of more than one the last is named.
+        value: The value that is compared, if it is not the plain mean.
+    """
+    by = f" by more than {ends(0.0, most)[1]}" if most else ""
+    if top_m > 1:
+        number, verb = top_m - 1, "is" if top_m == 2 else "are"
+        said = f"at most {number} candidate{'s' * (number > 1)}{whom} {verb} better than {over}{by}"
+    elif value is not None:
+        said = f"no candidate{whom} has a {value} above that of {over}{by}"
+    else:
+        said = f"no candidate{whom} is better than {over}{by}"
+    return f"{said} ({f'{percent(delta)} confidence' if delta else 'exact'})"
+
+
+def whom_words(*, has_constraints: bool, has_dropped: bool) -> str:
+    """The words that take candidates out of the statement; empty where it covers all."""
+    found = ["meets the constraints"] * has_constraints + ["was not dropped"] * has_dropped
+    return f" that {' and '.join(found)}" if found else ""
+
+
+def excess_clause(answer: Answer) -> str:
+    """The statement with what it takes for granted.
+
+    Empty where there is none, and where the answer itself is proven, which says as much.
+    """
+    found = answer.excess
+    if found is None or answer.is_guaranteed or answer.is_unsolved or answer.outcome == "failed":
+        return ""
+    said = excess_words(
+        found.over,
+        found.most,
+        found.delta,
+        whom=whom_words(has_constraints=bool(answer.constraints), has_dropped=bool(answer.dropped)),
+        top_m=answer.top_m,
+        value=None if answer.groups is None else estimated(answer),
+    )
+    return said + assumed(answer, _assumptions(answer))
+
+
+def not_excluded(answer: Answer) -> str:
+    """The candidates that can still be better, such as "not excluded: B, C"; empty if nothing is stated.
+
+    It is so, too, if the m best are looked for: who of these is better than the last is no question then.
+    """
+    if not excess_clause(answer) or answer.excess is None or answer.top_m > 1:
+        return ""
+    if not answer.excess.not_excluded:
+        return ""
+    return f"not excluded: {list_of(answer.excess.not_excluded)}"
+
+
+def excess_lines(answer: Answer) -> list[Line]:
+    """The line on how much better another candidate can be."""
+    said = [each for each in (excess_clause(answer), not_excluded(answer)) if each]
+    if said and (joined := sum(len(each.names) for each in answer.additions)):
+        said.append(f"{joined} of all candidates joined after scores had been seen")
+    return [("bound", "; ".join(said))] if said else []
+
+
+def _assumptions(answer: Answer) -> tuple[Assumption, ...]:
+    """What the statement takes for granted."""
+    if answer.additions and not answer.expects_additions:
+        return (*answer.intervals_if, "planned-additions")
+    return answer.intervals_if
