@@ -113,9 +113,12 @@ def _check_clusters(spec: CampaignSpec, dataset: Dataset) -> None:
         return
     traits = traits_of(spec.objective)
     if traits.measures_risk or traits.is_stream:
+        why = "its bets take labels as independent, and those of one cluster are not"
+        if traits.is_stream:
+            why = "prompts arrive one by one"
         raise SpecError(
-            f"is for best-mean and best-duel: {spec.objective} draws single examples, and its claims would "
-            "not hold for clusters; leave it out, and keep one example of each cluster",
+            f"is for best-mean and best-duel: {spec.objective} counts single examples: {why}; remove it, and "
+            "keep one example of each cluster",
             path=PLACE,
         )
     clusters = clusters_of([each.fields for each in dataset.examples], spec.dataset.cluster)

@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,6 +16,8 @@ from winnow.tasks.errors import SpecError
 from winnow.tasks.objectives.best_mean.holdout.results import HeldOut, completed
 from winnow.tasks.objectives.best_mean.holdout.split import split_examples
 from winnow.tasks.setup.load import check_campaign_file
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
 
 
 @pytest.fixture
@@ -49,6 +52,19 @@ def test_the_cluster_is_in_the_identity_and_absent_without_one(checked):
 def test_a_field_that_names_no_clusters_is_refused(checked, columns, said):
     with pytest.raises(SpecError, match=f"--set dataset.cluster: {said}"):
         checked("dataset.cluster=doc", **columns)
+
+
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        ("certify", "certify counts single examples: its bets take labels as independent, and those of one"),
+        ("route", "route counts single examples: prompts arrive one by one"),
+    ],
+)
+def test_an_objective_that_counts_single_examples_refuses_clusters_and_says_why(name, why):
+    settings = ["dataset.cluster=id", f"dataset.path={EXAMPLES / 'data.jsonl'}"]
+    with pytest.raises(SpecError, match=rf"dataset\.cluster: is for best-mean and best-duel: {why}"):
+        check_campaign_file(str(EXAMPLES / f"{name}.yaml"), settings)
 
 
 def test_a_field_that_no_example_has_is_refused_and_one_that_some_lack(checked):
