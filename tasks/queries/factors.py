@@ -1,4 +1,4 @@
-"""Effects on scores of the choices that candidates are made of: model, prompt, guardrail, sampling."""
+"""Effects on scores of the candidates' choices: model, prompt, guardrail, sampling."""
 
 import json
 import math
@@ -17,23 +17,23 @@ from winnow.storage.records.record_types import NewCandidate
 from winnow.tasks.campaign.look import Look
 
 MOST_SCORES = 20_000
-"""Scores that effects are reckoned from: those of the first examples."""
+"""Maximum number of scores used for effects: those of the first examples."""
 LEAST_EXAMPLES = 20
-"""Examples on which every level, or two together, has to have scores beside others: of fewer, intervals hold
-too rarely, of one hardly ever."""
+"""Minimum number of examples on which every level, or pair of levels, has scores next to others: with fewer,
+intervals hold too rarely; with one, almost never."""
 MOST_LEVELS = 60
-"""Of all factors together; of more, effects would be neither quick to reckon nor to read."""
+"""Maximum number of levels of all factors together; more are slow to compute and hard to read."""
 
 UNCERTIFIED = (
     "Estimated from the scored comparisons, with approximate 95% intervals, each on its own and at a "
     "single look. A search scores promising candidates more often, so nothing here is certified."
 )
-"""A note on the worth of the intervals of effects."""
+"""A note on the meaning of effect intervals."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Factor:
-    """A choice that candidates differ in."""
+    """A choice in which candidates differ."""
 
     name: str
     levels: Sequence[str]
@@ -41,56 +41,56 @@ class Factor:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LevelEffect:
-    """The effect of a level: its scores less the average over the factor's levels."""
+    """The effect of a level: its scores minus the average over the factor's levels."""
 
     factor: str
     level: str
     scores: int
     """Number of scores with it."""
     estimate: float | None
-    """None if the scores do not tell it apart from other choices."""
+    """Estimated effect; None if the scores cannot separate it from other choices."""
     lower: float | None
-    """None if scores do not vary, or some level of the factor was scored beside others on fewer than
-    `LEAST_EXAMPLES` examples; as is `upper`."""
+    """Lower end; None, like `upper`, if scores do not vary, or some level of the factor was scored next to
+    others on fewer than `LEAST_EXAMPLES` examples."""
     upper: float | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CellEffect:
-    """Two levels together."""
+    """Effect of two levels together."""
 
     levels: tuple[str, str]
     scores: int
     mean: float | None
-    """Of the scores with both; None if there are none."""
+    """Mean of the scores with both; None if there are none."""
     estimate: float | None
-    """The effect of both together beyond those of each for itself; None if the scores do not tell."""
+    """The effect of both together beyond the sum of their own; None if the scores cannot determine it."""
     lower: float | None
     upper: float | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CandidateMean:
-    """A candidate that has scores."""
+    """A candidate with scores."""
 
     name: str
     levels: Sequence[int]
-    """The number of its level of each factor."""
+    """Index of its level of each factor."""
     scores: int
     mean: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FactorTables:
-    """All that is known of the factors of a campaign."""
+    """Effects of a campaign's factors."""
 
     factors: Sequence[Factor]
-    """Those with at least two levels."""
+    """Factors with at least two levels."""
     effects: Sequence[LevelEffect]
     cells: Mapping[tuple[str, str], Sequence[CellEffect]]
     """For each pair of factors, by their names."""
     candidates: Sequence[CandidateMean]
-    """In their order."""
+    """Candidates with scores, in order."""
     scores: int
     examples: int
     is_cut: bool
@@ -127,7 +127,7 @@ def factor_tables(look: Look) -> FactorTables | None:
 
 
 def factors_of(candidates: Sequence[NewCandidate]) -> tuple[list[Factor], list[list[int]]]:
-    """The choices that candidates differ in, and for each candidate the number of its level of each."""
+    """The choices in which candidates differ, and each candidate's level index of each."""
     choices: dict[str, list[str]] = {
         "model": [str(each.model.get("name", "")) for each in candidates],
         "prompt": [str(each.prompt.get("name", "")) for each in candidates],
@@ -149,7 +149,7 @@ def _guardrail(prompt: JsonView) -> str:
 
 
 def _samplings(found: Sequence[JsonView]) -> list[str]:
-    """Each way of sampling in words, with a number where two differ in what the words leave out."""
+    """Sampling settings in words, numbered if two have the same words."""
     texts = [json.dumps(dict(each), sort_keys=True, default=str) for each in found]
     names: dict[str, str] = {}
     for text, each in zip(texts, found, strict=True):
@@ -206,9 +206,9 @@ def _cell(names: tuple[str, str], scores: FloatArray, known: JsonView) -> CellEf
 
 
 def _are_enough(kinds: IntArray, examples: IntArray) -> bool:
-    """Whether each kind of score there is stands beside another kind on `LEAST_EXAMPLES` examples.
+    """Whether each kind of score occurs next to another kind on `LEAST_EXAMPLES` examples.
 
-    An effect is compared with those of all other kinds, so that the rarest one says how well it is known.
+    An effect is compared with those of all other kinds, so the rarest one limits its precision.
 
     Args:
         kinds: Kind of each score, shape (N,): its level of a factor, or its two levels together.
@@ -222,7 +222,7 @@ def _are_enough(kinds: IntArray, examples: IntArray) -> bool:
 
 
 def _known(effect: Effect, are_enough: bool) -> JsonObject:
-    """The estimate and interval of an effect: no interval from few examples, or where no score differs."""
+    """Estimate and interval of an effect: no interval with few examples, or if no score differs."""
     if math.isnan(effect.estimate):
         return {"estimate": None, "lower": None, "upper": None}
     if not are_enough or effect.lower == effect.upper:
@@ -231,11 +231,11 @@ def _known(effect: Effect, are_enough: bool) -> JsonObject:
 
 
 SHIFTING = ("min_p", "presence_penalty", "frequency_penalty", "repetition_penalty")
-"""Numbers that a stored way of sampling has where they are set."""
+"""Numeric keys that stored sampling settings have only if set."""
 
 
 def sampling_words(sampling: JsonView) -> str:
-    """The way in which a candidate draws tokens, in words; empty if no setting of it is stored."""
+    """A candidate's sampling settings in words; empty if none is stored."""
     if not sampling:
         return ""
     if sampling.get("choices"):

@@ -2,15 +2,13 @@
 
     from winnow.tasks.queries.frames import campaigns, series, frame, sql_frame
 
-    campaigns("sqlite:///winnow.db")
-    series("sqlite:///winnow.db", "sum-prompts")
-    frame("sqlite:///winnow.db", "sum-prompts", "leaderboard")
-    frame("sqlite:///winnow.db", "sum-prompts", "comparisons", candidate="adder-m/direct", limit=100)
-    sql_frame("sqlite:///winnow.db", "SELECT * FROM v_costs")
+    campaigns("sqlite:///winnow.db") series("sqlite:///winnow.db", "sum-prompts") frame("sqlite:///winnow.db",
+    "sum-prompts", "leaderboard") frame("sqlite:///winnow.db", "sum-prompts", "comparisons",
+    candidate="adder-m/direct", limit=100) sql_frame("sqlite:///winnow.db", "SELECT * FROM v_costs")
 
-Columns have the same types whatever they hold, also where they hold nothing: whole numbers are `Int64`, other
-numbers `float64`, truths `boolean`, texts `string`, and times `datetime64[us, UTC]`. What is missing is
-missing (NA, NaN or NaT), never zero or empty. A frame without rows has no columns.
+Columns always have the same types, even if empty: whole numbers are `Int64`, other numbers `float64`,
+booleans `boolean`, texts `string`, and times `datetime64[us, UTC]`. Missing values are NA, NaN or NaT, never
+zero or empty. A frame without rows has no columns.
 """
 
 from collections.abc import Sequence
@@ -42,8 +40,8 @@ def frame(
         storage: URL of the results database; it is only read.
         name: Name of the campaign.
         view: Name of the view, such as "leaderboard"; one of `tasks.queries.views.VIEWS`.
-        candidate: Only comparisons of this one.
-        limit: Only the first so many comparisons.
+        candidate: Only comparisons of this candidate.
+        limit: Maximum number of comparisons.
 
     Raises:
         StorageError: If the database cannot be read, or has no such campaign.
@@ -88,13 +86,13 @@ def series(storage: str, name: str) -> "pd.DataFrame":
 
 
 def sql_frame(storage: str, statement: str) -> "pd.DataFrame":
-    """The rows of a SELECT of one's own; the connection only reads.
+    """Rows of a custom SELECT; the connection is read-only.
 
-    Columns in which all values are of one kind have its type, all others are `object`. SQLite keeps times as
-    texts, so its times are `string` here: `pandas.to_datetime(column, utc=True)` reads them.
+    Columns with values of one kind have its type, all others are `object`. SQLite stores times as texts, so
+    its times are `string` here: `pandas.to_datetime(column, utc=True)` converts them.
 
     Raises:
-        SpecError: If the statement is no text.
+        SpecError: If the statement is not text.
         StorageError: If the database cannot be read, or refuses the statement.
     """
     import pandas as pd
@@ -114,7 +112,7 @@ def sql_frame(storage: str, statement: str) -> "pd.DataFrame":
 
 
 def _typed(rows: Sequence[dict[str, object]], view: str, columns: Sequence[str] = ()) -> "pd.DataFrame":
-    """Rows of a view, whose columns may be known without one."""
+    """Rows of a view; its columns may be known even without rows."""
     import pandas as pd
 
     kinds = kinds_of(view, rows[0] if rows else columns)
@@ -122,7 +120,7 @@ def _typed(rows: Sequence[dict[str, object]], view: str, columns: Sequence[str] 
 
 
 def _series(values: list[object], kind: Kind | None) -> "pd.Series[Any]":
-    """A column of a kind, or of the one that its values have."""
+    """A column of a given kind, or of the kind of its values."""
     import pandas as pd
 
     kind = kind or guessed_kind(values)

@@ -1,7 +1,7 @@
-"""Views of best-mean campaigns that hold examples out: which comparisons, and how many, are of those.
+"""Views of best-mean campaigns with held-out examples: which comparisons, and how many, are on these.
 
-Estimates and intervals are about the examples of selection. The winner and the runner-up are scored on the
-others as well, and views count these comparisons as all others. Which examples are held out is not stored: it
+Estimates and intervals are about the selection examples. The winner and the runner-up are also scored on the
+others, and views count these comparisons like all others. Which examples are held out is not stored: it
 follows from the campaign's seed and the keys of its examples.
 """
 
@@ -16,7 +16,7 @@ from winnow.tasks.campaign.look import Look
 
 
 def leaderboard(look: Look) -> list[Row]:
-    """The leaderboard, with `held_out`: how many of those scored are held out; only where some are."""
+    """The leaderboard with `held_out`: how many of the scored examples are held out; only if some are."""
     rows = campaign_views.leaderboard(look.session, look.record.id)
     if look.record.spec.get("holdout") is None:
         return rows
@@ -25,7 +25,7 @@ def leaderboard(look: Look) -> list[Row]:
 
 
 def comparisons(look: Look, *, candidate: str | None = None, limit: int | None = None) -> Iterator[Row]:
-    """The comparisons, with `held_out`: whether their example is; only where some are."""
+    """The comparisons with `held_out`: whether their example is held out; only if some are."""
     rows = campaign_views.comparisons(look.session, look.record.id, candidate=candidate, limit=limit)
     if look.record.spec.get("holdout") is None:
         return rows
@@ -37,7 +37,7 @@ def comparisons(look: Look, *, candidate: str | None = None, limit: int | None =
 
 
 def scored_words(row: JsonView) -> str:
-    """The number of scored comparisons in a leaderboard's row, those on held-out examples counted apart."""
+    """The number of scored comparisons in a leaderboard's row, with those on held-out examples separately."""
     held_out = row.get("held_out") or 0
     apart = f" (+{held_out:,} held out)" if held_out else ""
     return f"{row['scored'] - held_out:,}{apart}"
@@ -62,7 +62,7 @@ def _scored_on_held_out(look: Look) -> dict[str, int]:
 
 
 def _after(column: str, row: JsonView, value: object) -> Row:
-    """The row with the column `held_out` behind another one."""
+    """The row with the column `held_out` after another one."""
     found: Row = {}
     for name, each in row.items():
         found[name] = each

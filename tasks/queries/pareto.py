@@ -1,7 +1,7 @@
-"""Quality, cost and time of candidates side by side, and which candidates others dominate in these.
+"""Quality, cost and time of candidates, and which candidates are dominated.
 
 Quality is what the campaign proves or estimates; cost and time are plain means over the stored outputs, with
-their standard deviations. Nothing of the latter two is certified, and no selector is told of them.
+their standard deviations. Cost and time are not certified, and no selector observes them.
 """
 
 from winnow.storage.json_types import Row
@@ -12,20 +12,20 @@ from winnow.tasks.campaign.budget import price_weights
 from winnow.tasks.campaign.look import Look
 
 TEXTS = 1_000
-"""Texts that a price is of."""
+"""Number of outputs that a price refers to."""
 
 Place = tuple[float, float, float]
 
 
 def pareto(look: Look) -> list[Row]:
-    """One row per candidate that has texts, best estimate first.
+    """One row per candidate with outputs, best estimate first.
 
-    `tokens`, `seconds`, `latency` and `cost` are means of a text, each with its standard deviation behind it:
-    tokens read and written; the engine's time, which texts of one batch share; the time from a request to its
-    answer, null if no engine told it; and the price of a thousand texts, null if nobody said what the model
-    costs. `pareto` says that no other candidate has at least as high an estimate, as low a cost (where prices
-    are not all known: as few tokens) and as low a latency (where these are not all known: as few seconds),
-    and is better in one of the three. It compares these numbers as they are, and is nothing that was proved.
+    `tokens`, `seconds`, `latency` and `cost` are means per output, each followed by its standard deviation:
+    input and output tokens; engine time, which outputs of one batch share; the time from a request to its
+    answer, null if no engine reported it; and the price of a thousand outputs, null if a price is unknown.
+    `pareto` is true if no other candidate has at least as high an estimate, as low a cost (or tokens, if not
+    all prices are known) and as low a latency (or seconds, if not all latencies are known), and is better in
+    one of the three. It compares these numbers without any proof.
     """
     texts = texts_by_candidate(look.session, look.record.id)
     rows = [
@@ -59,7 +59,7 @@ def _row(campaign: CampaignRecord, row: Row, texts: CandidateTexts) -> Row:
 
 
 def _place(row: Row, by: str, time: str) -> Place | None:
-    """Estimate, cost and time, each better where it is higher; None without an estimate."""
+    """Estimate, cost and time, each with its sign set so that higher is better; None without an estimate."""
     return None if row["estimate"] is None else (row["estimate"], -row[by], -row[time])
 
 

@@ -1,4 +1,4 @@
-"""Campaigns over time, of one schedule or on the same data: did the winner change, and at what cost?"""
+"""Campaigns over time, of one schedule or on the same data: changes of the winner, and cost."""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
@@ -39,7 +39,7 @@ COLUMNS = (
 
 
 def campaigns(session: Session) -> list[Row]:
-    """The state of every campaign of the database, oldest first, and the reason why it ended."""
+    """The state of every campaign of the database, oldest first, and why it ended."""
     return [
         _as_it_stands(
             row, campaign_status(Look(session, campaign_records.get_campaign(session, row["campaign"])))
@@ -49,11 +49,11 @@ def campaigns(session: Session) -> list[Row]:
 
 
 def history(look: Look) -> list[Row]:
-    """The campaigns on the same dataset and with the same objective as one, itself included, oldest first.
+    """Campaigns with the same dataset and objective as one, itself included, oldest first.
 
-    `best` is who leads, also where nobody has won, and `chosen` the cheapest that is good enough, where that
-    is looked for and not the best: then it is the winner. `changed` and `differs_in` are those of
-    `series_rows`, of winners alone.
+    `best` is the leader, even without a winner, and `chosen` the cheapest good enough candidate if that is
+    searched for and differs from the best: then it is the winner. `changed` and `differs_in` are as in
+    `series_rows`, for winners only.
     """
     since, rows = _Since(look.session), []
     for row in history_views.history(look.session, look.record.id):
@@ -64,9 +64,9 @@ def history(look: Look) -> list[Row]:
 
 
 def _as_it_stands(row: Row, status: CampaignStatus) -> Row:
-    """The row with the candidate that costs chose, whether the campaign has ended, and why.
+    """The row with the candidate chosen by cost, whether the campaign has ended, and why.
 
-    A selector knows of its own budget alone.
+    A selector only knows its own budget.
     """
     has_ended = None if row["stop"] is None else status.state == "ended"
     reason = row["reason"] and status.answer.reason
@@ -76,8 +76,8 @@ def _as_it_stands(row: Row, status: CampaignStatus) -> Row:
 def is_another(before: Answer, now: Answer) -> bool:
     """Whether a user who took a winner of `before` would take another one now.
 
-    A candidate that shares the first place now, or shared it then, has won both times. Of the m best, all
-    have to be among those of the other time.
+    A candidate tied for first place counts as a winner both times. With `top_m`, all winners must be among
+    those of the other time.
     """
     then, today = before.winners, now.winners
     if max(before.top_m, now.top_m) == 1:
@@ -86,7 +86,7 @@ def is_another(before: Answer, now: Answer) -> bool:
 
 
 def previous_winner(look: Look) -> CampaignStatus | None:
-    """The campaign of the same schedule, begun before this one, that its winner is compared with."""
+    """The earlier campaign of the same schedule whose winner this one's is compared with."""
     if look.record.series is None:
         return None
     earlier = [
@@ -99,7 +99,7 @@ def previous_winner(look: Look) -> CampaignStatus | None:
 
 
 def _winner_after(session: Session, earlier: Sequence[CampaignRecord]) -> CampaignStatus | None:
-    """The campaign, among some in order of age, oldest first, whose winner stands after all of them."""
+    """Of some campaigns, oldest first, the one whose winner is current after all of them."""
     ended: list[CampaignStatus] = []
     for record in reversed(earlier):
         ended.append(campaign_status(Look(session, record)))
@@ -109,10 +109,10 @@ def _winner_after(session: Session, earlier: Sequence[CampaignRecord]) -> Campai
 
 
 def whose_winner_stands(before: CampaignStatus | None, now: CampaignStatus) -> CampaignStatus | None:
-    """The campaign that the next one is compared with: this one, or the one whose winner stood before it.
+    """The campaign that the next one is compared with: this one, or the one with the current winner before.
 
-    A candidate that shares the first place with the winner before does not take its place: after A, then A
-    and B tied, it is another winner if B wins alone.
+    A candidate tied with the previous winner does not replace it: after A, then A and B tied, there is a new
+    winner if B wins alone.
     """
     winners = now.answer.winners
     is_shared = before is not None and before.answer.winners < winners and not _names_all(now.answer)
@@ -120,7 +120,7 @@ def whose_winner_stands(before: CampaignStatus | None, now: CampaignStatus) -> C
 
 
 def _names_all(answer: Answer) -> bool:
-    """Whether it has winners, and no more than were looked for, so that none of them is left to choose."""
+    """Whether it has winners, and not more than were searched for, so that the choice is complete."""
     return 0 < len(answer.winners) <= answer.top_m
 
 
@@ -137,10 +137,10 @@ OF_CANDIDATES = (
     "models_asked_as",
     "served",
 )
-"""Fields of a stored spec on what candidates are made of, and on their names."""
+"""Fields of a stored spec that define candidates or their names."""
 
 ASKED_FOR = ("certify", "selector", "selector_code", "stopping", "holdout", "fail_on_error")
-"""Fields of a stored spec on what is asked, beside those that scores depend on."""
+"""Fields of a stored spec that define the question, besides those that scores depend on."""
 
 ASKED_BY: Mapping[str, Sequence[str]] = {
     "the objective": ("objective",),
@@ -158,11 +158,11 @@ ASKED_BY: Mapping[str, Sequence[str]] = {
     "what is held out": ("holdout",),
     "the seed": ("seed",),
 }
-"""Changes that may make another candidate the winner though none does better or worse, and their fields."""
+"""Changes that can change the winner although no candidate's performance changed, and their fields."""
 
 
 def differs_in(session: Session, before: CampaignRecord, now: CampaignRecord) -> list[str]:
-    """The differences of two campaigns of a schedule by which their winners answer different questions."""
+    """Differences between two campaigns of a schedule that make their winners answer different questions."""
     then, today = _asked(session, before), _asked(session, now)
     found = [
         words for words, keys in ASKED_BY.items() if any(then.get(key) != today.get(key) for key in keys)
@@ -171,7 +171,7 @@ def differs_in(session: Session, before: CampaignRecord, now: CampaignRecord) ->
 
 
 def edited_since(session: Session, before: CampaignStatus | None, now: CampaignRecord) -> list[str]:
-    """The differences to the campaign that had the winner before, as in `differs_in`; none without one."""
+    """Differences to the campaign of the previous winner, as in `differs_in`; empty without one."""
     if before is None:
         return []
     return differs_in(session, campaign_records.get_campaign(session, before.name), now)
@@ -192,17 +192,17 @@ def _asked(session: Session, campaign: CampaignRecord) -> dict[str, object]:
 
 
 class _Since:
-    """The changes since the last winner, campaign by campaign."""
+    """Changes since the last winner, campaign by campaign."""
 
     def __init__(self, session: Session, earlier: Sequence[CampaignRecord] = ()) -> None:
-        """Begin after some campaigns, oldest first."""
+        """Start after some campaigns, oldest first."""
         self._session = session
         self._before = _winner_after(session, earlier)
 
     def told(self, status: CampaignStatus, campaign: CampaignRecord) -> Row:
-        """`changed` and `differs_in` of the next campaign; null if nobody won before, or now.
+        """`changed` and `differs_in` of the next campaign; null without a winner before, or now.
 
-        `differs_in` is null if nothing differs, too.
+        `differs_in` is also null if nothing differs.
         """
         before, self._before = self._before, whose_winner_stands(self._before, status)
         winners = status.answer.winners
@@ -218,13 +218,13 @@ class _Since:
 def series_rows(session: Session, series: str) -> list[dict[str, object]]:
     """One row per campaign of a series, oldest first.
 
-    `changed` says whether the winner is another one than in the last campaign before it that had a winner
-    (see `whose_winner_stands`), and is null if there is nothing to compare, as where the question was left
-    open; `differs_in` says in what the two differ, the file of a schedule being read again each time.
-    `generated` counts the texts that were made again, `reused` those that were taken from earlier campaigns.
+    `changed` is whether the winner differs from that of the last earlier campaign with a winner (see
+    `whose_winner_stands`), and null if there is nothing to compare, for example because the question is open.
+    `differs_in` lists how the two differ, because a schedule reads its file again each time. `generated`
+    counts new outputs, `reused` those of earlier campaigns.
 
     Raises:
-        SeriesNotFound: If there is no such series; the error lists those there are.
+        SeriesNotFound: If there is no such series; the error lists the existing ones.
     """
     rows: list[dict[str, object]] = []
     since = _Since(session)
@@ -252,16 +252,16 @@ ESTIMATED_BY: Mapping[str, str] = {
     "groups": "groups of examples",
     "certify": "what a loss is",
 }
-"""Fields that decide which number the estimates of a campaign are of, and their names in words."""
+"""Fields that define what a campaign's estimates measure, with their names in words."""
 
 LOSSES = ("baseline", "autoevaluator")
 """Fields of `certify` that losses depend on."""
 
 
 def other_numbers(campaigns: Iterable[CampaignRecord]) -> list[str]:
-    """The differences by which campaigns' estimates are of different numbers; empty if there are none.
+    """Differences that make campaigns' estimates measure different things; empty if there are none.
 
-    Their examples may differ all the same.
+    Their examples may still differ.
     """
     found = [_estimated_by(each) for each in campaigns]
     return [words for key, words in ESTIMATED_BY.items() if len({each[key] for each in found}) > 1]
@@ -278,12 +278,12 @@ def _estimated_by(campaign: CampaignRecord) -> dict[str, str]:
 
 
 MOST_CAMPAIGNS = 60
-"""Campaigns of a series that are shown, the last ones."""
+"""Maximum number of campaigns shown of a series, the latest ones."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Series:
-    """Campaigns that ask the same again."""
+    """Campaigns on the same question."""
 
     title: str
     campaigns: Sequence[CampaignRecord]
@@ -291,10 +291,10 @@ class Series:
 
 
 def all_series(session: Session) -> list[Series]:
-    """The schedules of a database, then campaigns of one objective on the same data, two or more.
+    """The schedules of a database, then groups of two or more campaigns with one objective on the same data.
 
-    On the same data, what is estimated is the same in all of them: those with another judge, say, or that
-    compare groups of examples are by themselves. The file of a schedule may have been changed on the way.
+    Within a group on the same data, all campaigns estimate the same quantity: those with another judge, for
+    example, or that compare groups of examples, are separate. A schedule's file may have changed in between.
     """
     records = campaign_records.campaigns(session)
     scheduled: dict[str, list[CampaignRecord]] = {}
@@ -346,7 +346,7 @@ def over_time(session: Session, series: Series) -> list[Row]:
 
 
 def tracks(session: Session, series: Series, names: Sequence[str]) -> dict[str, list[Row]]:
-    """The estimates of some candidates in each campaign of a series that has them, oldest first.
+    """Estimates of some candidates in the campaigns of a series that have them, oldest first.
 
     Args:
         session: Reads the results.

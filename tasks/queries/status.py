@@ -1,4 +1,4 @@
-"""The status of a campaign: derived from its rows and its lease each time it is requested, stored nowhere."""
+"""The status of a campaign: derived from its rows and its lease on each request, never stored."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
@@ -31,52 +31,52 @@ if TYPE_CHECKING:
     from winnow.tasks.queries.warnings.from_spec import CampaignWarning
 
 State = Literal["running", "ended", "waiting", "interrupted", "new"]
-"""The state of a campaign; the way it ended is its answer's outcome:
+"""The state of a campaign; how it ended is its answer's outcome:
 
-* running: a process holds its lease, seems to live (see `tasks.campaign.lease`), and there is more to do.
-* ended: nothing more is to be asked, or nothing more may be spent.
-* waiting: it needs labels or judgments that people have not given yet; then `winnow resume` continues.
-* interrupted: it began and nobody runs it; `winnow resume` continues.
-* new: it was stored and no round is finished; `winnow resume` begins.
+* running: a process holds its lease, seems alive (see `tasks.campaign.lease`), and there is more to do.
+* ended: nothing is left to evaluate, or a limit is spent.
+* waiting: it needs labels or judgments from annotators; then `winnow resume` continues.
+* interrupted: it began and no process runs it; `winnow resume` continues.
+* new: it was stored and no round is finished; `winnow resume` starts it.
 """
 
 
 AT_REST = ("ended", "waiting")
-"""The states in which a campaign has nothing to do, unless its budget was raised or prompts arrived."""
+"""States without work to do, unless the budget was raised or prompts arrived."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CampaignStatus:
-    """A campaign's progress and present answer."""
+    """A campaign's progress and current answer."""
 
     name: str
     objective: str
     state: State
     answer: Answer
-    """The findings so far, and how sure they are."""
+    """The results so far, with their confidence."""
     budget: int | None
-    """Limit of what the algorithm may spend: human labels to certify, else comparisons; None without one."""
+    """The algorithm's own limit: human labels for certify, else comparisons; None without one."""
     budgets: tuple[BudgetUsage, ...]
-    """Every limit and what is spent of it, after the last finished round."""
+    """Every limit and the amount spent, after the last finished round."""
     stopped_by: BudgetUsage | None
-    """The limit that is spent and lets no further round begin; None if that is the algorithm's own."""
+    """The spent limit that prevents a further round; None if it is the algorithm's own."""
     totals: JsonView
-    """Rounds, comparisons, scored, generations, tokens, engine seconds, loads of models and what they took,
-    and the size of the full grid."""
+    """Rounds, comparisons, scored, generations, tokens, engine seconds, loads of models with their time, and
+    the size of the full grid."""
     warnings: "tuple[CampaignWarning, ...]"
-    """Possible faults though nothing failed; looked for where the answer is given in full."""
+    """Possible faults although nothing failed; computed only for the full answer."""
     holder: str | None
     """The process that runs it."""
     canaries: JsonView | None = None
-    """Canary `prompts` that its servers were asked, how many `different` ones, and their `tokens`. They count
-    against its limits and are in no total; looked for where the answer is given in full."""
+    """Canary prompts: `prompts` sent to its servers, the number of `different` ones, and their `tokens`. They
+    count for its limits but for no total; computed only for the full answer."""
     price: float | None = None
-    """Cost of its texts so far, in the currency of its prices; None if not all of its models have one. Looked
-    for where the answer is given in full."""
+    """Cost of its outputs so far, in the currency of its prices; None if not all of its models have one.
+    Computed only for the full answer."""
     left: str | None = None
-    """The process that ran it last and how that ended, where nobody runs it and it is to continue."""
+    """The last process that ran it and how it ended, if none runs it and it should continue."""
     has_room: bool = False
-    """Whether it would ask more now, though its latest decision is to stop."""
+    """Whether it could continue now although its latest decision is to stop."""
 
     def headline_sentences(self) -> list[str]:
         """The sentences of the headline, and one on candidates whose scores may be wrong."""
@@ -87,33 +87,32 @@ class CampaignStatus:
 
     @property
     def share_of_grid(self) -> float:
-        """Comparisons spent over those of an exhaustive evaluation."""
+        """Comparisons so far divided by those of an exhaustive evaluation."""
         grid: int = self.totals["grid"]
         return self.totals["answered"] / grid if grid else 0.0
 
     @property
     def share_of_loading(self) -> float:
-        """Seconds that models took to load, over those and the ones that they took to answer."""
+        """Seconds of loading models, divided by those of loading and answering."""
         loading: float = self.totals["load_seconds"]
         return loading / (loading + self.totals["engine_seconds"]) if loading else 0.0
 
     @property
     def is_settled(self) -> bool:
-        """Whether it has ended and running it again would ask nothing more."""
+        """Whether it has ended and running it again would evaluate nothing more."""
         return self.state in AT_REST and not self.has_room
 
 
 PROGRESS_OF_PEOPLE = "winnow.tasks.objectives.human.annotating:progress_of"
-"""Address of the function, so that campaigns without annotators do not load it."""
+"""Import path of the function, so that campaigns without annotators do not load it."""
 
 
 def campaign_status(look: Look, *, in_full: bool = False) -> CampaignStatus:
-    """The status of a campaign at this moment.
+    """The current status of a campaign.
 
     Args:
         look: The campaign as it is now.
-        in_full: Whether to say as well what follows for new examples and what may be wrong: that reads every
-            comparison of two candidates.
+        in_full: Whether to include new examples and warnings, which reads every comparison of two candidates.
     """
     decision = look.decision
     lease = leases.find(look.session, look.record.id)
@@ -186,7 +185,7 @@ def each_status(session: Session) -> tuple[list[tuple[CampaignRecord, CampaignSt
 
 
 def taking_history(session: Session, leaving: Collection[str]) -> dict[str, str]:
-    """By each campaign to be deleted: one that stays, has not ended, and takes its history from it."""
+    """For each campaign to be deleted, an unfinished one that stays and uses it as history."""
     from winnow.tasks.data.score_tables import CAMPAIGN
 
     found = {}
@@ -199,7 +198,7 @@ def taking_history(session: Session, leaving: Collection[str]) -> dict[str, str]
 
 
 def told_in_full(look: Look, status: CampaignStatus) -> CampaignStatus:
-    """The status, with what follows for new examples and what may be wrong; see `campaign_status`."""
+    """The status with new examples and warnings; see `campaign_status`."""
     # Imported here: they read outputs, which `winnow status` without a name does not.
     from winnow.tasks.answer import follow_ups
     from winnow.tasks.answer.earlier_campaigns import n_shown
@@ -231,7 +230,7 @@ def _own_budget(campaign: CampaignRecord) -> int | None:
 
 
 def _is_raised(look: Look, budgets: Sequence[BudgetUsage]) -> bool:
-    """Whether more may be asked of a campaign that ended when a budget was spent."""
+    """Whether a campaign that ended by a spent budget can continue."""
     if any(each.is_spent for each in budgets):
         return False
     if look.record.spec.get("holdout") is None:
@@ -249,7 +248,7 @@ def _has_news(
     standing: "Standing | None",
     totals: JsonView,
 ) -> bool:
-    """Whether a campaign that routes has ended, and prompts or candidates have come since."""
+    """Whether an ended route campaign has new prompts or candidates."""
     if standing is None:
         return False
     if reason == "all-dropped" and "active" in statuses:

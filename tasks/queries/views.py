@@ -1,4 +1,4 @@
-"""The views of a campaign by name, each with the function that answers it for each objective."""
+"""A campaign's views by name, each with its function for each objective."""
 
 from collections.abc import Iterable
 from numbers import Integral
@@ -18,7 +18,7 @@ SCORED = {
     "metrics": "winnow.tasks.queries.breakdowns:metrics",
     "outputs": "winnow.storage.queries.campaign_views:outputs",
 }
-"""Views of objectives in which a judge scores each output by itself."""
+"""Views of objectives with a judge of single outputs."""
 
 SHARED = {
     "leaderboard": "winnow.storage.queries.campaign_views:leaderboard",
@@ -36,9 +36,9 @@ SHARED = {
 
 
 def _views_of(objective: str) -> dict[str, str]:
-    """Addresses of the functions that return the views of an objective's campaigns, by name.
+    """Import paths of the view functions for an objective's campaigns, by name.
 
-    Each is a function of a look, imported when it is called; those of storage take a session and an id.
+    Each takes a look and is imported when called; those of storage take a session and an id.
     """
     traits = traits_of(objective)
     return {**SHARED, **({} if traits.compares_pairs else SCORED), **traits.views}
@@ -48,11 +48,11 @@ VIEWS = tuple(dict.fromkeys(view for objective in OBJECTIVES for view in _views_
 """The names of all views."""
 
 FILTERED = "comparisons"
-"""The view that can be asked of one candidate, and for the first rows alone."""
+"""The view that can be limited to one candidate and to the first rows."""
 
 
 def answered_by(objective: str) -> list[str]:
-    """The views that campaigns of an objective answer."""
+    """The views available for campaigns of an objective."""
     return [*_views_of(objective)]
 
 
@@ -68,11 +68,11 @@ def ask(
     Args:
         look: The campaign as it is now.
         view: One of `VIEWS`.
-        candidate: Only comparisons of this one.
-        limit: Only the first so many comparisons.
+        candidate: Only comparisons of this candidate.
+        limit: Maximum number of comparisons.
 
     Raises:
-        SpecError: If campaigns of this objective cannot answer it, it cannot be limited, or there is no such
+        SpecError: If campaigns of this objective do not have it, it cannot be limited, or there is no such
             candidate.
     """
     if limit is not None and not (isinstance(limit, Integral) and limit >= 1):
@@ -98,7 +98,7 @@ def ask(
 
 
 def columns_of(rows: Iterable[Row]) -> tuple[str, ...]:
-    """The columns of a view's rows where they are known without a row; else none."""
+    """The columns of a view's rows if known without a row; else empty."""
     return getattr(rows, "columns", ())
 
 

@@ -1,4 +1,4 @@
-"""Texts for a planned round: stored ones are reused, the rest are generated and committed in groups."""
+"""Outputs for a planned round: stored ones are reused, the rest are generated and committed in groups."""
 
 from collections.abc import Callable, Sequence
 from contextlib import closing
@@ -36,13 +36,14 @@ from winnow.tasks.spec.stored_spec import NO_STORED_TEXT, ONLY
 from winnow.tasks.text.canonical_json import sha256
 
 Found = tuple[list[PlannedGeneration], dict[str, StoredText]]
-"""Planned generations under the keys of their texts, and the texts that are stored."""
+"""Planned generations with their output keys, and the stored outputs."""
 
 RenderedPrompts = dict[tuple[object, ...], Asked | GenerationFailure]
-"""Rendered prompts of an example, shared by candidates with one prompt, or one prompt and model to weigh."""
+"""Rendered prompts of an example, shared by candidates with the same prompt, and model if texts are
+scored."""
 
 REFUSED = "refused"
-"""The finish reason of a text that is no answer; it is stored for what it took."""
+"""The finish reason of a refused output, which is stored only for its cost."""
 
 NO_TEXT = GenerationFailure(
     reason=NO_STORED_TEXT, detail="no text of this request is stored, and reuse: only makes none"
@@ -50,9 +51,9 @@ NO_TEXT = GenerationFailure(
 
 
 def plan_generations(campaign: CampaignSession, round_: RoundRecord) -> list[PlannedGeneration]:
-    """The request of every text of the round, in the order of `arms_and_examples`.
+    """The request for every output of the round, in the order of `arms_and_examples`.
 
-    Where a candidate writes several texts for an example, they stand one after the other, each a replicate.
+    Several outputs of a candidate for an example are consecutive, each a replicate.
     """
     asked = arms_and_examples(round_.arms, round_.examples)
     prompts: RenderedPrompts = {}
@@ -72,7 +73,7 @@ def plan_generations(campaign: CampaignSession, round_: RoundRecord) -> list[Pla
 def have_outputs(
     campaign: CampaignSession, round_: RoundRecord, planned: Sequence[PlannedGeneration]
 ) -> GenerationBatch:
-    """Have every text of a candidate that the round needs, or under `reuse: only` those that are stored.
+    """Generate all outputs of candidates for the round, or find stored ones under `reuse: only`.
 
     Raises like `have_texts`.
     """
@@ -88,16 +89,16 @@ def have_outputs(
 def have_texts(
     campaign: CampaignSession, round_: RoundRecord, planned: Sequence[PlannedGeneration]
 ) -> GenerationBatch:
-    """Have every planned text stored, or know why one cannot be made.
+    """Generate and store every planned output, or get the reason why it is missing.
 
-    Safe to call again: it generates only what is not stored. Requests are grouped by model, and a group's
-    make-up follows from the plan alone, so that a resumed round sends the engine the same groups. In which
-    order groups are asked, and which of them at once, is up to the engines: each is stored when it is done.
+    Safe to call again: it generates only what is not stored. Requests are grouped by model, and the groups
+    depend only on the plan, so a resumed round sends the engine the same groups. Engines decide the order of
+    groups and which run together: each is stored when it is done.
 
     Raises:
-        EngineDied, EngineTimeout: Transient; what was committed stays, and so does what other engines
-            were asked meanwhile.
-        ServedModelDiffers: If a server that took another's place does not serve the same.
+        EngineDied, EngineTimeout: Transient; committed outputs stay, and so do those that other engines
+            generated meanwhile.
+        ServedModelDiffers: If a server that replaced another one serves a different model.
         LeaseLost: If another process took the campaign over.
     """
     wanted = WantedTexts(campaign, round_, planned)
@@ -111,17 +112,17 @@ def have_texts(
 
 
 class WantedTexts:
-    """The texts that a round needs, of which those that are not stored are requested in groups.
+    """The outputs that a round needs; those that are not stored are requested in groups.
 
     Args:
         campaign: The campaign.
         round_: The round that needs them.
-        planned: Each text that it needs, in its order.
-        begun_after: Number of rounds that were told when the round's texts began to be asked for; None if
-            those are all before it.
+        planned: Each output that it needs, in order.
+        begun_after: Number of observed rounds when the round's first request was sent; None if those are all
+            earlier rounds.
 
     Raises:
-        ServedModelDiffers, EngineDied, EngineTimeout: When a server is met for the first time.
+        ServedModelDiffers, EngineDied, EngineTimeout: At the first contact with a server.
         LeaseLost: If another process took the campaign over.
     """
 
@@ -146,7 +147,7 @@ class WantedTexts:
 
     @property
     def groups(self) -> list[RequestGroup]:
-        """The groups of requests to be asked."""
+        """The groups of requests to send."""
         return [
             RequestGroup(model=group[0].model, requests=[each.request for each in group])
             for group in self._missing
@@ -158,11 +159,11 @@ class WantedTexts:
         return not self._left
 
     def store(self, number: int, answers: Sequence[Answer]) -> None:
-        """Commit the answers to a group, by its place among `groups`, as far as they are not stored yet."""
+        """Commit the answers to a group of `groups`, by number, if they are not stored yet."""
         self.store_parts({number: dict(enumerate(answers))})
 
     def store_parts(self, parts: Parts) -> None:
-        """Commit answers to groups that need not be finished, and the loads of models since."""
+        """Commit answers of possibly unfinished groups, and loads of models since."""
         new = {
             number: {place: answer for place, answer in answers.items() if place in self._left[number]}
             for number, answers in parts.items()
@@ -193,7 +194,7 @@ class WantedTexts:
                 del self._left[number]
 
     def batch(self) -> GenerationBatch:
-        """The texts, or the failures in their place, once all are there."""
+        """The outputs or failures, once all are available."""
         return GenerationBatch(planned=self._planned, texts=self._texts, failures=self._failures)
 
     def _groups(self) -> RequestGroups:
@@ -208,7 +209,7 @@ class WantedTexts:
 
 
 def _taken(campaign: CampaignSession, round_: RoundRecord, find: Callable[[Session], Found]) -> Found:
-    """The texts that are found to be stored already, which nobody deletes from now on, and all keys."""
+    """Stored outputs for the plan, protected from deletion from now on, and all keys."""
     with campaign.database.reading() as session:
         planned, found = find(session)
         own = generation_records.own_or_since(
@@ -225,7 +226,7 @@ def _taken(campaign: CampaignSession, round_: RoundRecord, find: Callable[[Sessi
 def plan_generation(
     campaign: CampaignSession, arm: int, example: int, replicate: int, prompts: RenderedPrompts | None = None
 ) -> PlannedGeneration:
-    """The request of one text, and the key it is stored under; what was rendered is kept in `prompts`."""
+    """The request for one output, and its storage key; rendered prompts are cached in `prompts`."""
     candidate = campaign.checked.candidates[arm]
     if not campaign.checked.spec.fresh_generations:
         replicate = 0
@@ -254,7 +255,7 @@ def _asked(
 
 
 def rendered(asked: Callable[[], Asked]) -> Asked | GenerationFailure:
-    """The prompt, or the failure to make it: not every example was tried when the campaign was checked."""
+    """The prompt, or the reason why it cannot be rendered: the check did not try every example."""
     try:
         return asked()
     except TemplateError as error:
@@ -274,21 +275,20 @@ def plan_text(
     keys: dict[bool, RequestKeys] | None = None,
     cut_at_stop: bool = False,
 ) -> PlannedGeneration:
-    """A request whose seed follows from the campaign's, and the key it is stored under.
+    """A request whose seed follows from the campaign's, with its storage key.
 
-    Where there is no prompt, nothing is asked, looked for or stored.
+    Without a prompt, nothing is requested, searched or stored.
 
     Args:
-        model: The model that is asked.
+        model: The model.
         fingerprint: Identity of its weights.
-        asked: What it is asked, or why there is nothing to ask.
-        sampling: The settings of the file.
+        asked: Its prompt, or why there is none.
+        sampling: The file's sampling settings.
         seed: Seed of the campaign.
         rules: The version of the campaign's rules; see `tasks.candidates.text_rules`.
-        replicate: Number of the text among those of one request.
+        replicate: Number of the output among those of one request.
         drawn: The request's own seed; None if it follows from the campaign's.
-        keys: Keys of the model, fingerprint and sampling made so far, by whether prompts are given one first
-            token; kept for the next call.
+        keys: Cached keys of the model, fingerprint and sampling, by whether prompts get one first token.
         cut_at_stop: See `PlannedGeneration`.
     """
     if isinstance(asked, GenerationFailure):
@@ -336,7 +336,7 @@ def plan_text(
 def _told_apart(
     campaign: CampaignSession, answered: Sequence[tuple[PlannedGeneration, Answer]]
 ) -> tuple[list[NewGeneration], dict[str, GenerationFailure], list[NewGeneration]]:
-    """The texts among answers, what there is in place of the rest, by key, and what that took."""
+    """The usable outputs among answers, replacements for the rest by key, and the cost of the rest."""
     made: list[NewGeneration] = []
     failures: dict[str, GenerationFailure] = {}
     unused: list[NewGeneration] = []
@@ -358,7 +358,7 @@ def _told_apart(
 
 
 def _never_found(text: NewGeneration) -> NewGeneration:
-    """A text that counts as paid for, under a key that is never looked up: its request is asked again."""
+    """An output that counts as paid, under a key that is never looked up: its request is repeated."""
     asked = text.request_key or text.key
     key = sha256({"key": asked, REFUSED: now().isoformat()})
     return replace(text, key=key, request_key=asked, finish_reason=REFUSED)

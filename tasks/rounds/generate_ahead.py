@@ -1,4 +1,4 @@
-"""Lookahead: later rounds are generated, and their judges' models asked, while the first is unfinished."""
+"""Lookahead: generate later rounds, and run their judge models, while the first one is unfinished."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -21,14 +21,14 @@ from winnow.tasks.spec.stored_spec import ONLY
 
 
 class JudgeAhead:
-    """The calls of judges about the texts of one round, as these arrive.
+    """Calls of judges about the outputs of one round, as these arrive.
 
-    They are only made earlier: what is asked, and what it is stored under, follows from the texts alone.
+    They are only made earlier: requests and storage keys depend only on the outputs.
 
     Args:
-        campaign: The campaign that the judges are of.
-        judges: Judges of the outcome and of metrics; one of them at least asks models.
-        round_: The round that the texts are of.
+        campaign: The judges' campaign.
+        judges: Judges of the outcome and of metrics; at least one of them uses models.
+        round_: The round of the outputs.
     """
 
     def __init__(
@@ -39,18 +39,18 @@ class JudgeAhead:
         self._exchange = Exchange[Sample]({})
         self._asked: list[tuple[Sequence[JudgeCall], WantedTexts]] = []
         self.answers: dict[JudgeCall, TextOrFailure] = {}
-        """The answers to the calls that were made."""
+        """Answers to the calls so far."""
 
     @property
     def is_done(self) -> bool:
-        """Whether all that the judges want to know of the round is there."""
+        """Whether all calls that the judges need for the round are answered."""
         return not self._unread and self._exchange.is_done
 
     def next_calls(self, texts: GenerationBatch) -> WantedTexts | None:
-        """The calls that are wanted now and were not before; None if there are none.
+        """Calls that are needed now and were not before; None if there are none.
 
         Args:
-            texts: Texts of the round, as far as they have arrived.
+            texts: Outputs of the round so far.
         """
         for calls, asked in self._asked:  # together, once all of them are answered
             if asked.are_there:
@@ -66,7 +66,7 @@ class JudgeAhead:
         return wanted
 
     def _arrived(self, texts: GenerationBatch) -> list[Sample]:
-        """The outputs of pairs all of whose texts have come since."""
+        """Samples of pairs that became complete since the last call."""
         places = {pair: places_of(self._campaign, pair) for pair in self._unread}
         come = [pair for pair in self._unread if all(map(texts.has, places[pair]))]
         self._unread = sorted(set(self._unread) - set(come))
@@ -79,11 +79,11 @@ class JudgeAhead:
 
 
 class _Begun(NamedTuple):
-    """A round that engines work on."""
+    """A round that engines are working on."""
 
     texts: WantedTexts
     judge: JudgeAhead | None
-    """None if no model judges, or where it is asked once the round is there."""
+    """None if there is no judge model, or if it runs after the whole round."""
 
     @property
     def is_there(self) -> bool:
@@ -91,10 +91,10 @@ class _Begun(NamedTuple):
 
 
 class RoundsInFlight:
-    """The rounds of a best-mean campaign that are planned and not recorded, as far as engines work on them.
+    """Planned, unrecorded rounds of a best-mean campaign that engines are working on.
 
-    Texts are committed as they come, whichever round they are of, and models that judge are asked about those
-    of a group once it is finished. Close it in any case: that ends all engines that are at work.
+    Outputs are committed as they arrive, for any round, and judge models run on a group once it is finished.
+    Close it in any case: that ends all engines that are working.
     """
 
     def __init__(self, campaign: CampaignSession) -> None:
@@ -106,14 +106,14 @@ class RoundsInFlight:
         self._asked: dict[int, tuple[int, WantedTexts, int]] = {}  # round, and which group of whom, by number
 
     def texts_of_first(self, rounds: Sequence[RoundRecord]) -> GenerationBatch:
-        """All texts of the first of the rounds in flight, while those of the others are made as well.
+        """All outputs of the first round in flight, while those of the others are generated as well.
 
         Safe to call again after an error; it generates only what is not stored.
 
         Raises:
-            EngineDied, EngineTimeout: Transient; what was committed stays, and so does what engines were
-                asked meanwhile.
-            ServedModelDiffers: If a server that took another's place does not serve the same.
+            EngineDied, EngineTimeout: Transient; committed outputs stay, and so do those that engines
+                generated meanwhile.
+            ServedModelDiffers: If a server that replaced another one serves a different model.
             LeaseLost: If another process took the campaign over.
         """
         if self._campaign.checked.spec.reuse == ONLY:  # nothing is asked, so that nothing is waited for
@@ -136,14 +136,14 @@ class RoundsInFlight:
         return made if first.judge is None else replace(made, calls=first.judge.answers)
 
     def finish_begun(self) -> None:
-        """Wait for what engines are at work on and commit it; all else is requested when wanted again."""
+        """Wait for running work of engines and commit it; everything else is requested later if needed."""
         self._rounds.clear()  # so that nobody is asked about what comes
         for number, answers in self._stream.finish_begun():
             self._store(number, answers)
         self._asked.clear()
 
     def close(self) -> None:
-        """End the engines that are at work."""
+        """End the engines that are working."""
         self._stream.close()
 
     def _begin(self, round_: RoundRecord) -> None:
@@ -164,7 +164,7 @@ class RoundsInFlight:
             self._asked[group] = number, wanted, place
 
     def _ask_judge(self, number: int) -> None:
-        """Ask models about the texts of a round that have come, and again where replies lead to calls."""
+        """Run judge models on outputs that arrived, and again if replies lead to further calls."""
         begun = self._rounds.get(number)
         while begun and begun.judge and (wanted := begun.judge.next_calls(begun.texts.batch())):
             self._ask(number, wanted)

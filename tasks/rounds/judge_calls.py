@@ -1,4 +1,4 @@
-"""Asking the models of judges: their replies are generations like any other."""
+"""Run the calls of judge models; their replies are stored like any generation."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -16,14 +16,14 @@ from winnow.tasks.rounds.generate import have_texts, plan_text
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AskedJudge(Generic[SubjectT]):
-    """A judge that has all it needs to judge some subjects."""
+    """A judge with everything needed to judge some subjects."""
 
     judge: Judge[SubjectT]
     stored: Mapping[JudgeCall, int]
-    """Ids of the generations that replies were read from."""
+    """Ids of the generations from which replies were read."""
 
     def judgments(self, replies: Sequence[ReadReply], metric: str | None = None) -> list[NewJudgment]:
-        """The records of the calls behind a verdict, which is that on a metric or on the outcome."""
+        """Records of the calls behind a verdict on a metric, or on the outcome."""
         return [
             NewJudgment(
                 judge=each.call.judge,
@@ -46,18 +46,18 @@ def ask_models(
     subjects: Sequence[Subject],
     texts: GenerationBatch | None = None,
 ) -> list[AskedJudge[Subject]]:
-    """Make the calls that judges want for some outputs or duels, those of all of them together.
+    """Make the calls that judges need for some outputs or duels, for all judges together.
 
-    Every reply is stored before the next calls are planned, so that a resumed round makes none again. Judges
-    that ask a model the same have one reply. All are told what they are about to judge. Raises like
+    Every reply is stored before the next calls are planned, so a resumed round repeats none. Equal calls of
+    several judges have one reply. All judges are informed of their subjects in advance. Raises like
     `have_texts`.
 
     Args:
-        campaign: The campaign that the judges are of.
-        judges: Judges, of which some ask models.
-        round_: The round that the subjects are of.
+        campaign: The judges' campaign.
+        judges: Judges, some of which use models.
+        round_: The subjects' round.
         subjects: The outputs or duels.
-        texts: The batch that the outputs are from, if some calls may have been made already.
+        texts: The outputs' batch, if some calls may have been made already.
     """
     answers: dict[JudgeCall, TextOrFailure] = dict(texts.calls if texts is not None else {})
     exchange = Exchange[Subject]({call: read(answer) for call, answer in answers.items()})
@@ -75,7 +75,7 @@ def ask_models(
 
 
 def read(answer: TextOrFailure) -> Reply:
-    """The answer to a call, in the form in which a judge is told it."""
+    """The answer to a call in the form for judges."""
     if isinstance(answer, StoredText):
         return JudgeReply(
             text=answer.text, choice_logprobs=answer.choice_logprobs, finish_reason=answer.finish_reason
@@ -84,7 +84,7 @@ def read(answer: TextOrFailure) -> Reply:
 
 
 def plan_judge_calls(campaign: CampaignSession, calls: Sequence[JudgeCall]) -> list[PlannedGeneration]:
-    """The request of each call of a campaign's judges."""
+    """The requests for calls of a campaign's judges."""
     fingerprints, seed = campaign.checked.judge_fingerprints, campaign.record.seed
     rules = campaign.checked.text_rules
     return [plan_judge_call(fingerprints, each, seed, rules=rules) for each in calls]
@@ -93,10 +93,10 @@ def plan_judge_calls(campaign: CampaignSession, calls: Sequence[JudgeCall]) -> l
 def plan_judge_call(
     fingerprints: Mapping[str, str], call: JudgeCall, seed: int, *, rules: int
 ) -> PlannedGeneration:
-    """The request of one call, and the key it is stored under.
+    """The request for one call, and its storage key.
 
     Args:
-        fingerprints: Fingerprints of the weights of each model that judges, by its name.
+        fingerprints: Weight fingerprint of each judge model, by name.
         call: A call of a judge.
         seed: Seed of the campaign.
         rules: The version of the campaign's rules.

@@ -1,4 +1,4 @@
-"""Planning of the next rounds: the algorithm asks, and the plan is stored before anything is generated."""
+"""Plan the next rounds: the selector proposes, and the plan is stored before anything is generated."""
 
 from collections.abc import Callable
 
@@ -15,18 +15,18 @@ Ask = Callable[[np.random.Generator], Batch]
 
 
 def plan_rounds(campaign: CampaignSession, *, begins: bool) -> list[RoundRecord]:
-    """The rounds in flight, as many more planned before as there may be.
+    """The rounds in flight, filled up to the allowed number.
 
-    A further one is planned on what was told by now, and only while at most `lookahead` others are in flight.
-    It waits for all of them where candidates join with it: those before it were planned without them, and
-    what a selector believes depends on what it was told before they joined.
+    A further round is planned from all observations so far, and only while at most `lookahead` others are in
+    flight. If candidates join with it, it waits for all of them: those rounds were planned without the new
+    candidates, and a selector's state depends on the order of observations and joins.
 
     Args:
-        campaign: Told all finished rounds.
-        begins: Whether further ones may begin.
+        campaign: Its selector has observed all finished rounds.
+        begins: Whether further rounds may begin.
 
     Returns:
-        In order; nothing when none is left and none may begin, or the selector wants nothing more.
+        In order; empty if none is left and none may begin, or the selector proposes nothing more.
     """
     with campaign.database.reading() as session:
         planned = round_records.unfinished_rounds(session, campaign.record.id)
@@ -42,16 +42,16 @@ def plan_rounds(campaign: CampaignSession, *, begins: bool) -> list[RoundRecord]
 
 
 def plan_round(campaign: CampaignSession) -> RoundRecord | None:
-    """The plan of the next round: the stored one if it is unfinished, else what the selector asks for.
+    """The plan of the next round: the stored one if unfinished, else the selector's proposal.
 
     Returns:
-        None when the selector wants nothing more.
+        None if the selector proposes nothing more.
     """
     return stored_plan(campaign) or plan_new(campaign, campaign.selector.ask)
 
 
 def stored_plan(campaign: CampaignSession) -> RoundRecord | None:
-    """The plan that is stored and not finished, if there is one."""
+    """The stored, unfinished plan, if there is one."""
     with campaign.database.reading() as session:
         stored = round_records.unfinished_round(session, campaign.record.id)
     if stored is not None:
@@ -60,7 +60,7 @@ def stored_plan(campaign: CampaignSession) -> RoundRecord | None:
 
 
 def plan_new(campaign: CampaignSession, ask: Ask, *, n_in_flight: int = 0) -> RoundRecord | None:
-    """Store the batch asked as the next round, behind those in flight; None if the batch is empty."""
+    """Store the proposed batch as the next round, after those in flight; None if it is empty."""
     with campaign.database.reading() as session:
         number = round_records.next_round_number(session, campaign.record.id)
     campaign.checked.at_round(campaign.selector, number)

@@ -1,4 +1,4 @@
-"""Recording of a round: the algorithm is told, and outcomes and decision are stored together."""
+"""Record a round: the selector observes it, and outcomes and decision are stored together."""
 
 import math
 from collections.abc import Sequence
@@ -28,10 +28,10 @@ from winnow.tasks.spec.stored_spec import baseline_name
 def decide_round(
     campaign: CampaignSession, round_: RoundRecord, comparisons: Sequence[NewComparison]
 ) -> Decision:
-    """Tell the selector a round's outcomes, in planned order, and ask what it believes.
+    """Let the selector observe a round's outcomes, in planned order, and return its decision.
 
     Raises:
-        ContradictoryState: If what it believes cannot be true of any scores.
+        ContradictoryState: If its state is impossible for any scores.
     """
     checked = campaign.checked
     losses = [
@@ -49,9 +49,9 @@ def decide_round(
 
 
 def believed(selector: Selector, record: CampaignRecord) -> Decision:
-    """The decision of a campaign's selector, as the campaign takes it.
+    """The decision of a campaign's selector, adapted to the campaign.
 
-    Of a gate nobody is the best: its selector ranks candidates to continue, and claims nothing of who leads.
+    A gate has no best candidate: its selector ranks candidates to continue, without a claim about the leader.
     """
     decision = selector.decision()
     if traits_of(record.objective).compares_pairs:
@@ -61,7 +61,7 @@ def believed(selector: Selector, record: CampaignRecord) -> Decision:
 
 
 def _with_opponents(decision: Decision) -> Decision:
-    """The decision without bounds on an arm with no opponent left, whose worst preference is taken for 1."""
+    """The decision without bounds on an arm without remaining opponents, whose worst preference is 1."""
     is_left = np.array([kind != "dropped" for kind in decision.status])
     is_alone = (is_left.sum() - is_left) == 0
     lower, upper = (np.where(is_alone, np.nan, ends) for ends in (decision.lower, decision.upper))
@@ -69,13 +69,13 @@ def _with_opponents(decision: Decision) -> Decision:
 
 
 def _values(comparison: NewComparison, metrics: Sequence[str]) -> list[float | None]:
-    """The values of some metrics for a comparison, None if there is no value."""
+    """Values of some metrics for a comparison, None if missing."""
     known = {each.name: each.score for each in comparison.metrics}
     return [known.get(name) for name in metrics]
 
 
 LARGEST = 1e300
-"""Stands for infinity, which a wealth larger than any float becomes, and which no JSON has."""
+"""Finite stand-in for an overflowed wealth (JSON has no Infinity)."""
 
 
 def record_round(
@@ -84,11 +84,11 @@ def record_round(
     comparisons: Sequence[NewComparison],
     decision: Decision,
 ) -> None:
-    """Store what a round found and what is decided from it, or neither.
+    """Store a round's results and its decision, or neither.
 
     Raises:
         LeaseLost: If another process took the campaign over; nothing is stored.
-        TextsLost: If a text that the round uses is not the one it was any more; nothing is stored.
+        TextsLost: If an output that the round uses was replaced; nothing is stored.
     """
     decided, in_use = as_record(decision, campaign.candidate_ids), campaign.texts_in_use.get(round_.id, {})
     with writing_under(campaign.database, campaign.lease) as session:
@@ -106,7 +106,7 @@ def record_round(
 
 
 def as_record(decision: Decision, candidate_ids: Sequence[int]) -> NewDecision:
-    """A decision as it is stored, with the ids of the candidates by arm."""
+    """A decision in its stored form, with candidate ids by arm."""
     return NewDecision(
         best_candidate_id=None if decision.best is None else candidate_ids[decision.best],
         estimates=_known(decision.estimates),
@@ -129,16 +129,15 @@ def _of_claim(decision: Decision) -> dict[str, object]:
 
 
 THE_ANSWER = ("best", "top", "tied", "chosen")
-"""Statuses of candidates that are a part of the answer."""
+"""Statuses of candidates in the answer."""
 
 
 def _of_bets(bets: Bets, status: Sequence[ArmStatus]) -> dict[str, list[float | None]]:
-    """The bets as JSON: null for a level that nothing reaches, and the round of a candidate that is not out.
+    """The bets as JSON: null for an unreachable level, and for the round of a candidate not eliminated.
 
-    Wealths have six digits, but for one that these would put below the level that it has reached.
-
-    Who is a part of the answer is not out, though it may have been shown not to be the best: those that are
-    within epsilon of the highest mean are tied with it, and the cheapest that is good enough is chosen.
+    Wealths have six digits, except one that rounding would put below the level that it has reached.
+    Candidates in the answer are not eliminated, even if they were shown not to be the best: those within
+    epsilon of the highest mean are tied with it, and the cheapest good enough one is chosen.
     """
     wealths: list[float | None] = [
         _rounded_wealth(min(wealth, LARGEST), level)
@@ -159,7 +158,7 @@ SIX_DIGITS = Context(prec=6, rounding=ROUND_DOWN)
 
 
 def _rounded_wealth(wealth: float, level: float) -> float:
-    """A wealth with six digits, on the same side of its level as it is."""
+    """A wealth with six digits, on the same side of its level."""
     lower = float(SIX_DIGITS.create_decimal(repr(wealth)))
     return max(lower, level) if wealth >= level else lower
 
@@ -175,5 +174,5 @@ def _fields(differences: Differences) -> dict[str, object]:
 
 
 def _known(values: FloatArray) -> list[float | None]:
-    """The values with None for NaN, and a zero without its sign: SQLite keeps neither of them."""
+    """Values with None for NaN, and zero without sign, because SQLite stores neither."""
     return [None if math.isnan(value) else value for value in (values + 0.0).tolist()]

@@ -1,7 +1,4 @@
-"""Scoring pairs of which a candidate wrote several texts: each is judged, and the pair gets one score.
-
-It is a number in [0, 1].
-"""
+"""Score pairs with several outputs of a candidate: each is judged, and the pair gets one score in [0, 1]."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,7 +16,7 @@ from winnow.tasks.rounds.score import asked_judges, places_of, shown_of, with_me
 from winnow.tasks.spec.sections.generate_config import SamplesSpec
 
 NOT_JUDGED = Verdict.unscored("output_missing")
-"""The verdict on a text of a pair that lacks another one."""
+"""The verdict on an output of a pair that lacks another one."""
 
 Answers = Sequence[StoredText | GenerationFailure]
 
@@ -31,10 +28,10 @@ def score_samples(
     round_: RoundRecord,
     texts: GenerationBatch,
 ) -> list[NewComparison]:
-    """One comparison per planned pair, in planned order; the texts of a pair stand together in the batch.
+    """One comparison per planned pair, in planned order; the outputs of a pair are consecutive in the batch.
 
-    A pair that lacks one of its texts has no outcome, and neither has one of which the judge leaves a text
-    open: the texts that are left would be no fair draw.
+    A pair that lacks one of its outputs has no outcome, and neither has one with an unscored output: the
+    remaining outputs would not be a fair draw.
     """
     pairs = list(zip(round_.arms, round_.examples, strict=True))
     places = [places_of(campaign, at) for at in range(len(pairs))]
@@ -57,13 +54,13 @@ def score_samples(
 def found_in(
     samples: SamplesSpec, asked: AskedJudge[Sample], answers: Answers, shown: Sequence[Sample]
 ) -> JsonObject:
-    """The fields of a pair's comparison that follow from its texts.
+    """Fields of a pair's comparison that depend on its outputs.
 
     Args:
-        samples: The way in which scores are made into one.
-        asked: The judge, with all it needs for these texts.
-        answers: The texts of the pair.
-        shown: Samples that the judge sees, one of each; empty if one could not be made.
+        samples: How scores are reduced to one.
+        asked: The judge, with everything needed for these outputs.
+        answers: The outputs of the pair.
+        shown: The judge's samples, one per output; empty if an output is missing.
     """
     verdicts = [asked.judge.judge(each) for each in shown] or [NOT_JUDGED] * len(answers)
     found: JsonObject = {
@@ -95,7 +92,7 @@ def found_in(
 
 
 def _standing(texts: Sequence[StoredText], verdicts: Sequence[Verdict], shown: int) -> JsonObject:
-    """The fields that follow from the text that stands for its pair."""
+    """Fields of the output that represents its pair."""
     return {"generation_a_id": texts[shown].id, "no_answer": verdicts[shown].no_answer}
 
 
@@ -117,32 +114,32 @@ def _outputs(answers: Answers, verdicts: Sequence[Verdict]) -> list[NewOutput]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScoredText:
-    """One of the texts, and what the judge said of it."""
+    """One output with its judgment."""
 
     text: str
     score: float
     """The score, in [0, 1]."""
     answer: str | None = None
-    """The answer that the judge read from it; None if that is the whole text."""
+    """The answer read by the judge; None if it is the whole output."""
     no_answer: bool = False
     preference: float | None = None
-    """The preference that a judge which chooses has for it; of `best-of` alone."""
+    """The preference for it by a choosing judge; only for `best-of`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reduced:
-    """The one score that several texts get."""
+    """The single score of several outputs."""
 
     score: float
     """The score, in [0, 1]."""
     shown: int
-    """Position of the text that stands for them."""
+    """Position of the output that represents them."""
     answer: str
-    """A note on how the score came about."""
+    """A note on how the score was derived."""
 
 
 def reduced(samples: SamplesSpec, texts: Sequence[ScoredText]) -> Reduced:
-    """The one score that a spec gives several texts; their order decides nothing but which one is shown."""
+    """Reduce several outputs to one score as specified; their order only decides which one is shown."""
     if samples.reduce == "majority":
         return _majority(texts)
     if samples.reduce == "best-of":
@@ -172,7 +169,7 @@ def pass_at(k: int, scores: Sequence[float]) -> float:
 
 
 def _best_of(texts: Sequence[ScoredText]) -> Reduced:
-    """The score of the text that is preferred; of several that are preferred alike, the mean of theirs."""
+    """The score of the preferred output; if several are equally preferred, their mean."""
     preferences = [-1.0 if each.preference is None else each.preference for each in texts]
     most = max(preferences)
     liked = [position for position, preference in enumerate(preferences) if preference == most]
@@ -182,9 +179,9 @@ def _best_of(texts: Sequence[ScoredText]) -> Reduced:
 
 
 def _majority(texts: Sequence[ScoredText]) -> Reduced:
-    """The score of the answer that most texts give; of several such answers, the mean of their scores.
+    """The score of the most frequent answer; of several such answers, the mean of their scores.
 
-    Texts that hold no answer do not vote; where none holds one, it is the mean of all.
+    Outputs without an answer do not vote; if none has one, it is the mean of all.
     """
     votes: dict[str, list[int]] = {}
     for position, each in enumerate(texts):

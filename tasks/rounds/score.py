@@ -1,4 +1,4 @@
-"""Scoring a benchmark round: each output, with all that a judge sees beside it."""
+"""Score a benchmark round: each output, with everything that its judge sees."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -40,7 +40,7 @@ def asked_judges(
     samples: Sequence[Sample],
     texts: GenerationBatch,
 ) -> tuple[AskedJudge[Sample], dict[str, AskedJudge[Sample]]]:
-    """The judge of the outcome and those of the metrics, all of whose calls are made together.
+    """The judges of the outcome and of the metrics, with all their calls made together.
 
     See `ask_models`.
     """
@@ -50,7 +50,7 @@ def asked_judges(
 
 
 def places_of(campaign: CampaignSession, pair: int) -> range:
-    """Positions of the texts of a pair among those of its round."""
+    """Positions of a pair's outputs among those of its round."""
     n = campaign.checked.spec.texts_each
     return range(pair * n, (pair + 1) * n)
 
@@ -58,7 +58,7 @@ def places_of(campaign: CampaignSession, pair: int) -> range:
 def shown_of(
     campaign: CampaignSession, arm: int, example: int, texts: GenerationBatch, places: range
 ) -> list[Sample]:
-    """The samples of a pair that the judge sees; none if one of its texts could not be made."""
+    """The judge's samples of a pair; empty if one of its outputs is missing."""
     samples = [sample_of(campaign, arm, example, texts, place) for place in places]
     known = [each for each in samples if each is not None]
     return known if len(known) == len(samples) else []
@@ -67,13 +67,13 @@ def shown_of(
 def sample_of(
     campaign: CampaignSession, arm: int, example: int, texts: GenerationBatch, position: int
 ) -> Sample | None:
-    """The sample that a judge sees of a text; None if there is none.
+    """The judge's sample of an output; None if the output is missing.
 
     Args:
-        campaign: The campaign that the judge is of.
-        arm: Position of the candidate whose text it is.
-        example: Position of the example that it answers.
-        texts: Texts that it is one of.
+        campaign: The judge's campaign.
+        arm: Position of its candidate.
+        example: Position of its example.
+        texts: The outputs of its round.
         position: Its position among them.
     """
     text = texts[position]
@@ -112,7 +112,7 @@ def scored(
     text: StoredText | GenerationFailure,
     sample: Sample | None,
 ) -> NewComparison:
-    """The comparison of one output, which the judge sees as `sample`; None if there is no text."""
+    """The comparison of one output, whose sample for the judge is `sample`; None if it is missing."""
     if isinstance(text, GenerationFailure):
         return NewComparison(
             position=position,
@@ -142,12 +142,12 @@ def scored(
 def with_metrics(
     comparison: NewComparison, metrics: Mapping[str, AskedJudge[Sample]], samples: Sequence[Sample]
 ) -> NewComparison:
-    """A comparison with one value per metric: of several texts the mean, none if one of them has none.
+    """A comparison with one value per metric: the mean over several outputs, none if one has none.
 
     Args:
-        comparison: The comparison, with the judgments behind its outcome, after which those of metrics come.
-        metrics: The judges, with all that they need for these texts, by name.
-        samples: Samples that a judge sees, one of each text of the pair; empty if there is none.
+        comparison: The comparison with its outcome's judgments; those of metrics are appended.
+        metrics: The judges by name, with everything needed for these outputs.
+        samples: Samples for the judge, one per output of the pair; empty if there is none.
     """
     if not (metrics and samples):
         return comparison

@@ -1,1 +1,1 @@
-"""From a file to a campaign in the database: loaded, checked, stored."""
+"""From a file to a campaign in the database: loading, checking, storing."""

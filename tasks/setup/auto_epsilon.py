@@ -1,4 +1,4 @@
-"""`stopping.epsilon: auto`: the resolution of a benchmark, a number before the campaign begins."""
+"""`stopping.epsilon: auto`: the tolerance from the size of a benchmark, fixed before the campaign begins."""
 
 import math
 
@@ -17,9 +17,9 @@ PLACE = "stopping.epsilon"
 
 
 def auto_epsilon(n_examples: int) -> float:
-    """The epsilon of a benchmark with n examples, in units of the score, to two decimals.
+    """The epsilon for a benchmark with n examples, in units of the score, to two decimals.
 
-    Differences that are much smaller cost most of the comparisons, and say little about new examples.
+    Much smaller differences cost most of the comparisons, and are hardly informative about new examples.
     """
     return max(LEAST, round(min(MOST, OF_1000 * math.sqrt(1000.0 / n_examples)), 2))
 
@@ -29,10 +29,10 @@ def with_epsilon(spec: CampaignSpec, n_examples: int) -> CampaignSpec:
 
     Args:
         spec: A campaign.
-        n_examples: Number of examples of its dataset, those held out included.
+        n_examples: Number of examples of its dataset, including held-out ones.
 
     Raises:
-        SpecError: If its question needs a number that somebody chose.
+        SpecError: If its question needs an explicit number.
     """
     if spec.stopping.epsilon != AUTO:
         return spec

@@ -1,4 +1,4 @@
-"""Checking a campaign: all it refers to is found, read and understood before the first row is written."""
+"""Check a campaign: resolve and read everything that it refers to before the first row is written."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -39,19 +39,19 @@ from winnow.tasks.spec.judge_tree import BUILT_IN, HUMAN
 from winnow.tasks.spec.selector_traits import ENDS_WITH_TIES
 
 MOST_VALUES = 100
-"""Values that a tag may have; more are too many to read."""
+"""Maximum number of values of a tag."""
 
 
 def check_campaign(
     spec: CampaignSpec, dataset: Dataset | None = None, *, is_allowed: bool = True, is_stored: bool = False
 ) -> ResolvedCampaign:
-    """Read and check all that a campaign refers to; nothing is written.
+    """Resolve and check everything that a campaign refers to; writes nothing.
 
     Args:
         spec: The campaign.
-        dataset: Its data where they are known already, as on resume; else they are read.
+        dataset: Its data if known already, as on resume; else they are read.
         is_allowed: See `read_dataset`.
-        is_stored: Whether it began with these examples, so that its templates were tried on them.
+        is_stored: Whether it began with these examples, so that its templates were already tried on them.
 
     Raises:
         SpecError: With the key, what is wrong and what to do.
@@ -84,7 +84,7 @@ def check_campaign(
 
 
 def _with_budget(checked: ResolvedCampaign) -> ResolvedCampaign:
-    """The campaign with the whole grid as its budget, where the file gives none: one round at least."""
+    """The campaign with the whole grid as its budget if the file gives none: at least one round."""
     spec = checked.spec
     if spec.stopping.budget is not None:
         return checked
@@ -93,7 +93,7 @@ def _with_budget(checked: ResolvedCampaign) -> ResolvedCampaign:
 
 
 def _check_fields(spec: CampaignSpec, dataset: Dataset) -> None:
-    """Refuse a campaign that needs, by its name, a field that was left out of an example."""
+    """Refuse a campaign that names a field that was omitted from an example."""
     tags = {f"tags[{index}]": tag for index, tag in enumerate(spec.tags)}
     others = {
         "prompt_type": spec.prompt_type,
@@ -108,7 +108,7 @@ def _check_fields(spec: CampaignSpec, dataset: Dataset) -> None:
 
 
 def _check_clusters(spec: CampaignSpec, dataset: Dataset) -> None:
-    """Refuse a cluster that is not known of every example, or that the objective has no use for."""
+    """Refuse a cluster field that some examples lack, or that the objective does not use."""
     if spec.dataset.cluster is None:
         return
     traits = traits_of(spec.objective)
@@ -127,9 +127,9 @@ def _check_clusters(spec: CampaignSpec, dataset: Dataset) -> None:
 
 
 def require_extras(checked: ResolvedCampaign) -> None:
-    """Refuse a campaign whose engines need packages missing here; machines of a cluster have their own.
+    """Refuse a campaign whose engines need missing packages; machines of a cluster have their own.
 
-    A file that another machine can run is sound without them.
+    A file is valid without them if another machine can run it.
 
     Raises:
         ExtraMissing: With the command that installs the first of them.
@@ -142,7 +142,7 @@ def require_extras(checked: ResolvedCampaign) -> None:
 
 
 def _check_devices(checked: ResolvedCampaign) -> None:
-    """Refuse a model that would wait forever for devices that there are not."""
+    """Refuse a model that needs more devices than exist."""
     devices = checked.spec.execution.devices
     for model in checked.models:
         try:
@@ -158,7 +158,7 @@ def _check_devices(checked: ResolvedCampaign) -> None:
 
 
 def _check_samples(checked: ResolvedCampaign) -> None:
-    """Refuse samples that would all be the same or are none, and best-of without its judge or samples."""
+    """Refuse samples that are all equal or none, and best-of without its judge or samples."""
     chooses = checked.spec.judge.type == BEST_OF
     if chooses != (checked.spec.samples is not None and checked.spec.samples.reduce == BEST_OF):
         raise SpecError(
@@ -200,7 +200,7 @@ def _check_tags(checked: ResolvedCampaign) -> None:
 
 
 def _check_objective(spec: CampaignSpec) -> None:
-    """Refuse a selector that answers another question, before what that question needs is looked for."""
+    """Refuse a selector of another objective, before the objective's own requirements are checked."""
     try:
         objective = describe(spec.selector.name, spec.objective).objective
     except (AlgorithmError, PluginFailed) as error:
@@ -242,7 +242,7 @@ def _check_selector(checked: ResolvedCampaign) -> None:
 
 
 def _selector_code(spec: CampaignSpec) -> dict[str, str] | None:
-    """The code of a plug-in's selector: it must decide in the middle of a campaign as it did before."""
+    """The code of a third-party selector, which must not change during a campaign."""
     entry = third_party(spec.selector.name)
     return None if entry is None else code_digests(entry)
 
@@ -273,16 +273,16 @@ def _check_gpu_seconds(checked: ResolvedCampaign) -> None:
 
 
 def _try_templates(checked: ResolvedCampaign) -> None:
-    """A template that fails on an example fails before anything runs; see `tasks.data.trial_renders`."""
+    """Try templates on examples, so that errors appear before anything runs; see `tasks.data.trial_renders`."""
     different = {each.names[1:3]: each for each in checked.candidates}.values()
     renders = [partial(_render, candidate) for candidate in different]
     try_templates(renders, checked.dataset.examples)
 
 
 def _try_chats(checked: ResolvedCampaign) -> None:
-    """A chat template that does not take a prompt, such as one without system messages, says so now.
+    """Try chat templates, so that a refused prompt, such as one with a system message, is reported now.
 
-    Tried is one example, where the checkpoint is a folder; more is not known before the model is loaded.
+    This tries one example, if the checkpoint is a folder; more is unknown before the model is loaded.
     """
     example = checked.dataset.examples[0]
     for each in {each.names[:2]: each for each in checked.candidates}.values():
@@ -306,17 +306,17 @@ def _render(candidate: Candidate, example: Example) -> Prompt:
 
 
 TRIED = ("rules.", "isolated.")
-"""Places of the judges for which nothing has to be asked or allowed."""
+"""Packages of judges that need no call and no permission."""
 NOT_TRIED = ("human", "python")
 
 READS_TARGETS = ("choice", "math", "numeric")
-"""Judges that are rules and may be unable to read any target."""
+"""Rule judges that may be unable to read some targets."""
 CHECK_READABLE = "winnow.tasks.setup.unread_targets:check_readable"
-"""Address of the function, so that campaigns with other judges do not load it."""
+"""Import path of the function, so that campaigns with other judges do not load it."""
 
 
 def check_targets(checked: ResolvedCampaign) -> None:
-    """Refuse a dataset without targets where every comparison would be unscored for it.
+    """Refuse a dataset without targets if every comparison would be unscored.
 
     Raises:
         SpecError: With the judge and the field.
@@ -341,9 +341,9 @@ def _check_readable(checked: ResolvedCampaign) -> None:
 
 
 def without_targets(checked: ResolvedCampaign) -> Sequence[Example]:
-    """The examples that no output can be scored on, as they have no target and their judge needs one.
+    """Examples on which no output can be scored, because they have no target and their judge needs one.
 
-    Known of the judges that are rules or libraries; of the others none is named.
+    This is known for judges that are rules or libraries; for others the result is empty.
     """
     if not isinstance(checked, ScoredCampaign) or traits_of(checked.spec.objective).measures_risk:
         return ()
@@ -365,11 +365,11 @@ def class_of(objective: str) -> type[ResolvedCampaign]:
 
 
 MOST_AROUND = 32
-"""Judges that a judge may stand within."""
+"""Maximum nesting depth of judges."""
 
 
 def _check_depth(spec: CampaignSpec) -> None:
-    """Refuse judges so far within one another that making them would exhaust the interpreter's stack."""
+    """Refuse judges nested so deep that creating them would exhaust the interpreter's stack."""
     for judge in judges_of(spec):
         if judge.place.count(".judges[") > MOST_AROUND:
             raise SpecError(
@@ -379,7 +379,7 @@ def _check_depth(spec: CampaignSpec) -> None:
 
 
 def check_people(spec: CampaignSpec) -> None:
-    """Refuse a campaign in which people judge a part of an output, a stream, or more than one text each.
+    """Refuse a campaign in which annotators judge part of an output, a stream, or several outputs each.
 
     Raises:
         SpecError: With the key, what is wrong and what to do.
@@ -415,7 +415,7 @@ CODE = "code"
 
 
 def check_tests(checked: ResolvedCampaign) -> None:
-    """Refuse a judge `code` whose templates fail on an example, or which has no tests for any.
+    """Refuse a judge `code` whose templates fail on an example, or that has no tests for any.
 
     Raises:
         SpecError: With the example and what is wrong.

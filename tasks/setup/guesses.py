@@ -1,4 +1,4 @@
-"""Guesses about a data file that nobody has described: its columns, its judge, a prompt. Each is shown."""
+"""Guess the columns, judge and prompt for an undescribed data file. Each guess is shown."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from winnow.tasks.data.labels import labels_of
 from winnow.tasks.errors import SpecError, unknown_name
 
 MOST_READ = 2_000
-"""Rows that guesses are made from."""
+"""Maximum number of rows used for guesses."""
 
 INPUTS = (
     "input", "question", "text", "prompt", "query", "sentence", "ticket", "message", "content", "document",
@@ -20,11 +20,11 @@ TARGETS = (
     "target", "label", "answer", "expected", "expected_output", "output", "reference", "gold", "ideal",
     "category", "class", "intent", "sentiment", "translation", "summary",
 )  # fmt: skip
-"""Names of columns that mostly are inputs, and targets, the likeliest first."""
+"""Typical column names of inputs and targets, the likeliest first."""
 IDS = ("id", "key", "uid", "uuid")
 
 LONG_TARGET = 80
-"""Characters from which on a target is a text of many right wordings, and no answer to be met exactly."""
+"""Characters from which a target is a text with many right wordings, not an exact answer."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,7 +54,7 @@ def first_rows(path: str) -> list[Row]:
 
 
 def columns_of(rows: Sequence[Row], path: str, given: str | None, target: str | None) -> Columns:
-    """The columns of a data file, those that are not given by their names and contents.
+    """The columns of a data file; those not given are guessed from names and contents.
 
     Args:
         rows: Its first rows.
@@ -63,7 +63,7 @@ def columns_of(rows: Sequence[Row], path: str, given: str | None, target: str | 
         target: The column of the target, if it is known.
 
     Raises:
-        SpecError: If there is no such column, or none that can be the input or the target.
+        SpecError: If a column is missing, or none can be the input or the target.
     """
     names = list(dict.fromkeys(name for row in rows for name in row))
     for option, name in (("--input", given), ("--target", target)):
@@ -102,7 +102,7 @@ def _length(rows: Sequence[Row], name: str) -> int:
 
 
 def targets_in(rows: Sequence[Row], column: str) -> list[list[str]]:
-    """The targets of rows as texts; those of a column within an object are left out."""
+    """The targets of rows as texts; those in a column inside an object are omitted."""
     found = []
     for row in rows:
         value = row.get(column)
@@ -112,7 +112,7 @@ def targets_in(rows: Sequence[Row], column: str) -> list[list[str]]:
 
 
 def judge_for(targets: Sequence[Sequence[str]]) -> tuple[str, str]:
-    """The name of the likely judge, and the reason in a few words."""
+    """The likely judge, with the reason in a few words."""
     all_ = [each for some in targets for each in some]
     if not all_:
         return "normalised", "no target was read"
@@ -134,7 +134,7 @@ def _is_number(text: str) -> bool:
 
 
 def prompt_for(column: str, targets: Sequence[Sequence[str]]) -> str:
-    """A prompt that shows the input, and the labels where there are few."""
+    """A prompt with the input, and with the labels if there are few."""
     shown = f"{{{{ {column} }}}}"
     if not (labels := labels_of(targets)):
         return shown

@@ -1,6 +1,6 @@
-"""Compares the identities of two definitions of a campaign, and says in lines where they differ.
+"""Compare the identities of two definitions of a campaign, and list their differences.
 
-An identity also holds values that follow from the file's keys or from other files, such as digests. They are
+An identity also has values that follow from the file's keys or from other files, such as digests. They are
 described in words, and only if the keys do not show the difference already.
 """
 
@@ -18,17 +18,17 @@ from winnow.tasks.spec.judge_tree import judge_trees, model_name
 from winnow.tasks.spec.stored_spec import ONLY, fork_command
 
 SHOWN = 80
-"""Longest value printed; a template can be pages."""
+"""Maximum length of a printed value; a template can be pages."""
 
 
 LEAD = 20
-"""Characters printed before the first one that differs."""
+"""Characters printed before the first different one."""
 
 
 class Difference(NamedTuple):
-    """One key whose value changed, with both values as they are printed.
+    """One key with a changed value, and both values as printed.
 
-    Of a list of things with names each is a key, `models[NAME]`, and None stands for one that is not there.
+    In a list of named things each thing is a key, `models[NAME]`, and None is a missing one.
     """
 
     key: str
@@ -44,7 +44,7 @@ class Difference(NamedTuple):
 
 
 def differences(before: object, after: object, key: str = "") -> list[Difference]:
-    """Every key of two JSON values that differs, sorted; a key that one side lacks counts as null there."""
+    """Every key of two JSON values that differs, sorted; a missing key counts as null."""
     if isinstance(before, Mapping) and isinstance(after, Mapping):
         return [
             found
@@ -66,7 +66,7 @@ def differences(before: object, after: object, key: str = "") -> list[Difference
 
 
 def _by_name(value: object) -> dict[str, object] | None:
-    """The things of a list by their names, none if there is no list; None if names do not tell."""
+    """The things of a list by name, empty if there is no list; None if names do not identify them."""
     things = [] if value is None else value
     if not isinstance(things, list) or not all(isinstance(each, Mapping) for each in things):
         return None
@@ -95,7 +95,7 @@ def _of_values(before: object, after: object, key: str) -> Difference:
 
 
 def _shown(text: str, start: int) -> str:
-    """At most `SHOWN` characters, those from `start` on among them."""
+    """At most `SHOWN` characters, including those from `start` on."""
     if len(text) <= SHOWN:
         return text
     start = min(start, len(text) - SHOWN)
@@ -105,24 +105,24 @@ def _shown(text: str, start: int) -> str:
 
 
 DIGEST = re.compile("'[0-9a-f]{64}'")
-"""SHA-256, as it is printed."""
+"""A SHA-256 as printed."""
 
 OF_CANDIDATES = re.compile(r"(?:model_fingerprints|served_at|few_shot_examples)\..+")
-"""Keys that are there as long as a candidate is made of what they name."""
+"""Keys that exist only while a candidate uses the thing that they name."""
 
 VERSION_OF_JUDGE = re.compile(r"(judge|metric)_(?:identity\.)?code\..*\bversion")
-"""The version of a judge of Winnow's own."""
+"""The version of one of Winnow's judges."""
 
 
 class Change(NamedTuple):
-    """A key whose value changed, and the line that says so."""
+    """A key with a changed value, and the line that describes it."""
 
     key: str
     line: str
 
 
 def changes(before: JsonView, after: JsonView) -> list[Change]:
-    """The differences between the identities of two campaigns, sorted; none if they are the same."""
+    """Differences between the identities of two campaigns, sorted; empty if they are equal."""
     found = differences(before, after)
     keys = [each.key for each in found]
     told = (each for each in found if not (_follows(each.key, keys) or _is_excluded(each, keys)))
@@ -130,7 +130,7 @@ def changes(before: JsonView, after: JsonView) -> list[Change]:
 
 
 def _is_excluded(found: Difference, keys: list[str]) -> bool:
-    """Whether a key is gone or new because no candidate was made of what it names, before or after."""
+    """Whether a key appeared or disappeared because no candidate used its thing before or after."""
     is_there_once = OF_CANDIDATES.fullmatch(found.key) and str(None) in (found.before, found.after)
     return bool(is_there_once) and any(_is_in(each, "exclude") for each in keys)
 
@@ -165,15 +165,15 @@ def _line(found: Difference) -> str:
 
 
 FILES = re.compile(r"(?:model_fingerprints|judge_identity\.fingerprints|metric_fingerprints)\.(.+)")
-"""Keys that say what the files of a model are."""
+"""Keys that identify a model's files."""
 
 
 class IdentityChanged(SpecError):
-    """The spec differs from the stored campaign in what may not change.
+    """The spec differs from the stored campaign in a fixed part.
 
     Attributes:
         what: The message without its remedy.
-        found: Changes that were found, where they can be told key by key.
+        found: The changes, if they are known by key.
     """
 
     has_lines = True
@@ -195,28 +195,28 @@ def refuse_other_identity(name: str, stored: JsonView, given: JsonView) -> None:
 
 
 def refuse_other_texts(name: str, stored: object, given: object, identity: JsonView) -> None:
-    """Refuse to make texts from now on where none were made, or none if they were.
+    """Refuse to start generating in a campaign that used only stored outputs, or the reverse.
 
-    Where stored ones alone are taken, examples are drawn otherwise, and who has none is told of it: what an
-    answer says would be of one part of the comparisons alone.
+    With stored outputs only, examples are drawn differently, and comparisons without an output are reported:
+    an answer would otherwise be about only part of the comparisons.
 
     Args:
         name: The campaign's.
         stored: The campaign's value of `reuse`.
-        given: The value of `reuse` that it is to have.
-        identity: The identity that it is to have.
+        given: The new value of `reuse`.
+        identity: The new identity.
 
     Raises:
-        IdentityChanged: If it is to make texts and made none, or the other way round.
+        IdentityChanged: If it would start generating, or stop.
     """
     if (stored == ONLY) != (given == ONLY):
         _refuse(name, identity, changes({"reuse": stored}, {"reuse": given}))
 
 
 def _without_folder(change: Change, given: JsonView) -> Change:
-    """The same change, in other words where the files of a model did not change but are not there.
+    """The same change, in other words if a model's files are missing rather than changed.
 
-    What was a folder then reads as a name on a hub.
+    A missing folder then reads as a name on a hub.
     """
     match = FILES.fullmatch(change.key)
     for model in _models(given):
@@ -235,7 +235,7 @@ def _models(identity: JsonView) -> Iterator[JsonView]:
 
 
 def _is_weights_alone(model: JsonView) -> bool:
-    """Whether what its files are is what its folder is, if it has one."""
+    """Whether a model's files are only those of its folder, if it has one."""
     parts = (model.get("lora"), model.get("chat_template"))
     return model.get("provider") not in (*REMOTE, FUNCTION) and parts == (None, None)
 
@@ -251,5 +251,5 @@ def _refuse(name: str, given: JsonView, found: Sequence[Change]) -> None:
 
 
 def without_growing(identity: Mapping[str, object]) -> dict[str, object]:
-    """An identity without what grows when candidates join."""
+    """An identity without the parts that grow when candidates join."""
     return {key: value for key, value in identity.items() if key not in GROWING}

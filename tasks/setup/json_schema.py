@@ -1,4 +1,4 @@
-"""The JSON schema of a campaign's file, by which editors complete keys, explain them and mark mistakes."""
+"""The JSON schema of a campaign's file, with which editors complete, explain and check keys."""
 
 import ast
 import inspect
@@ -18,14 +18,14 @@ from winnow.tasks.spec.campaign import CampaignFile
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 DEFAULTED = ("selector", "stopping")
-"""Keys that the file of an objective with a default selector may leave out."""
+"""Keys that can be omitted for an objective with a default selector."""
 
 _SEE_CODE = re.compile(r"; see `[\w.]+`")
-"""A pattern of the references that only a reader of the code can follow."""
+"""Pattern of references that are only useful to readers of the code."""
 
 
 class _Explained(GenerateJsonSchema):
-    """Adds the string that follows a field in the source as the field's description."""
+    """Use the string after a field in the source as the field's description."""
 
     def model_schema(self, schema: ModelSchema) -> JsonObject:
         found = super().model_schema(schema)
@@ -40,13 +40,13 @@ def campaign_schema(
 ) -> JsonObject:
     """Return the schema of a campaign's file as JSON values.
 
-    It knows every key and what it may hold, and lets pass what only several keys together make wrong, and the
-    parameters of judges and selectors: `winnow validate` looks at those.
+    It has every key with its allowed values. It does not check combinations of keys, or parameters of judges
+    and selectors: `winnow validate` checks those.
 
     Args:
-        selectors: Names to offer for `selector.name`; others, of plug-ins elsewhere, pass too.
-        judges: The same for `judge.type`.
-        providers: The same for the `provider` of a model.
+        selectors: Suggestions for `selector.name`; other names, of plug-ins, are also valid.
+        judges: Suggestions for `judge.type`.
+        providers: Suggestions for a model's `provider`.
     """
     schema = CampaignFile.model_json_schema(schema_generator=_Explained)
     stood_for = [key for key in schema["required"] if key in BECOMES]
@@ -65,7 +65,7 @@ def _offered(names: Sequence[str]) -> JsonObject:
 
 
 def _explanations(model: type[BaseModel]) -> Iterator[tuple[str, str]]:
-    """Each field of a model, and of those it inherits from, with the string that follows it."""
+    """Each field of a model and its bases, with the string after it."""
     for part in reversed(model.__mro__):
         if not issubclass(part, BaseModel) or part is BaseModel:
             continue

@@ -1,8 +1,8 @@
-r"""Parts of a campaign's file that can be run and hardly mean what they say.
+r"""Parts of a campaign's file that are valid but probably unintended.
 
-* A prompt that is the same for every example: `{input}` where `{{ input }}` is meant.
+* A prompt that is the same for every example: `{input}` instead of `{{ input }}`.
 * `'\n'` in single quotes, which is a backslash and an n.
-* Targets that are compared as text and are spelled as nobody writes an answer, such as 5.0.
+* Targets that are compared as text in an unusual spelling, such as 5.0.
 * Targets that are lists of answers written as one text, such as ["x", "y"] in a cell.
 * Examples of one document or conversation, in clusters that `dataset.cluster` does not name.
 """
@@ -29,21 +29,21 @@ from winnow.tasks.spec.campaign import CampaignSpec
 from winnow.tasks.spec.sections.prompts import PromptSpec
 
 MOST_RENDERED = 20_000
-"""Examples, at most, for which a prompt is looked at."""
+"""Maximum number of examples for which a prompt is rendered."""
 
 MOST_SHOWN = 60
-"""Characters of a text that are quoted."""
+"""Maximum length of a quoted text."""
 
 
 class LikelyMistake(NamedTuple):
-    """A place in the file, and what is odd about it with the likely spelling."""
+    """A key of the file with what looks wrong and the likely correction."""
 
     path: str
     sentence: str
 
 
 def likely_mistakes(checked: ResolvedCampaign) -> Iterator[LikelyMistake]:
-    """What a user of the file should look at once more, in the order of its keys."""
+    """Parts of the file that its user should check, in the order of keys."""
     yield from _prompts(checked)
     yield from _other_templates(checked)
     yield from _line_breaks(checked.spec)
@@ -55,17 +55,17 @@ def likely_mistakes(checked: ResolvedCampaign) -> Iterator[LikelyMistake]:
 _NAME = r"\s*([A-Za-z_][\w.]*)\s*"
 
 _AS_A_FIELD = re.compile(rf"[$#]\{{{_NAME}\}}|(?<![{{}}$#\\\w])\{{{_NAME}\}}(?!\}})|%\({_NAME}\)s")
-"""A name as templates of other tools have a field: ${name}, #{name}, {name}, %(name)s."""
+"""A field in the syntax of other tools' templates: ${name}, #{name}, {name}, %(name)s."""
 
 _MAYBE_A_FIELD = re.compile(
     rf"<{_NAME}>|\[\[?{_NAME}\]\]?|\$([A-Za-z_]\w*)|\{{\{{\s*['\"]{_NAME}['\"]\s*\}}\}}"
 )
-"""What may be one where a prompt has no field: <name>, [name], [[name]], $name, {{ 'name' }}."""
+"""Possible fields in a prompt without fields: <name>, [name], [[name]], $name, {{ 'name' }}."""
 
 _NO_NAME = re.compile(r"\{\d*\}|%s")
 
 _IN_BRACES = re.compile(r"\{\{.*?\}\}|\{%.*?%\}|\{#.*?#\}", re.DOTALL)
-"""What jinja2 reads of a template; the rest is printed as it stands."""
+"""Parts of a template that jinja2 interprets; the rest is printed unchanged."""
 
 
 def _prompts(checked: ResolvedCampaign) -> Iterator[LikelyMistake]:
@@ -89,7 +89,7 @@ def _prompts(checked: ResolvedCampaign) -> Iterator[LikelyMistake]:
 
 
 def _templates(prompt: PromptSpec, path: str) -> Iterator[tuple[str, str]]:
-    """The templates of a prompt that are about the example, with their places."""
+    """The templates of a prompt that are about the example, with their keys."""
     for key in ("system", "template"):
         if (source := getattr(prompt, key)) is not None:
             yield f"{path}.{key}", source
@@ -99,7 +99,7 @@ def _templates(prompt: PromptSpec, path: str) -> Iterator[tuple[str, str]]:
 
 
 def _never_changes(candidate: Candidate, dataset: Dataset) -> bool:
-    """Whether examples that differ are all asked the same, solved examples apart."""
+    """Whether different examples get the same prompt, apart from solved examples."""
     template = replace(candidate.template, few_shot=None)
     first: Prompt | None = None
     asked: Example | None = None
@@ -133,7 +133,7 @@ def _same_for_all(
 
 
 def _spelled(source: str, dataset: Dataset) -> str | None:
-    """The field that a template shows as text, with the spelling that is meant; None if there is none."""
+    """The field that a template prints as literal text, with the correct spelling; None if none."""
     known = {each.casefold(): each for each in dataset.field_names}
     for pattern in (_AS_A_FIELD, _MAYBE_A_FIELD):
         for spelled, field in _fields_as_text(source, pattern):
@@ -146,7 +146,7 @@ def _spelled(source: str, dataset: Dataset) -> str | None:
 
 
 def _other_templates(checked: ResolvedCampaign) -> Iterator[LikelyMistake]:
-    """Templates beside the prompts that are about an example, and show nothing of it."""
+    """Templates other than prompts that are about an example, but show nothing of it."""
     spec = checked.spec
     templates = {"embedder.text": spec.embedder.text} if traits_of(spec.objective).is_stream else {}
     if spec.certify is not None and spec.certify.autoevaluator is not None:
@@ -162,7 +162,7 @@ def _same(name: str, why: str) -> str:
 
 
 def _fields_as_text(source: str, pattern: re.Pattern[str]) -> Iterator[tuple[str, str]]:
-    """Names that a template shows as text, each as it is spelled and by itself."""
+    """Names that a template prints as literal text, as spelled and without markup."""
     text = source if pattern is _MAYBE_A_FIELD else _IN_BRACES.sub(" ", source)
     for found in pattern.finditer(text):
         yield found[0], next(each for each in found.groups() if each is not None)
@@ -177,7 +177,7 @@ _COMMANDS = """
     nparallel nprec nrightarrow nsim nsubseteq nsucc nu null nwarrow
 """
 _LATEX = frozenset(_COMMANDS.split())
-"""Commands of LaTeX that begin with an n."""
+"""LaTeX commands that begin with n."""
 
 
 def _line_breaks(spec: CampaignSpec) -> Iterator[LikelyMistake]:
@@ -195,7 +195,7 @@ def _line_breaks(spec: CampaignSpec) -> Iterator[LikelyMistake]:
 
 
 def _delimiters(spec: CampaignSpec) -> Iterator[tuple[str, str]]:
-    """Texts that stand between others or end them, with their places."""
+    """Texts that separate or end other texts, with their keys."""
     settings = [
         (f"models[{at}].generate_config", each.generate_config) for at, each in enumerate(spec.models)
     ]
@@ -263,11 +263,11 @@ def _targets(checked: ResolvedCampaign) -> Iterator[LikelyMistake]:
 _LIST_AS_TEXT = re.compile(
     r"""\s*(?:\[\s*(?P<quote>['"]).*(?P=quote)\s*,?\s*\]|(?:array\(\[|\{)\s*'.*[\])}])\s*""", re.DOTALL
 )
-"""A list of texts as JSON, Python or numpy writes it, or an object as Python does."""
+"""A list of texts as written by JSON, Python or numpy, or an object as written by Python."""
 
 
 def _lists_as_text(checked: ResolvedCampaign) -> Iterator[LikelyMistake]:
-    """Targets that are one text for a list, as tables save lists: no output equals such a text."""
+    """Targets that are a list written as one text, as tables store lists: no output equals such a text."""
     targets = [target for each in checked.dataset.examples for target in each.targets]
     written = [each for each in targets if _LIST_AS_TEXT.fullmatch(each)]
     if written and any(part["type"] in AS_TEXT for part in _judges(checked.spec)):
@@ -281,7 +281,7 @@ def _lists_as_text(checked: ResolvedCampaign) -> Iterator[LikelyMistake]:
 
 
 def _judges(spec: CampaignSpec) -> Iterable[JsonView]:
-    """The judges that score an output, those within others too, each with its type and parameters."""
+    """Judges of single outputs, including nested ones, each with its type and parameters."""
     return [each.params for each in spec.judge.tree().walk() if each.type is not None and not each.inner]
 
 
@@ -290,17 +290,17 @@ NAMES_A_SOURCE = re.compile(
     r"|thread|session|chapter|page|video|patient|parent|cluster)(?:[_. -]?(?:id|key|title|name|index))?",
     re.IGNORECASE,
 )
-"""Names of fields that say which document or conversation an example is from."""
+"""Typical names of fields that identify an example's document or conversation."""
 
 LONG = 200
 """Characters of a text that no two independent examples share."""
 
 FEWEST, AT_ONCE = 5, 1.5
-"""Clusters, and examples in a cluster on average, from which a field is told."""
+"""Minimum number of clusters, and of examples per cluster on average, to detect a field."""
 
 
 def _clusters(checked: ResolvedCampaign) -> Iterator[LikelyMistake]:
-    """A field that puts examples into clusters, or inputs that begin alike; at most one of them."""
+    """A field that groups examples into clusters, or inputs with a common beginning; at most one."""
     spec = checked.spec
     if spec.dataset.cluster is not None or traits_of(spec.objective).is_stream:
         return
@@ -330,7 +330,7 @@ def _clusters(checked: ResolvedCampaign) -> Iterator[LikelyMistake]:
 
 
 def _alike(values: Sequence[object]) -> str | None:
-    """The words for how many examples share their value; None unless these look like many small clusters."""
+    """How many examples share their value, in words; None unless these look like many small clusters."""
     if not all(isinstance(value, str | int) for value in values):
         return None
     sizes = Counter(map(str, values)).values()

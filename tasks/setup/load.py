@@ -1,8 +1,8 @@
-"""From a campaign's file to a checked campaign, with every complaint traced back to its line.
+"""From a campaign's file to a checked campaign, with every error traced to its line.
 
-From a checked campaign there is a way to the one that asks all that it left out, so that there is a full
-table of scores. That one has its own name, so that the first one stays as it is, and the same models,
-prompts, examples, judge and seed, so that it takes over every text the first one made.
+From a checked campaign, `exhaustive_campaign` derives the one that evaluates everything that it left out, for
+a full table of scores. That one has its own name, so that the first one does not change, and the same models,
+prompts, examples, judge and seed, so that it reuses every output of the first.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -27,24 +27,24 @@ from winnow.tasks.spec.selector_traits import refuse_confidence
 from winnow.tasks.spec.stored_spec import LONGEST_NAME
 
 Approve = Callable[[SpecFile, CampaignSpec], None]
-"""A function that raises `SpecError` for a campaign that does what nobody has allowed."""
+"""A function that raises `SpecError` for a campaign that needs permissions not given."""
 
 
 Recall = Callable[[CampaignSpec], JsonView | None]
-"""A function that takes over what the database of an approved campaign remembers of files, and returns the
-identity of the stored campaign of its name, if there is one."""
+"""A function that loads the file digests stored in an approved campaign's database, and returns the identity
+of the stored campaign of its name, if there is one."""
 
 
 def check_campaign_file(
     path: str, overrides: Sequence[str] = (), approve: Approve | None = None, recall: Recall | None = None
 ) -> ResolvedCampaign:
-    """The campaign a file describes, with all it refers to read and understood; nothing is written.
+    """The campaign of a file, with everything that it refers to resolved and checked; writes nothing.
 
     Args:
         path: The YAML file.
-        overrides: `key=value` settings that take the place of the file's.
-        approve: Called before anything that the campaign refers to is used; None approves of all.
-        recall: Called once the campaign is approved; None opens its database for that alone.
+        overrides: `key=value` settings that override the file's.
+        approve: Called before anything that the campaign refers to is used; None approves everything.
+        recall: Called once the campaign is approved; None opens its database only for that.
 
     Raises:
         SpecError: The message names the file, the line, the key and the remedy.
@@ -55,7 +55,7 @@ def check_campaign_file(
 def check_spec_file(
     file: SpecFile, approve: Approve | None = None, recall: Recall | None = None
 ) -> ResolvedCampaign:
-    """The campaign that the values of a file describe; see `check_campaign_file`."""
+    """The campaign described by the values of a file; see `check_campaign_file`."""
     spec = parse_spec(file)
     if approve is not None:
         approve(file, spec)
@@ -81,14 +81,14 @@ def check_spec_file(
 
 
 def _read_task(spec: CampaignSpec, *, is_allowed: bool) -> object:
-    """What only running the campaign's task says, so that it is run once; None if there is nothing."""
+    """Information that only running the campaign's task gives, from one run; None if there is none."""
     harness = harness_of(spec.dataset)
     return None if harness is None else harness.read(spec.dataset, is_allowed=is_allowed)
 
 
 @contextmanager
 def _located(file: SpecFile) -> Iterator[None]:
-    """Begin the error of a key with the place of that key in the file."""
+    """Prefix an error about a key with its place in the file."""
     try:
         yield
     except SpecError as error:
@@ -96,12 +96,12 @@ def _located(file: SpecFile) -> Iterator[None]:
 
 
 def _may_look_into(storage: str, *, is_allowed: bool) -> bool:
-    """Whether a database may be read: a file that nobody has approved of connects to nothing but files."""
+    """Whether a database may be read: an unapproved file can only connect to files."""
     return is_allowed or storage.startswith("sqlite:")
 
 
 def _recalled(spec: CampaignSpec) -> JsonView | None:
-    """Take over what the campaign's database remembers of files, if there is one.
+    """Load the file digests stored in the campaign's database, if there is one.
 
     Returns:
         The identity of the stored campaign of this name; None if there is none.
@@ -114,7 +114,7 @@ def _recalled(spec: CampaignSpec) -> JsonView | None:
 
 
 def with_stored_labels(checked: ResolvedCampaign, *, is_allowed: bool) -> ResolvedCampaign:
-    """The campaign with the examples that its database has labels of, where its `size` tells of labels."""
+    """The campaign with the stored labels of its database, if its `size` reports labels."""
     storage = checked.spec.storage
     reads_labels = traits_of(checked.spec.objective).measures_risk
     if not reads_labels or not _may_look_into(storage, is_allowed=is_allowed):
@@ -125,11 +125,11 @@ def with_stored_labels(checked: ResolvedCampaign, *, is_allowed: bool) -> Resolv
 
 
 PAIRS_AT_ONCE = 10_000
-"""Pairs in a round: every round needs every model, and few rounds load them seldom."""
+"""Pairs per round: every round needs every model, so few rounds load them rarely."""
 
 
 def exhaustive_campaign(checked: ResolvedCampaign) -> ResolvedCampaign:
-    """The campaign that scores every candidate on every example of another one.
+    """The campaign that scores every candidate of another one on every example.
 
     Raises:
         SpecError: If the objective is not best-mean, or the name leaves no room for the suffix.

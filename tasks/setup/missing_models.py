@@ -1,12 +1,12 @@
-"""Models that are not there when a campaign begins: each is sent one request before anything is stored.
+"""Detect missing models at the start: each model gets one request before anything is stored.
 
-A model is missing if its server does not know it, refuses the key or does not answer after all retries, or if
-its hub does not know it. A campaign with missing models is refused, or begins without them where its file
-allows that: the error probability is then divided among the candidates that are left. A list of models proves
-nothing, since gateways list few of theirs: only an answer to a request does.
+A model is missing if its server does not have it, refuses the key or does not answer after all retries, or if
+its hub does not have it. A campaign with missing models is refused, or begins without them if its file allows
+that: the error probability is then divided among the remaining candidates. A server's list of models proves
+nothing, because gateways list few of theirs: only an answer to a request does.
 
-A model with `structured_output` is sent a short request with it as well. An answer that cannot be the
-beginning of the structure shows, before anything is spent, that the server ignores it.
+A model with `structured_output` also gets a short request with it. If the answer cannot be the beginning of
+the structure, the server ignores it, which is reported before anything is spent.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -29,41 +29,41 @@ from winnow.tasks.text.phrases import count_of, list_of
 from winnow.tasks.text.printable import one_line
 
 LONGEST_CAUSE = 300
-"""Characters that are shown of why a model is missing."""
+"""Maximum characters shown of the cause of a missing model."""
 
 LONGEST_SHOWN = 40
-"""Characters that are shown of an answer."""
+"""Maximum characters shown of an answer."""
 
 MOST_TOKENS = 16
-"""Tokens of an answer that shows whether a structure is kept to."""
+"""Tokens of a test answer for a structure."""
 
 
 class ModelsMissing(SpecError):
-    """Models of a campaign that is about to begin are not there."""
+    """Models of a campaign that is about to begin are missing."""
 
 
 class Presence(NamedTuple):
-    """The models of a campaign that are there, and those that are not."""
+    """Available and missing models of a campaign."""
 
     checked: ResolvedCampaign
     """The campaign without the candidates of missing models."""
     missing: Mapping[str, str]
-    """The missing models, and why each is missing."""
+    """Missing models, with the cause for each."""
     unstructured: Mapping[str, str] = {}
-    """The models whose servers ignore `structured_output`, and what each wrote."""
+    """Models whose servers ignore `structured_output`, with the output of each."""
 
 
 def with_models_there(checked: ResolvedCampaign, stored: JsonView | None) -> Presence:
-    """Send a request to each model that has not answered yet, and leave out those that may be missing.
+    """Send a request to each model without an answer so far, and leave out missing ones if allowed.
 
     Args:
-        checked: The campaign as its file describes it.
-        stored: The identity of the stored campaign of this name; None if the campaign begins now. Only models
-            that it does not have are asked, and only if they can join it.
+        checked: The campaign as described by its file.
+        stored: The identity of the stored campaign of this name; None if the campaign begins now. Requests go
+            only to models that are new to it and can join.
 
     Raises:
-        ModelsMissing: If a model is missing that may not be.
-        SpecError: If too few candidates are left without those that are missing.
+        ModelsMissing: If a required model is missing.
+        SpecError: If too few candidates are left without the missing models.
     """
     known = () if stored is None else [str(each["name"]) for each in stored["models"]]
     new = [each for each in checked.models_to_ask if each.name not in known or stored is None]
@@ -92,10 +92,10 @@ def with_models_there(checked: ResolvedCampaign, stored: JsonView | None) -> Pre
 def missing_models(
     checked: ResolvedCampaign, models: Sequence[ModelRef]
 ) -> tuple[dict[str, str], dict[str, str]]:
-    """Ask each of these models; see `Presence`, by name, in the order of the models.
+    """Send a request to each of these models; see `Presence`, by name, in the order of the models.
 
     Returns:
-        Why each model that is missing is missing; and what those wrote that ignore a structure.
+        The cause for each missing model; and the outputs of those that ignore a structure.
     """
     served = [each for each in models if each.provider in REMOTE]
     found, unstructured = _answers(checked, served)
@@ -110,7 +110,7 @@ def missing_models(
 def _structured_requests(
     checked: ResolvedCampaign, alike: Sequence[ModelRef], contact: Request
 ) -> list[Request]:
-    """A short request for each structure that models of one engine are to keep to."""
+    """A short request for each structure required of the models of one engine."""
     names = {each.name for each in alike}
     structures = {
         each.sampling.structure: each.sampling
@@ -126,7 +126,7 @@ def _structured_requests(
 
 
 def _answers(checked: ResolvedCampaign, served: Sequence[ModelRef]) -> tuple[dict[str, str], dict[str, str]]:
-    """Why served models give no answer, and what those wrote that ignore a structure; all asked at once."""
+    """Why served models give no answer, and outputs of those that ignore a structure; sent in parallel."""
     by_engine: dict[str, list[ModelRef]] = {}
     for model in served:
         by_engine.setdefault(engine_key(model), []).append(model)
@@ -169,7 +169,7 @@ def _answers(checked: ResolvedCampaign, served: Sequence[ModelRef]) -> tuple[dic
 
 
 def unstructured_words(unstructured: Mapping[str, str]) -> str:
-    """A sentence on models whose servers ignore `structured_output`, with what one of them wrote."""
+    """A sentence on models whose servers ignore `structured_output`, with one output."""
     said = one_line(next(iter(unstructured.values())))
     shown = said if len(said) <= LONGEST_SHOWN else f"{said[: LONGEST_SHOWN - 1]}…"
     is_one = len(unstructured) == 1
@@ -181,7 +181,7 @@ def unstructured_words(unstructured: Mapping[str, str]) -> str:
 
 
 def _cause(detail: str) -> str:
-    """Why a model is missing, without its name in front."""
+    """Why a model is missing, without the leading model name."""
     _, found, cause = detail.partition("': ")
     cause = cause if found else detail
     return cause if len(cause) <= LONGEST_CAUSE else f"{cause[: LONGEST_CAUSE - 1]}…"
@@ -191,7 +191,7 @@ def _without(checked: ResolvedCampaign, missing: Mapping[str, str]) -> ResolvedC
     """The campaign without the candidates of missing models.
 
     Raises:
-        ModelsMissing: If it cannot do without one of them.
+        ModelsMissing: If one of them is required.
     """
     needed = [each.name for each in checked.models_needed if each.name in missing]
     if needed or all(each.model.name in missing for each in checked.candidates):
@@ -203,7 +203,7 @@ def _without(checked: ResolvedCampaign, missing: Mapping[str, str]) -> ResolvedC
 
 
 def _spec_without(checked: ResolvedCampaign, names: Collection[str]) -> CampaignSpec:
-    """The spec without some models, and without what it says of their candidates."""
+    """The spec without some models and their candidates' settings."""
     spec = checked.spec
     candidates = {each.name for each in checked.candidates if each.model.name in names}
     params = dict(spec.selector.params)
@@ -229,7 +229,7 @@ def _spec_without(checked: ResolvedCampaign, names: Collection[str]) -> Campaign
 
 
 def _refusal(checked: ResolvedCampaign, missing: Mapping[str, str], *, goes_on: bool = False) -> str:
-    """One sentence with all missing models, why they are missing, and what to do."""
+    """One sentence with all missing models, their causes, and the remedy."""
     needed = [each.name for each in checked.models_needed if each.name in missing]
     is_all = all(each.model.name in missing for each in checked.candidates)
     remedy = "correct them or start their servers"
@@ -244,7 +244,7 @@ def _refusal(checked: ResolvedCampaign, missing: Mapping[str, str], *, goes_on: 
 
 
 def missing_words(missing: Mapping[str, str]) -> str:
-    """The names of missing models, each with its cause in brackets; those with the same cause together."""
+    """Names of missing models with their causes in brackets, grouped by cause."""
     by_cause: dict[str, list[str]] = {}
     for name, cause in missing.items():
         by_cause.setdefault(cause, []).append(name)

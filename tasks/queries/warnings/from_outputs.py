@@ -1,7 +1,7 @@
-"""Warnings from outputs themselves: what was judged is not what was meant, or a candidate is mute.
+"""Warnings from outputs: the wrong text was judged, or a candidate gives no answers.
 
-Each candidate's first outputs are looked at, `MOST_LOOKED_AT` of a campaign in all, so that a look takes no
-longer the more there are. A warning names the candidates that it is about, those that are out first.
+Only each candidate's first outputs are read, `MOST_LOOKED_AT` per campaign in total, so the time does not
+grow with the campaign. A warning names its candidates, eliminated ones first.
 """
 
 from collections.abc import Collection, Sequence
@@ -43,48 +43,48 @@ from winnow.tasks.text.phrases import list_of, percentage
 from winnow.tasks.text.printable import one_line
 
 MOST_FLAGGED = 0.02
-"""Share of the texts beyond which it is worth a warning that they were cut off, or hold no answer."""
+"""Share of outputs cut off, or without an answer, above which a warning is given."""
 
 MOST_OF_ONE = 0.5
-"""Share of one candidate's outputs from which on it is worth a warning, however few those of all are."""
+"""Share of one candidate's outputs from which a warning is given, however few the total."""
 
 NEARLY_ALL = 0.8
-"""Share of the outputs with a fault from which on the few candidates that they are of are named."""
+"""Share of faulty outputs from which their few candidates are named."""
 
 MOST_NAMED = 3
-"""Such candidates."""
+"""Maximum number of such candidates."""
 
 FEWEST_OF_ONE = 2
-"""Outputs of a candidate before that is said of it."""
+"""Minimum number of a candidate's outputs for such a statement."""
 
 MOST_LOOKED_AT = 2_000
-"""Outputs of a campaign that are looked at."""
+"""Maximum number of outputs inspected per campaign."""
 
 MOST_EXAMPLES = 5_000
-"""Examples whose targets are looked at for labels."""
+"""Maximum number of examples whose targets are inspected for labels."""
 
 MOST_CANDIDATES = 500
-"""Candidates whose outputs are looked at; those without a point come first."""
+"""Maximum number of candidates inspected; those without a point come first."""
 
 FEWEST_WITHOUT_POINT = 4
-"""Outputs of a candidate without a point before it is looked at for a cause, while it is in question."""
+"""Minimum outputs of a candidate without a point before its cause is searched, while it is in question."""
 
 HOLDS_TARGET = 0.25
-"""Share of a candidate's outputs that hold their targets from which on scores of 0 are worth a warning."""
+"""Share of a candidate's outputs that contain their targets from which scores of 0 cause a warning."""
 
 MOST_SHOWN = 60
-"""Characters of an output, or a target, that a warning shows."""
+"""Maximum characters of an output, or a target, in a warning."""
 
 OF_TARGETS = frozenset({"no_target", "unreadable_target"})
-"""Reasons of comparisons without an outcome that are no fault of the output."""
+"""Reasons of comparisons without an outcome that are not the output's fault."""
 
 OUT = frozenset({"eliminated", "dropped", "infeasible", "unfit", "refuted", "worse"})
-"""Statuses of candidates that are out."""
+"""Statuses of candidates that are no longer in question."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Looked:
-    """A candidate with the outputs of it that were looked at."""
+    """A candidate with its inspected outputs."""
 
     counts: CandidateCounts
     model: str
@@ -92,7 +92,7 @@ class Looked:
     settings: Settings
     outputs: Sequence[JudgedOutput]
     is_cut: bool
-    """Whether it is judged up to its stop sequences alone."""
+    """Whether it is judged only up to its stop sequences."""
     faults: dict[Fault, list[JudgedOutput]] = field(default_factory=dict)
 
     @property
@@ -105,7 +105,7 @@ class Looked:
         return found if n >= all_ else f"{found} (of the first {n} looked at)"
 
     def judged(self, output: JudgedOutput) -> str:
-        """The part of one of its outputs that was judged."""
+        """The judged part of one of its outputs."""
         return judged_text(output.text, self.settings) if self.is_cut else output.text
 
     def find_faults(self, spec: JsonView) -> None:
@@ -118,7 +118,7 @@ class Looked:
 
 
 def looked_at(look: Look, only: Collection[int] | None = None) -> list[Looked]:
-    """The candidates of a campaign, with some of their outputs; none if models weigh given texts.
+    """Candidates of a campaign with some of their outputs; empty if models score given texts.
 
     Args:
         look: The campaign as it is now.
@@ -158,11 +158,11 @@ def looked_at(look: Look, only: Collection[int] | None = None) -> list[Looked]:
 
 
 BEHIND_THOUGHTS = frozenset({"choice", "math", "numeric"})
-"""Judges that read what is behind thoughts alone."""
+"""Judges that read only the text after the reasoning."""
 
 
 def leaves_thoughts_out(spec: JsonView, text: str) -> bool:
-    """Whether the judge of a campaign passes over the thoughts in a text by itself."""
+    """Whether the judge of a campaign itself ignores reasoning in an output."""
     parts = judge_tree(spec.get("judge")).parts
     names = {each.type for each in parts}
     if not names <= BEHIND_THOUGHTS | {"code"} or any(each.params.get("extract") for each in parts):
@@ -172,7 +172,7 @@ def leaves_thoughts_out(spec: JsonView, text: str) -> bool:
 
 
 def _named(found: Sequence[Looked]) -> str:
-    """The names of candidates, with the status of those that are out."""
+    """Names of candidates, with the status of eliminated ones."""
     statuses = {each.status for each in found}
     if len(statuses) == 1 and statuses <= OUT:
         return f"{list_of([each.counts.name for each in found])} ({statuses.pop()})"
@@ -182,7 +182,7 @@ def _named(found: Sequence[Looked]) -> str:
 
 
 def coverage(look: Look) -> list[Row]:
-    """The rows of `campaign_views.coverage`, with the faults of each candidate's outputs in its first row."""
+    """The rows of `campaign_views.coverage`, with each candidate's output faults in its first row."""
     said = {each.counts.name: each.said for each in looked_at(look)}
     return [
         {name: value for name, value in row.items() if name != "detail"}
@@ -193,7 +193,7 @@ def coverage(look: Look) -> list[Row]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Share:
-    """A number of a candidate's outputs, of all of them that were looked at."""
+    """A count among a candidate's inspected outputs."""
 
     of: Looked
     part: int
@@ -201,7 +201,7 @@ class _Share:
 
     @property
     def is_most(self) -> bool:
-        """Whether that is worth a warning about the candidate, whatever the others do."""
+        """Whether it deserves a warning about the candidate, independent of the others."""
         return self.part >= FEWEST_OF_ONE and self.part >= MOST_OF_ONE * self.all_
 
     def __str__(self) -> str:
@@ -210,7 +210,7 @@ class _Share:
 
 
 def whose(shares: Sequence[_Share]) -> str:
-    """The candidates that most of it is about, as an insertion; empty if there is none."""
+    """The candidates concerned most, as an insertion; empty if there are none."""
     most = _in_order(shares)
     how = "all or most of"
     if not most:
@@ -223,7 +223,7 @@ def whose(shares: Sequence[_Share]) -> str:
 
 
 def _that_have_nearly_all(shares: Sequence[_Share]) -> list[_Share]:
-    """The few candidates that nearly all outputs with a fault are of; none if there are no others."""
+    """The few candidates with nearly all faulty outputs; empty if there are no others."""
     having = sorted((each for each in shares if each.part), key=attrgetter("part"), reverse=True)
     all_ = sum(each.part for each in having)
     for n in range(1, min(MOST_NAMED, len(shares) - 1) + 1):
@@ -233,18 +233,18 @@ def _that_have_nearly_all(shares: Sequence[_Share]) -> list[_Share]:
 
 
 def _in_order(shares: Sequence[_Share]) -> list[_Share]:
-    """Those worth a warning by themselves: who is out first, then who has most of it."""
+    """Those that deserve a warning by themselves: eliminated ones first, then by share."""
     most = [each for each in shares if each.is_most]
     return sorted(most, key=lambda each: (each.of.status not in OUT, -each.part / each.all_))
 
 
 def about(shares: Sequence[_Share]) -> tuple[str, ...]:
-    """The names of the candidates that are named for it."""
+    """Names of the candidates named for it."""
     return tuple(each.of.counts.name for each in _in_order(shares))
 
 
 def _is_worth_saying(shares: Sequence[_Share]) -> bool:
-    """Whether more of all outputs than a few have it, or most of one candidate's."""
+    """Whether a relevant share of all outputs, or most of one candidate's, are concerned."""
     part, all_ = sum(each.part for each in shares), sum(each.all_ for each in shares)
     return part > MOST_FLAGGED * all_ or any(each.is_most for each in shares)
 
@@ -252,7 +252,7 @@ def _is_worth_saying(shares: Sequence[_Share]) -> bool:
 def output_warnings(
     look: Look, *, has_ended: bool, only: Collection[int] | None = None
 ) -> list[CampaignWarning]:
-    """The warnings about what candidates wrote; `only` as for `looked_at`. None where a function scores."""
+    """Warnings about candidates' outputs; `only` as for `looked_at`. Empty if a function scores."""
     if any(each.get("provider") == FUNCTION for each in look.record.spec.get("models", ())):
         return []
     found = looked_at(look, only)
@@ -277,11 +277,11 @@ def warnings_about(
     Args:
         campaign: Their campaign.
         found: The candidates with their outputs.
-        labels: The labels that its targets are; empty if they are none.
-        has_ended: Whether nothing more is asked, so that few outputs are enough.
+        labels: The labels among its targets; empty if there are none.
+        has_ended: Whether the campaign has ended, so that few outputs are enough.
         is_part: Whether there are other candidates.
-        fewest: Outputs of a candidate before scores that are all 0 are worth a warning about it.
-        zeros: Whether scores that are all 0 are worth a warning even if no cause shows in the outputs.
+        fewest: Minimum outputs of a candidate for a warning about scores that are all 0.
+        zeros: Whether to warn about scores that are all 0 even without a visible cause in the outputs.
     """
     warnings = [
         _truncated(found, is_part=is_part),
@@ -339,7 +339,7 @@ def _refused(found: Sequence[Looked]) -> CampaignWarning | None:
 
 
 Warned = Literal["thoughts", "in-thoughts", "empty", "stop-ignored", "structure"]
-"""Faults that are worth a warning: what ends with a stop sequence is cut, and needs none."""
+"""Faults that deserve a warning; outputs that end with a stop sequence are cut, and need none."""
 
 SAID: dict[Warned, tuple[str, str]] = {
     "thoughts": (
@@ -354,7 +354,7 @@ SAID: dict[Warned, tuple[str, str]] = {
     "stop-ignored": ("goes on after a stop sequence", "go on after a stop sequence"),
     "structure": ("is not of its structured_output", "are not of their structured_output"),
 }
-"""The words for a fault, of one text and of several."""
+"""Words for a fault, for one output and for several."""
 
 
 def _of_fault(found: Sequence[Looked], fault: Warned, *, is_part: bool) -> CampaignWarning | None:
@@ -374,7 +374,7 @@ def _of_fault(found: Sequence[Looked], fault: Warned, *, is_part: bool) -> Campa
 
 
 def _unread(found: Sequence[Looked], fault: Warned) -> int:
-    """How many texts have no answer because of a fault, by those that were looked at."""
+    """Number of inspected outputs without an answer because of a fault."""
     if fault not in ("empty", "in-thoughts"):
         return 0
     shares = [(each, sum(output.no_answer for output in each.faults.get(fault, ()))) for each in found]
@@ -382,7 +382,7 @@ def _unread(found: Sequence[Looked], fault: Warned) -> int:
 
 
 def _no_thoughts(found: Sequence[Looked]) -> CampaignWarning | None:
-    """A warning about a model whose reasoning is to be told apart, and that none was found of."""
+    """A warning about a model whose reasoning should be separated, but was never found."""
     thinking: dict[str, list[Looked]] = {}
     for each in found:
         if each.settings.reasoning is not None:
@@ -407,7 +407,7 @@ def _no_thoughts(found: Sequence[Looked]) -> CampaignWarning | None:
 
 
 def _remedy(looked: Looked, fault: Warned) -> str:
-    """The likely cause and what to do, by a candidate that has the fault."""
+    """The likely cause and remedy, from one candidate with the fault."""
     output, settings = looked.faults[fault][0], looked.settings
     if fault == "thoughts":
         return _of_thoughts(output, settings)
@@ -475,7 +475,7 @@ def _without_point(
     fewest: int,
     zeros: bool,
 ) -> list[CampaignWarning | None]:
-    """Warnings about candidates without a point, by the likely cause; `known` are those explained already."""
+    """Warnings about candidates without a point, by likely cause; `known` are already explained."""
     if traits_of(campaign.objective).compares_pairs:
         return []
     suspects = [
@@ -496,7 +496,7 @@ def _without_point(
 
 
 def _cause(looked: Looked) -> Kind | None:
-    """The likely cause of scores that are all 0, or all missing, by the outputs; None if none shows."""
+    """Likely cause, by the outputs, of scores that are all 0 or all missing; None if unknown."""
     outputs = looked.outputs
     if sum(_holds_target(looked, each) for each in outputs) >= HOLDS_TARGET * len(outputs):
         return "zero-holds-target"
@@ -510,18 +510,18 @@ def _cause(looked: Looked) -> Kind | None:
 
 
 def _is_unread(output: JudgedOutput) -> bool:
-    """Whether the judge could not read an output: no answer is in it, or it is not a program."""
+    """Whether the judge could not read an output: it has no answer, or is not a program."""
     return output.no_answer or "SyntaxError" in (output.answer or "")
 
 
 def _holds_target(looked: Looked, output: JudgedOutput) -> bool:
-    """Whether an output holds one of its targets as a word; a single letter counts only as it is written."""
+    """Whether an output contains one of its targets as a word; single letters are case-sensitive."""
     text = looked.judged(output)
     return any(_holds(text, target.strip()) for target in output.targets)
 
 
 def _is_but_for_spelling(text: str, output: JudgedOutput) -> bool:
-    """Whether a judged text is a target but for case, punctuation and white space."""
+    """Whether a judged text equals a target except for case, punctuation and white space."""
     said = normalise(text)
     return any(said == normalise(target) for target in output.targets)
 
@@ -538,7 +538,7 @@ def _holds(text: str, word: str) -> bool:
 
 
 def _stands_alone(text: str, start: int, end: int) -> bool:
-    """Whether a part of a text is a word of its own, or a number of its own, and not part of another."""
+    """Whether a part of a text is a separate word or number."""
     before, word, after = text[max(0, start - 2) : start], text[start:end], text[end : end + 2]
     if _joins(before[-1:], word[0]) or _joins(word[-1], after[:1]):
         return False
@@ -553,14 +553,14 @@ WITH_SPACES = "\u0e00"
 
 
 def _joins(first: str, second: str) -> bool:
-    """Whether two characters next to each other are of one word."""
+    """Whether two adjacent characters belong to one word."""
     return bool(first and second) and (first + second).isalnum() and max(first, second) < WITH_SPACES
 
 
 def _several_labels(
     campaign: CampaignRecord, found: Sequence[Looked], labels: Sequence[str]
 ) -> CampaignWarning | None:
-    """A warning about candidates that name several labels, of which judge contains needs one to be right."""
+    """A warning about candidates that name several labels, of which judge contains needs only one right."""
     parts = judge_tree(campaign.spec.get("judge")).parts
     is_any = any(each.type == "contains" and each.params.get("match", "any") == "any" for each in parts)
     if not is_any or not labels:
@@ -584,7 +584,7 @@ def _several_labels(
 
 
 def _holds_several(text: str, targets: Sequence[str], labels: Sequence[str]) -> bool:
-    """Whether a text holds several labels, not all of them right; one within another is not counted."""
+    """Whether a text contains several labels, not all of them right; nested ones are not counted."""
     held = [each for each in labels if _holds(text, each)]
     apart = [each for each in held if not any(each != other and _holds(other, each) for other in held)]
     right = {target.strip().casefold() for target in targets}
@@ -592,7 +592,7 @@ def _holds_several(text: str, targets: Sequence[str], labels: Sequence[str]) -> 
 
 
 def _use_choice(labels: Sequence[str]) -> str:
-    """The advice to let a judge choose among labels."""
+    """The advice to use judge choice for labels."""
     return f"use judge: {{type: choice, options: {as_options(labels)}}}"
 
 
@@ -638,7 +638,7 @@ def _zero(
 
 
 def shown_output(looked: Looked, kind: Kind) -> str:
-    """One output that a warning about a candidate alone is about, with its target."""
+    """One output for a warning about a single candidate, with its target."""
     of_kind = [output for fault, outputs in looked.faults.items() if fault == kind for output in outputs]
     if kind == "truncated":
         of_kind = [each for each in looked.outputs if each.finish_reason == "length"]

@@ -1,4 +1,4 @@
-"""A warning where a single example decides: without it the two best candidates would be much closer."""
+"""A warning if a single example decides: without it the two best candidates would be much closer."""
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
@@ -13,11 +13,11 @@ from winnow.tasks.queries.warnings.from_spec import CampaignWarning
 from winnow.tasks.spec.stored_spec import baseline_name, grouping_of
 
 MOST_OF_THE_GAP = 1 / 3
-"""Share of the gap between the two best candidates beyond which one example is worth a warning."""
+"""Share of the gap between the two best candidates above which one example causes a warning."""
 
 
 def one_example(look: Look, decision: DecisionRecord) -> CampaignWarning | None:
-    """A warning if one example is worth more than a third of the gap between the best and the second."""
+    """A warning if one example accounts for more than a third of the gap between the best two."""
     names = campaign_records.candidate_names(look.session, look.record.id)
     if decision.best is None or not _compares_two(look.record):
         return None
@@ -46,14 +46,14 @@ def one_example(look: Look, decision: DecisionRecord) -> CampaignWarning | None:
 
 
 def _compares_two(campaign: CampaignRecord) -> bool:
-    """Whether the answer rests on how far the best mean is above the second; of gates and the m best not."""
+    """Whether the answer depends on the gap between the two best means; not for gates or `top_m`."""
     selector = campaign.spec["selector"]
     is_plain = baseline_name(selector) is None and grouping_of(campaign.spec) is None
     return is_plain and selector["params"].get("top_m", 1) == 1
 
 
 def _pairs(look: Look, first: int, second: int) -> Iterator[tuple[str, float | None, float | None]]:
-    """Key and both scores of each example that the two were compared by; held-out ones had no part in it."""
+    """Key and both scores of each example on which the two were compared, without held-out ones."""
     found = warning_views.score_pairs(look.session, first, second)
     if look.record.spec.get("holdout") is None:
         return found
@@ -64,7 +64,7 @@ def _pairs(look: Look, first: int, second: int) -> Iterator[tuple[str, float | N
 
 
 ROUNDING = 1e-9
-"""Means that differ by less are equal: what is left is what adding up has rounded."""
+"""Rounding tolerance: means that differ by less are equal."""
 
 
 def _ahead(gap: float) -> str:
@@ -75,10 +75,10 @@ def _ahead(gap: float) -> str:
 
 
 def _second(decision: DecisionRecord, best: int) -> int | None:
-    """The closest opponent of the best, as an answer's runner-up is; None if there is no opponent.
+    """The closest opponent of the best, as in an answer's runner-up; None without one.
 
-    A high estimate on a few examples makes none, where it is known how far everybody is behind in the worst
-    case; elsewhere it is the highest estimate.
+    With known worst cases, a high estimate on a few examples is not enough; without them it is the highest
+    estimate.
     """
     found = decision.differences
     known: Sequence[float | None] = found["lower"] if found is not None and found["against"] == best else ()
@@ -97,14 +97,14 @@ def _second(decision: DecisionRecord, best: int) -> int | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gap:
-    """The distance between the means of two candidates' scores."""
+    """The difference between two candidates' mean scores."""
 
     sums: tuple[float, float]
     counts: tuple[int, int]
 
     @classmethod
     def of(cls, pairs: Iterable[tuple[float | None, float | None]]) -> "Gap":
-        """From both scores on each example, None if there is none; they are read once and not kept."""
+        """From both scores on each example, None if missing; they are read once and not kept."""
         sums, counts = [0.0, 0.0], [0, 0]
         for pair in pairs:
             for side, score in enumerate(pair):
@@ -115,21 +115,21 @@ class Gap:
 
     @classmethod
     def of_sums(cls, first: tuple[float, int], second: tuple[float, int]) -> "Gap":
-        """From the sum of each one's scores and how many they are."""
+        """From the sum and number of each candidate's scores."""
         return cls(sums=(first[0], second[0]), counts=(first[1], second[1]))
 
     @property
     def most_worth(self) -> float:
-        """The most that leaving out one example can take away: no score is below 0 or above 1."""
+        """The largest possible effect of leaving out one example: scores are in [0, 1]."""
         return sum(1.0 / (count - 1) if count > 1 else math.inf for count in self.counts)
 
     @property
     def size(self) -> float:
-        """In score units, positive where the first is ahead; 0 if one of them has no score."""
+        """In score units, positive if the first is ahead; 0 if one of them has no score."""
         return self.without(None, None) if min(self.counts) else 0.0
 
     def without(self, first: float | None, second: float | None) -> float:
-        """The gap without an example on which they have these scores; each has others."""
+        """The gap without an example with these scores; each candidate has others."""
         ahead, behind = (
             (total - (score or 0.0)) / (count - (score is not None))
             for total, count, score in zip(self.sums, self.counts, (first, second), strict=True)
