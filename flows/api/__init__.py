@@ -1,1 +1,1 @@
-"""The Python interface, for notebooks and other programs."""
+"""Python interface for notebooks and other programs."""

@@ -6,7 +6,7 @@ from winnow.tasks.errors import SpecError
 
 
 def require_url(storage: object) -> None:
-    """Refuse a results database that is not given as a text.
+    """Refuse a results database whose URL is not text.
 
     Raises:
         SpecError: With the remedy.
@@ -16,7 +16,7 @@ def require_url(storage: object) -> None:
 
 
 def has_running_loop() -> bool:
-    """Whether an event loop runs in this thread, as in a cell of a notebook: no other one can begin there."""
+    """Whether an event loop runs in this thread, as in a notebook cell, so that no second one can start."""
     try:
         asyncio.get_running_loop()
     except RuntimeError:

@@ -1,6 +1,6 @@
-"""Decorators by which a script or a notebook names judges, selectors, engines and embedders of its own.
+"""Decorators that register judges, selectors, engines and embedders of a script or a notebook.
 
-They last as long as the program: what is to be found by the command line too is a package's entry point.
+They are valid while the program runs: the command line only finds plug-ins with a package's entry point.
 """
 
 import inspect
@@ -24,7 +24,7 @@ Named = TypeVar("Named", bound=Callable[..., object])
 
 
 class Decorator(Protocol):
-    """A decorator that names a plug-in and leaves it as it is."""
+    """A decorator that registers a plug-in and returns it unchanged."""
 
     def __call__(self, plugin: Plugin, /) -> Plugin:
         """Return the plug-in itself."""
@@ -36,24 +36,25 @@ def judge(plugin: Plugin, /) -> Plugin: ...
 @overload
 def judge(plugin: str | None = None, /) -> Decorator: ...
 def judge(plugin: Plugin | str | None = None, /) -> Plugin | Decorator:
-    """Name a judge, which a spec then chooses by `judge: {type: NAME}`.
+    """Register a judge, which a spec selects by `judge: {type: NAME}`.
 
-        @winnow.judge def short(output: str, targets: Sequence[str], *, most: int = 80) -> float:
+        @winnow.judge
+        def short(output: str, targets: Sequence[str], *, most: int = 80) -> float:
             return float(len(output) <= most)
 
-    A function is given an output and the targets of its example, and returns a score in [0, 1], or None if
-    there is none; its keyword parameters, which are typed, are keys of the spec. A class is built with its
-    parameters and has a method `judge`; see `winnow.tasks.judges.protocol`.
+    A function receives an output and the targets of its example, and returns a score in [0, 1], or None if
+    there is none; its typed keyword parameters are keys of the spec. A class is created with its parameters
+    and has a method `judge`; see `winnow.tasks.judges.protocol`.
 
-    Its own text is part of a campaign's identity: who changes it begins another campaign. What it calls is
-    not looked at where it was written into a notebook or a script.
+    Its source is part of a campaign's identity: changing it starts another campaign. Functions that it calls
+    are not included if they are defined in a notebook or a script.
 
     Args:
-        plugin: The function or class that is decorated, or a name in place of its own.
+        plugin: The decorated function or class, or a name that replaces its own.
 
     Raises:
-        SpecError: If Winnow has a judge of this name, the function cannot be called so, or its text cannot be
-            found.
+        SpecError: If Winnow has a judge of this name, the function has other parameters, or its source cannot
+            be found.
     """
 
     def factory(found: Callable[..., object]) -> Callable[..., object]:
@@ -70,24 +71,24 @@ def pair_judge(plugin: Plugin, /) -> Plugin: ...
 @overload
 def pair_judge(plugin: str | None = None, /) -> Decorator: ...
 def pair_judge(plugin: Plugin | str | None = None, /) -> Plugin | Decorator:
-    """Name a judge of duels, which a spec of best-duel then chooses by `judge: {type: NAME}`.
+    """Register a judge of duels, which a best-duel spec selects by `judge: {type: NAME}`.
 
-        @winnow.pair_judge def shorter(a: str, b: str, targets: Sequence[str]) -> float:
+        @winnow.pair_judge
+        def shorter(a: str, b: str, targets: Sequence[str]) -> float:
             return 0.5 if len(a) == len(b) else float(len(a) < len(b))
 
-    A function is given two answers and the targets of their example, and returns how far the first one is
-    preferred, in [0, 1] (0.5 is a tie), or None if that cannot be told; its keyword parameters, which are
-    typed, are keys of the spec. A class is built with its parameters and is a
-    `winnow.tasks.judges.pairwise.protocol.PairJudge`.
+    A function receives two answers and the targets of their example, and returns the preference for the first
+    one, in [0, 1] (0.5 is a tie), or None if there is none; its typed keyword parameters are keys of the
+    spec. A class is created with its parameters and is a `winnow.tasks.judges.pairwise.protocol.PairJudge`.
 
-    Its own text is part of a campaign's identity, as that of a `judge` is.
+    Its source is part of a campaign's identity, like that of a `judge`.
 
     Args:
-        plugin: The function or class that is decorated, or a name in place of its own.
+        plugin: The decorated function or class, or a name that replaces its own.
 
     Raises:
-        SpecError: If Winnow has a judge of duels of this name, the function cannot be called so, or its text
-            cannot be found.
+        SpecError: If Winnow has a judge of duels of this name, the function has other parameters, or its
+            source cannot be found.
     """
 
     def factory(found: Callable[..., object]) -> Callable[..., object]:
@@ -104,17 +105,17 @@ def selector(plugin: Plugin, /) -> Plugin: ...
 @overload
 def selector(plugin: str | None = None, /) -> Decorator: ...
 def selector(plugin: Plugin | str | None = None, /) -> Plugin | Decorator:
-    """Name a selector, for `selector: {name: NAME}`, `winnow.select` and `winnow.create_selector`.
+    """Register a selector, for `selector: {name: NAME}`, `winnow.select` and `winnow.create_selector`.
 
-    A class like ours: its attribute `objective` says which question it answers, its constructor takes that
-    objective's setting and parameters of its own by keyword; see `winnow.algorithms.protocols.Selector`.
+    A class like Winnow's: its attribute `objective` names its objective, and its constructor takes that
+    objective's setting and its own parameters by keyword; see `winnow.algorithms.protocols.Selector`.
 
     Args:
-        plugin: The class that is decorated, or a name in place of its own.
+        plugin: The decorated class, or a name that replaces its own.
 
     Raises:
-        SpecError: If Winnow has a selector of this name, it answers no question that there is, or its text
-            cannot be found.
+        SpecError: If Winnow has a selector of this name, its objective is unknown, or its source cannot be
+            found.
     """
     ours = {name for names in SELECTORS.values() for name in names}
 
@@ -133,18 +134,18 @@ def engine(plugin: Plugin, /) -> Plugin: ...
 @overload
 def engine(plugin: str | None = None, /) -> Decorator: ...
 def engine(plugin: Plugin | str | None = None, /) -> Plugin | Decorator:
-    """Name an engine, which a spec then chooses by a model's `provider: NAME`.
+    """Register an engine, which a spec selects by a model's `provider: NAME`.
 
-    A class or function that takes a `ModelRef` and an `EngineSettings`, and makes an `Engine`; see
-    `winnow.tasks.engines.protocol`. It runs in this process, and not on the machines of a cluster. What makes
-    its texts is known by the model's `model` and `revision`, and not by the engine's own text: choose another
-    revision where it would answer otherwise.
+    A class or function that takes a `ModelRef` and an `EngineSettings`, and creates an `Engine`; see
+    `winnow.tasks.engines.protocol`. It runs in this process, not on the machines of a cluster. Its outputs
+    are identified by the model's `model` and `revision`, not by the engine's source: choose another revision
+    if it would answer differently.
 
     Args:
-        plugin: The function or class that is decorated, or a name in place of its own.
+        plugin: The decorated function or class, or a name that replaces its own.
 
     Raises:
-        SpecError: If Winnow has a provider of this name, or the text of this one cannot be found.
+        SpecError: If Winnow has a provider of this name, or the source of this one cannot be found.
     """
     return _decorated(plugin, "provider", ENGINE_GROUP, PROVIDERS, lambda found: found)
 
@@ -154,18 +155,18 @@ def embedder(plugin: Plugin, /) -> Plugin: ...
 @overload
 def embedder(plugin: str | None = None, /) -> Decorator: ...
 def embedder(plugin: Plugin | str | None = None, /) -> Plugin | Decorator:
-    """Name an embedder, which a spec that routes then chooses by `embedder: {type: NAME, params: {...}}`.
+    """Register an embedder, which a route spec selects by `embedder: {type: NAME, params: {...}}`.
 
-    A class or function that takes the parameters by keyword, and makes an object with `dim` and
-    `embed(texts)`, which returns a row of `dim` numbers for each text, whatever the other texts are; see
-    `winnow.tasks.embedding.protocol.Embedder`. Its parameters and its own text are part of a campaign's
+    A class or function that takes the parameters by keyword, and creates an object with `dim` and
+    `embed(texts)`, which returns a row of `dim` numbers for each text, independent of the other texts; see
+    `winnow.tasks.embedding.protocol.Embedder`. Its parameters and its source are part of a campaign's
     identity.
 
     Args:
-        plugin: The function or class that is decorated, or a name in place of its own.
+        plugin: The decorated function or class, or a name that replaces its own.
 
     Raises:
-        SpecError: If Winnow has an embedder of this name, or the text of this one cannot be found.
+        SpecError: If Winnow has an embedder of this name, or the source of this one cannot be found.
     """
     return _decorated(plugin, "embedder", EMBEDDER_GROUP, set(BUILT_IN_EMBEDDERS), lambda found: found)
 
@@ -194,7 +195,7 @@ def _decorated(
 
 
 def _require_taken(function: Callable[..., object], *given: str) -> None:
-    """Refuse a function that cannot be called with these arguments by place, before any text is generated."""
+    """Refuse, before anything is generated, a function that does not accept these positional arguments."""
     signature = inspect.signature(function)
     keywords = [each.name for each in signature.parameters.values() if each.kind is each.KEYWORD_ONLY]
     try:

@@ -1,4 +1,4 @@
-"""`winnow.gate`: candidates compared with a baseline, for programs that go on or stop by the result."""
+"""`winnow.gate`: compare candidates with a baseline, for programs that act on the result."""
 
 import json
 import os
@@ -26,17 +26,18 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class GateResult:
-    """The result of a gate. As a text, it is the answer that `winnow gate` prints."""
+    """The result of a gate. As a text, it is the answer printed by `winnow gate`."""
 
     baseline: str
     no_worse: tuple[str, ...]
-    """Candidates that are shown to be no worse than the baseline."""
+    """Candidates shown to be no worse than the baseline."""
     worse: tuple[str, ...]
-    """Candidates that are shown to be worse."""
+    """Candidates shown to be worse."""
     open: tuple[str, ...]
-    """All other candidates: of these nothing is shown."""
+    """All other candidates, with nothing shown."""
     exit_code: int
-    """That of `winnow gate`: 0 if all are shown to be no worse, 4 if some is shown to be worse, else 3."""
+    """Exit code of `winnow gate`: 0 if all are shown to be no worse, 4 if some is shown to be worse, else
+    3."""
     campaign: Campaign
 
     @property
@@ -65,10 +66,11 @@ def gate(
 
     Args:
         spec: See `winnow.run`.
-        baseline: Name of the candidate that the others are compared with; needed unless the selector is gate.
+        baseline: Name of the candidate that the others are compared with; required unless the selector is
+            gate.
         junit: File for a test report, as JUnit's XML.
         markdown: File for a summary for a pull request.
-        storage: URL of the results database; None takes what the spec says.
+        storage: URL of the results database; None for the spec's.
         progress: See `winnow.run`.
         trust: See `winnow.run`.
 
@@ -76,8 +78,8 @@ def gate(
         What is shown of each candidate, and the exit code of `winnow gate`.
 
     Raises:
-        SpecError: If the spec is not sound, or names no baseline.
-        WinnowError: If the campaign cannot go on, or a file cannot be written.
+        SpecError: If the spec is invalid, or names no baseline.
+        WinnowError: If the campaign cannot continue, or a file cannot be written.
         StorageError: If the database cannot be used, or another process runs the campaign.
     """
     from winnow.flows.exit_codes import exit_code
@@ -142,7 +144,7 @@ def run_gate(
         What `run` returned, and the status of the campaign then.
 
     Raises:
-        SpecError: If the file is not sound, or names no baseline.
+        SpecError: If the file is invalid, or names no baseline.
     """
     from winnow.flows.run.launch import launching
     from winnow.tasks.queries.status import campaign_status
@@ -169,7 +171,7 @@ def run_gate(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GateFiles:
-    """The files that a gate leaves for a pipeline; None for one that is not wanted."""
+    """The files that a gate writes for a pipeline; None for each unwanted one."""
 
     source: str
     """What is run, in words."""
@@ -177,7 +179,7 @@ class GateFiles:
     markdown: Path | None
 
     def begin(self) -> None:
-        """Let both say that there is no answer yet.
+        """Write to both that there is no answer yet.
 
         Raises:
             WinnowError: If one cannot be written.

@@ -1,4 +1,4 @@
-"""Judgments and labels that a program gives, as rows; judgments of outputs, stored."""
+"""Judgments and labels given by a program, as rows; stores judgments of outputs."""
 
 import getpass
 import math
@@ -28,7 +28,7 @@ GivenLabels: TypeAlias = "Mapping[str, object] | Sequence[JsonView] | pd.DataFra
 """Labels by id, rows with the columns of a file, the path of a file, or none."""
 
 IN_PROGRAM = "labels"
-"""The origin of labels that are in no file."""
+"""The origin of labels without a file."""
 
 
 def store_judgments(
@@ -53,7 +53,7 @@ def login() -> str:
     """The name of the user who is logged in.
 
     Raises:
-        WinnowError: If the system does not say.
+        WinnowError: If the system reports none.
     """
     try:
         return getpass.getuser()
@@ -62,7 +62,7 @@ def login() -> str:
 
 
 def rows_of(given: GivenLabels, columns: tuple[str, str]) -> Iterable[PlacedRow]:
-    """Rows of a program, each with its place; what is missing in a frame is None."""
+    """Rows given by a program, each with its place; missing values of a frame are None."""
     key, value = columns
     rows: object = given
     if isinstance(given, Mapping):

@@ -1,4 +1,4 @@
-"""`winnow.label`: what people answer or judge, stored for a campaign that waits for it."""
+"""`winnow.label`: store human labels or judgments for a campaign that waits for them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -22,20 +22,20 @@ from winnow.tasks.spec.stored_spec import DEFAULT_STORAGE
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredLabels:
-    """The result of storing labels or judgments, in counts."""
+    """Counts of stored labels or judgments."""
 
     new: int
     same: int
-    """Were there already."""
+    """Labels or judgments that existed already."""
     changed: int
     empty: int
     """Rows without an answer yet."""
     wanted: int
-    """Labels or judgments that the campaign still waits for."""
+    """Labels or judgments that the campaign still needs."""
     skipped: int = 0
-    """Those of the new and changed ones that say that no human can answer the example."""
+    """New and changed labels for which no human can answer the example."""
     unused: tuple[str, ...] = ()
-    """Examples of which this campaign asks no label."""
+    """Examples for which this campaign needs no label."""
 
 
 def label(
@@ -50,18 +50,18 @@ def label(
     """Store the human labels or judgments that a campaign waits for, all or none.
 
     Args:
-        name: Name of a campaign that certifies with labels, or whose outputs people judge.
+        name: Name of a certify campaign with labels, or of a campaign with a human judge.
         labels: A mapping from the id of an example to its answer (or from the id of a task to its verdict);
-            or rows, a frame or a file with the columns that `Campaign.view("labels")` has. Rows without an
-            answer are left out.
+            or rows, a frame or a file with the columns of `Campaign.view("labels")`. Rows without an answer
+            are skipped.
         skip: Examples that no human can answer; their loss counts as 1.
-        correct: Let labels replace others that were not used yet.
-        annotator: Name of the person; None for the login.
+        correct: Allow labels to replace others that were not used yet.
+        annotator: Name of the annotator; None for the login.
         storage: URL of the results database.
 
     Raises:
         DatasetError: If the rows cannot be read.
-        WinnowError: If an example or task is unknown, or has another label that stays.
+        WinnowError: If an example or task is unknown, or has another label that cannot be replaced.
         StorageError: If the database cannot be used.
     """
     if labels is None and not skip:
@@ -96,7 +96,7 @@ def label(
 
 
 def refuse_skip(skip: Sequence[str]) -> None:
-    """Refuse examples that no human can answer, if people judge outputs."""
+    """Refuse `skip` for a campaign with a human judge of outputs."""
     if skip:
         raise SpecError(
             f"--skip is for labels of examples; answer {UNCLEAR!r} if a comparison cannot be judged"
@@ -112,7 +112,7 @@ def store_labels(
     *,
     correct: bool,
 ) -> human_labels.Labelled:
-    """Store labels of examples, and those that no human can answer; see `label`."""
+    """Store labels of examples, and the unanswerable ones; see `label`."""
     found: list[tuple[str, str, human_labels.Answers]] = []
     source = annotator or TERMINAL
     if isinstance(given, str | Path):

@@ -1,4 +1,4 @@
-"""`winnow.plan`: what a campaign would take, before anything is spent."""
+"""`winnow.plan`: forecast a campaign before anything is spent."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
@@ -20,7 +20,7 @@ from winnow.tasks.simulation.simulate import apart_from_the_program
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class CampaignPlan(Plan):
-    """What a campaign is expected to take. As a text, it is what `winnow plan` prints."""
+    """The forecast of a campaign. As a text, it is the output of `winnow plan`."""
 
     def __repr__(self) -> str:
         return "\n".join(plan_lines(self))
@@ -28,7 +28,7 @@ class CampaignPlan(Plan):
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class CampaignCeiling(Ceiling):
-    """The most that a campaign can take, if its end cannot be forecast; a text as `CampaignPlan` is."""
+    """Upper bound on a campaign's cost, if its end cannot be predicted; a text like `CampaignPlan`."""
 
     def __repr__(self) -> str:
         return "\n".join(ceiling_lines(self))
@@ -46,21 +46,21 @@ def plan(
     storage: str | None = None,
     trust: bool = False,
 ) -> CampaignPlan | CampaignCeiling:
-    """Forecast a campaign: requests, tokens, price, hours, and the difference in mean that it can show.
+    """Forecast a campaign: requests, tokens, price, hours, and the difference in mean that it can detect.
 
-    No model is asked anything. The campaign's selector is run on scores that are assumed, or taken from a
-    table or an earlier campaign; the plan is as good as these scores.
+    This sends no request. The campaign's selector runs on assumed scores, or on those of a table or an
+    earlier campaign; the plan is as good as these scores.
 
     Args:
         spec: See `winnow.run`.
         assume: Means of scores of 0 and 1, as {"best": 0.8, "worst": 0.4} or "best=0.8,rest=0.7"; a key
             "alike" in [0, 1) says how far candidates fail on the same examples. None for the first of these.
-        table: A table of scores to take instead, as `winnow.simulate` reads it.
-        like: A campaign of the database whose scores are taken instead.
-        rate: Requests a second; None for what stored texts of the same models took.
-        seeds: Runs, and as many for each difference that is tried.
+        table: A table of scores to use instead, in a format of `winnow.simulate`.
+        like: A stored campaign whose scores are used instead.
+        rate: Requests per second; None for the rate measured on stored outputs of the same models.
+        seeds: Number of simulated runs, and again for each difference that is tried.
         workers: Processes; None for one per core.
-        storage: URL of the results database; None takes what the spec says.
+        storage: URL of the results database; None for the spec's.
         trust: See `winnow.run`.
 
     Returns:
@@ -68,7 +68,7 @@ def plan(
         `CampaignCeiling`, the most that the budget allows.
 
     Raises:
-        SpecError: If the spec or an argument is not sound.
+        SpecError: If the spec or an argument is invalid.
     """
     if sum(given is not None for given in (assume, table, like)) > 1:
         raise SpecError("assume, table and like exclude each other; give one")

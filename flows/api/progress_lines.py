@@ -9,14 +9,14 @@ from winnow.algorithms.decision import Decision
 from winnow.flows.reports.output import tell
 
 SECONDS = 1.0
-"""Time between two lines, at least."""
+"""Minimum seconds between two lines."""
 
 
 class ProgressLines:
-    """Writes how far a selection is after a round, at most one line a second, and after the last one.
+    """Write the progress of a selection after rounds, at most one line per second, and after the last one.
 
     Args:
-        candidates: The candidates, in the order of arms.
+        candidates: The candidates, by arm.
         n_examples: Number of examples.
     """
 
@@ -29,7 +29,7 @@ class ProgressLines:
 
         Args:
             round_: Number of rounds so far.
-            comparisons: Number of scores that were requested so far.
+            comparisons: Number of scores requested so far.
             decision: The decision after the round.
         """
         if not decision.stop and time.monotonic() - self._shown < SECONDS:

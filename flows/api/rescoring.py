@@ -1,4 +1,4 @@
-"""`winnow.rescore`: the stored outputs of a campaign, judged by another judge."""
+"""`winnow.rescore`: judge a campaign's stored outputs with another judge."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -28,7 +28,7 @@ def rescore(
     progress: bool = False,
     trust: bool = False,
 ) -> "Campaign":
-    """Judge the stored outputs of a campaign by another judge, as a new campaign; nothing is generated.
+    """Judge a campaign's stored outputs with another judge, as a new campaign; generates nothing.
 
     Args:
         name: Name of the campaign whose outputs are judged.
@@ -41,11 +41,11 @@ def rescore(
         trust: See `winnow.run`.
 
     Returns:
-        The new campaign. The same call goes on with it, or reads its answer if it has ended.
+        The new campaign. The same call continues it, or reads its answer if it has ended.
 
     Raises:
-        SpecError: If the judge is not sound, or the campaign cannot be judged again.
-        WinnowError: If the new campaign cannot go on.
+        SpecError: If the judge is invalid, or the campaign cannot be judged again.
+        WinnowError: If the new campaign cannot continue.
         StorageError: If the database cannot be used.
     """
     from winnow.flows.api.results import Campaign

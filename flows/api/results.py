@@ -1,4 +1,4 @@
-"""A results database as programs and notebooks read it."""
+"""Results databases for programs and notebooks."""
 
 from collections.abc import Iterator, Mapping
 from html import escape
@@ -27,28 +27,28 @@ if TYPE_CHECKING:
     from winnow.tasks.objectives.route.exporting import ExportedPolicy
 
 EXPORT_POLICY = "winnow.tasks.objectives.route.exporting:export_policy"
-"""Address of what writes the policy of a campaign that routes."""
+"""Import path of the function that exports the policy of a route campaign."""
 
 
 class Printer(Protocol):
-    """The printer of IPython, as far as it is used here."""
+    """The used part of IPython's printer interface."""
 
     def text(self, text: str) -> None:
         """Append a text."""
 
 
 class Results:
-    """The campaigns of a results database, which is only read, unless one of them is told to continue.
+    """The campaigns of a results database, opened read-only unless one of them is resumed.
 
         db = winnow.open("sqlite:///winnow.db") db.campaigns() db["sum-prompts"].leaderboard()
 
-    Every call reads again, so that a campaign that is still running may be looked at again and again.
+    Every call reads the current state, so a running campaign can be watched.
 
     Args:
         storage: URL of the database.
 
     Raises:
-        SpecError: If it is no text.
+        SpecError: If it is not text.
         StorageError: If the database cannot be read.
     """
 
@@ -61,15 +61,15 @@ class Results:
         return f"<Results of {shown_url(self._storage)}>"
 
     def campaigns(self) -> "pd.DataFrame":
-        """A row for each campaign, oldest first: its standing and its cost."""
+        """One row per campaign, oldest first: its status and cost."""
         return frames.campaigns(self._storage)
 
     def series(self, name: str) -> "pd.DataFrame":
-        """A row for each campaign that a schedule began, oldest first."""
+        """One row per campaign of a schedule, oldest first."""
         return frames.series(self._storage, name)
 
     def sql(self, statement: str) -> "pd.DataFrame":
-        """The rows of a SELECT of one's own; see `winnow.tasks.queries.frames.sql_frame`."""
+        """Rows of a custom SELECT; see `winnow.tasks.queries.frames.sql_frame`."""
         return frames.sql_frame(self._storage, statement)
 
     def __iter__(self) -> Iterator[str]:
@@ -78,7 +78,7 @@ class Results:
             return iter([record.name for record in campaign_records.readable_campaigns(session)[0]])
 
     def __getitem__(self, name: str) -> "Campaign":
-        """One campaign; raises `CampaignNotFound` where there is none of this name."""
+        """One campaign; raises `CampaignNotFound` if there is none of this name."""
         with reading(self._storage) as session:
             campaign_records.get_campaign(session, name)
         return Campaign(self._storage, name)
@@ -123,35 +123,35 @@ class Campaign:
 
     @property
     def answer(self) -> Answer:
-        """The answer as it stands: outcome, best candidate, claim, and what is known of each candidate."""
+        """The current answer: outcome, best candidate, claim, and each candidate's results."""
         return status_of(self._storage, self._name, in_full=True).answer
 
     def leaderboard(self) -> "pd.DataFrame":
-        """A row for each candidate, the best first."""
+        """One row per candidate, the best first."""
         return self.view("leaderboard")
 
     def comparisons(self, *, candidate: str | None = None, limit: int | None = None) -> "pd.DataFrame":
-        """A row for each comparison: candidate, example, score, and why there is none."""
+        """One row per comparison: candidate, example, score, or the reason why there is none."""
         return frames.frame(self._storage, self._name, "comparisons", candidate=candidate, limit=limit)
 
     def view(self, view: str) -> "pd.DataFrame":
-        """Any other view that `winnow query` prints, such as "curve", "coverage" or "costs"."""
+        """Any other view of `winnow query`, such as "curve", "coverage" or "costs"."""
         return frames.frame(self._storage, self._name, view)
 
     def resume(
         self, changes: Mapping[str, object] | None = None, *, progress: bool = False, trust: bool = False
     ) -> "Campaign":
-        """Go on with the campaign as `winnow resume` does; its file is not needed. See `winnow.run`.
+        """Resume the campaign like `winnow resume`, without its file. See `winnow.run`.
 
             winnow.open("sqlite:///winnow.db")["sum-prompts"].resume({"stopping.budget": 2000})
 
         Args:
-            changes: New values of settings that may change, by dotted key: stopping.budget, execution, tags.
-            progress: As `winnow.run` has it.
-            trust: As `winnow.run` has it.
+            changes: New values of changeable settings, by dotted key: stopping.budget, execution, tags.
+            progress: See `winnow.run`.
+            trust: See `winnow.run`.
 
         Raises:
-            SpecError: If a change is not sound or not allowed, or the campaign needs what nobody has allowed.
+            SpecError: If a change is invalid or not allowed, or the campaign needs a permission.
             WinnowError: If the campaign cannot continue.
             StorageError: If the database cannot be used, or another process runs the campaign.
         """
@@ -161,11 +161,11 @@ class Campaign:
         return self
 
     def export_policy(self, folder: str | Path) -> "ExportedPolicy":
-        """Write what a campaign that routes has learned into a folder, for `winnow.Router.load`.
+        """Export a route campaign's learned policy to a folder, for `winnow.Router.load`.
 
         Returns:
-            The number of prompts that the policy was learned from, and why one candidate may do as well for
-            all, if it may.
+            The number of prompts behind the policy, and why one candidate may be as good for all prompts, if
+            it may.
 
         Raises:
             WinnowError: If the campaign does not route, or the folder cannot be written.
@@ -188,16 +188,16 @@ class Campaign:
         return self._figure("estimates")
 
     def plot_curve(self) -> "Figure":
-        """The leader and its interval against what was spent, a figure of Plotly.
+        """The leader and its interval against spending, as a Plotly figure.
 
         Raises:
-            ExtraMissing: If what draws the figures is not installed.
+            ExtraMissing: If Plotly is not installed.
             WinnowError: If the campaign has nothing to show here.
         """
         return self._figure("curve")
 
     def plot_factors(self) -> "Figure":
-        """A line for each candidate, from its model, prompt and sampling to its mean; see `plot_curve`."""
+        """One line per candidate, from its model, prompt and sampling to its mean; see `plot_curve`."""
         require("report", "figures")
         from winnow.flows.reports.html.figures.parallel import parallel
         from winnow.tasks.queries.factors import factor_tables
@@ -229,10 +229,10 @@ class Campaign:
         )
 
     def report(self, path: str | Path) -> Path:
-        """Write the campaign's page, one file of HTML; return its path.
+        """Write the campaign's report as one HTML file; return its path.
 
         Raises:
-            ExtraMissing: If what draws the figures is not installed.
+            ExtraMissing: If Plotly is not installed.
             WinnowError: If the file cannot be written.
         """
         require("report", "a report with figures")

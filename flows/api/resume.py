@@ -1,4 +1,4 @@
-"""Runs of a campaign that a program begins or resumes, to the end or an interrupt, wherever it stands."""
+"""Run a campaign from a program, new or resumed, to its end or an interrupt."""
 
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -21,7 +21,7 @@ REMEDY = "undo the change, or give the campaign another name; stored outputs are
 
 
 def interruptible(call: "Callable[[Interrupts], T]") -> T:
-    """Call with the requests to stop by Ctrl-C; in a new thread where this one has a running event loop."""
+    """Call a function that Ctrl-C can stop; in a new thread if this one has a running event loop."""
     settle_environment()
     from winnow.flows.run.signals import Interrupts
 
@@ -30,7 +30,7 @@ def interruptible(call: "Callable[[Interrupts], T]") -> T:
 
 
 def resume(storage: str, name: str, changes: Mapping[str, object], *, progress: bool, trust: bool) -> None:
-    """Go on with a stored campaign; see `Campaign.resume`."""
+    """Resume a stored campaign; see `Campaign.resume`."""
     from winnow.tasks.setup.written_files import written_changes
 
     overrides = written_changes(changes)
@@ -55,10 +55,10 @@ def _resume(
 def to_the_end(
     campaign: "Campaign", interrupts: "Interrupts", progress: bool, check: Callable[[], None]
 ) -> None:
-    """Run a stored campaign, unless it has ended; `check` may refuse to.
+    """Run a stored campaign unless it has ended; `check` can refuse that.
 
     Raises:
-        KeyboardInterrupt: If it was interrupted; what it had is stored.
+        KeyboardInterrupt: If it was interrupted; its results are stored.
     """
     from winnow.flows.notify.outbox import delivering
     from winnow.flows.reports.summary import status_now
@@ -75,7 +75,7 @@ def to_the_end(
 
 @contextmanager
 def remedied() -> Iterator[None]:
-    """Turn the refusal of a changed definition into one whose remedy a program can use."""
+    """Turn the error of a changed definition into one with a remedy for programs."""
     from winnow.tasks.setup.identity import IdentityChanged
 
     try:
@@ -85,14 +85,14 @@ def remedied() -> Iterator[None]:
 
 
 def allowed(*, everything: bool) -> "Trust":
-    """The trust that a program gives, and how it would give more."""
+    """A program's trust, and how it can give more."""
     from winnow.flows.run.trust_prompt import Trust
 
     return Trust(everything=everything, how="pass trust=True")
 
 
 def _in_a_thread(call: "Callable[[Interrupts], T]", interrupts: "Interrupts") -> T:
-    """Call in a thread without an event loop, so that one may be started, and wait; Ctrl-C asks to stop."""
+    """Call a function in a thread without an event loop, and wait; Ctrl-C requests a stop."""
     with ThreadPoolExecutor(1, "winnow-run") as executor:
         future = executor.submit(copy_context().run, call, interrupts)
         while True:

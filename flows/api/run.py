@@ -1,4 +1,4 @@
-"""A campaign as programs and notebooks run it."""
+"""Run a campaign from a program or notebook."""
 
 import os
 import reprlib
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from winnow.tasks.setup.yaml_file import SpecFile
 
 GivenSpec: TypeAlias = "TypedSpec | SpecFile | str | Path | Mapping[str, object]"
-"""A campaign's definition: a `winnow.Spec`, a file that was read, its path, or a mapping of what it holds."""
+"""A campaign's definition: a `winnow.Spec`, a parsed file, its path, or a mapping of its content."""
 
 
 def run(
@@ -31,17 +31,17 @@ def run(
     round, stores it and raises `KeyboardInterrupt`: call `run` again to continue.
 
     Args:
-        spec: A `winnow.Spec`, the path of a campaign's file, or what such a file holds, as a mapping.
-        storage: URL of the results database; None takes what the spec says.
-        progress: Whether to write a line a round to standard error.
-        trust: Allow what the command line would ask for: keys sent to new servers, code that comes with a
+        spec: A `winnow.Spec`, the path of a campaign's file, or a mapping of its content.
+        storage: URL of the results database; None for the spec's.
+        progress: Whether to write a line per round to standard error.
+        trust: Give all permissions that the command line would ask for: keys sent to new servers, code of a
             model, files outside the working folder.
 
     Returns:
         The same as `winnow.open(storage)[name]`: the answer, frames, the report.
 
     Raises:
-        SpecError: If the spec is not sound, or needs what nobody has allowed, or a package is missing.
+        SpecError: If the spec is invalid or needs a permission, or a package is missing.
         WinnowError: If the campaign cannot continue.
         StorageError: If the database cannot be used, or another process runs the campaign.
     """
@@ -70,15 +70,15 @@ def _run(file: "SpecFile", interrupts: "Interrupts", progress: bool, trust: "Tru
 def file_of(
     spec: GivenSpec, storage: str | None = None, changes: Mapping[str, object] | None = None
 ) -> "SpecFile":
-    """The campaign's file that says what was given.
+    """The campaign file equivalent to the arguments.
 
     Args:
         spec: See `winnow.run`.
-        storage: URL of the results database; None takes what the spec says.
+        storage: URL of the results database; None for the spec's.
         changes: New values by dotted key.
 
     Raises:
-        SpecError: If one of these is not sound.
+        SpecError: If one of these is invalid.
     """
     from winnow.tasks.errors import SpecError
     from winnow.tasks.setup.typed_spec import IN_PROGRAM, TypedSpec

@@ -1,4 +1,4 @@
-"""Calls of a program's scoring function: several at once, repeated where they fail, coroutines awaited."""
+"""Calls of a program's scoring function: in parallel, with retries, awaiting coroutines."""
 
 import asyncio
 import inspect
@@ -22,10 +22,10 @@ Example = TypeVar("Example")
 OnError = Literal["raise", "unscored"]
 
 AWAITED_AT_ONCE = 16
-"""Calls of a coroutine function that run at once unless `max_workers` says otherwise."""
+"""Concurrent calls of a coroutine function unless `max_workers` is set."""
 
 LONGEST_PAUSE = 30.0
-"""Seconds between two attempts at a call, at most. The first pause is 0.5 s, each next one twice as long."""
+"""Maximum seconds between two attempts at a call. The first pause is 0.5 s, each next one twice as long."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,21 +38,21 @@ class FailedCall(Generic[Candidate, Example]):
 
 
 class ScoreCalls(Generic[Candidate, Example]):
-    """Scores of pairs of places, by calls of a program's function; each pair is called once.
+    """Scores of pairs of positions, by calls of a program's function; each pair is called once.
 
-    A context manager, whose end waits for the calls that run and makes no other.
+    Leaving this context manager waits for running calls and starts no other.
 
     Args:
         score: The function, or a coroutine function; see `winnow.select`.
-        candidates: What the first place counts.
-        examples: What the second place counts.
-        max_workers: Calls that run at once, at least 1; 1 calls in the caller's thread. None for 1, or for
-            `AWAITED_AT_ONCE` of a coroutine function.
-        retries: Times that a call that raises is made again, at least 0.
+        candidates: What the first position refers to.
+        examples: What the second position refers to.
+        max_workers: Concurrent calls, at least 1; 1 calls in the caller's thread. None for 1, or for
+            `AWAITED_AT_ONCE` if the function is a coroutine function.
+        retries: Number of retries of a call that raises, at least 0.
         on_error: Whether the error of the last attempt is raised, or counts as no score.
 
     Raises:
-        SpecError: If one of these is not sound.
+        SpecError: If one of these is invalid.
     """
 
     def __init__(
@@ -77,7 +77,7 @@ class ScoreCalls(Generic[Candidate, Example]):
         self._loop = _Loop()
         self._begun: dict[tuple[int, int], Future[float]] = {}
         self.failed: list[FailedCall[Candidate, Example]] = []
-        """The calls that failed and count as no score, in the order in which they ended."""
+        """Failed calls that count as no score, in order of completion."""
 
     def __enter__(self) -> "ScoreCalls[Candidate, Example]":
         return self
@@ -89,11 +89,11 @@ class ScoreCalls(Generic[Candidate, Example]):
 
     @property
     def are_parallel(self) -> bool:
-        """Whether calls run beside each other."""
+        """Whether calls run in parallel."""
         return self._workers is not None
 
     def begin(self, pairs: Iterable[tuple[int, int]]) -> None:
-        """Begin the calls of pairs, as far as several may run at once."""
+        """Start the calls of pairs, as many as can run in parallel."""
         if self._workers is None:
             return
         for arm, example in pairs:
@@ -102,7 +102,7 @@ class ScoreCalls(Generic[Candidate, Example]):
                 self._begun[arm, example] = self._workers.submit(call)
 
     def is_made(self, arm: int, example: int) -> bool:
-        """Whether a call that has begun gives a score, or none, and no error; waits for its end."""
+        """Whether a started call returns a score, or none, without an error; waits for its end."""
         begun = self._begun.get((arm, example))
         return begun is not None and not begun.cancel() and begun.exception() is None
 
@@ -110,8 +110,8 @@ class ScoreCalls(Generic[Candidate, Example]):
         """The score of a pair, NaN if there is none.
 
         Raises:
-            WinnowError: If the function returned no number in [0, 1].
-            Exception: What the function raised, unless that counts as no score.
+            WinnowError: If the function did not return a number in [0, 1].
+            Exception: Raised by the function, unless it counts as no score.
         """
         begun = self._begun.pop((arm, example), None)
         return self._scored(arm, example) if begun is None else begun.result()
@@ -134,7 +134,7 @@ class ScoreCalls(Generic[Candidate, Example]):
 
 
 class _Loop:
-    """An event loop in its own thread, which is started for the first coroutine."""
+    """An event loop in its own thread, started with the first coroutine."""
 
     def __init__(self) -> None:
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -142,7 +142,7 @@ class _Loop:
         self._starting = threading.Lock()
 
     def awaited(self, value: object) -> object:
-        """The value, or what an awaitable gives; waits for it."""
+        """The value, or the result of an awaitable; waits for it."""
         if not inspect.isawaitable(value):
             return value
 
@@ -152,7 +152,7 @@ class _Loop:
         return asyncio.run_coroutine_threadsafe(waits(), self._running()).result()
 
     def close(self) -> None:
-        """Cancel what is awaited still, and stop the loop, if it was started."""
+        """Cancel pending tasks, and stop the loop, if it was started."""
         if self._loop is None or self._thread is None:
             return
         asyncio.run_coroutine_threadsafe(_cancel_others(), self._loop).result()
@@ -172,7 +172,7 @@ class _Loop:
 
 
 async def _cancel_others() -> None:
-    """Cancel all tasks of the running loop but this one, and wait for their ends."""
+    """Cancel all other tasks of the running loop, and wait for them."""
     others = [each for each in asyncio.all_tasks() if each is not asyncio.current_task()]
     for each in others:
         each.cancel()

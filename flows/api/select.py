@@ -1,4 +1,4 @@
-"""The best of many by any Python function as the scorer: no model, and a database if one is wanted."""
+"""Find the best of many candidates with any Python function as scorer, optionally with a database."""
 
 import reprlib
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from winnow.flows.api.results import Campaign
 
 COMPARED: tuple[ArmStatus, ...] = ("better", "no-worse", "worse")
-"""The statuses that may be shown of a candidate that is compared with a baseline."""
+"""Possible statuses of a candidate that is compared with a baseline."""
 
 OF_EACH = {"costs": "candidate", "groups": "example", "group_weights": "group"}
 """Parameters with one number for each candidate, example or group."""
@@ -44,38 +44,38 @@ Item = TypeVar("Item")
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class Selection(Generic[Candidate]):
-    """The result of a selection: the best candidate, and what may be said of it."""
+    """The result of a selection: the best candidate, and the claim about it."""
 
     best: Candidate | None
-    """The candidate that the selector names, which is the best so far also where nothing is claimed of it
-    (`claim.kind` is "none"); None if no score is known, and of a gate, which looks for no best one. With
-    `top_m` nothing more is claimed of it than of the others of `top` and `tied`."""
+    """The candidate named by the selector, which is the current leader if nothing is claimed (`claim.kind` is
+    "none"); None if no score is known, and for a gate, which has no best one. With `top_m` the claim is not
+    stronger for it than for the others of `top` and `tied`."""
     chosen: Candidate | None
-    """With `prefer="cost"`, the cheapest candidate that was shown to be within `epsilon` of `best`; None if
-    that is `best` itself."""
+    """With `prefer="cost"`, the cheapest candidate shown to be within `epsilon` of `best`; None if that is
+    `best` itself."""
     top: tuple[Candidate, ...]
     """With `top_m`, those shown to be among the m best and not tied for the last place, best first."""
     tied: tuple[Candidate, ...]
-    """The candidates that share the first place, or the last places of the m best, where several do."""
+    """Candidates tied for first place, or for the last places of the m best."""
     claim: Claim
-    """The claim: what is proven, with what probability of an error, under which assumptions. It is about
-    `best`; with `top_m`, it is that `top` and `tied` are the best ones, in whatever order; with a selector
-    that holds the candidates against a baseline, it is about `decision.status`. Nothing is claimed of
-    candidates with the status "dropped", and nothing sure of one that is left alone."""
+    """The claim: what is proven, with which error probability, under which assumptions. It is about `best`;
+    with `top_m`, it is that `top` and `tied` are the best ones, in any order; with a selector that compares
+    with a baseline, it is about `decision.status`. Nothing is claimed about candidates with the status
+    "dropped", and nothing certain about a single remaining one."""
     epsilon: float
     """The margin of the claim: another candidate's mean may be higher by that much."""
     decision: Decision
-    """All that the selector believes, by the positions of the candidates."""
+    """The selector's full decision, by position of the candidates."""
     candidates: tuple[Candidate, ...]
     scores: FloatArray
-    """Shape (K, N), every score that was requested; NaN elsewhere, and where there was none."""
+    """Shape (K, N), every requested score; NaN elsewhere, and for missing scores."""
     comparisons: int
-    """The number of scores asked for; with a database, those of calls before this one among them."""
+    """The number of requested scores; with a database, including those of earlier calls."""
     results: "Campaign | None" = None
-    """With a database, what `winnow.open(storage)[name]` gives: the answer in words, frames, the report."""
+    """With a database, the same as `winnow.open(storage)[name]`: the answer in words, frames, the report."""
     names: tuple[str, ...] = ()
-    """With a database, how each of `candidates` is called there, in their order: in letters, digits, `.`, `_`
-    and `-`, with what tells apart those that would else read alike. Without one there are none."""
+    """With a database, the stored names of `candidates`, in order: letters, digits, `.`, `_` and `-`, with a
+    suffix where names would be equal. Empty without a database."""
     failed: tuple[FailedCall[Candidate, Any], ...] = ()
     """With on_error="unscored", the calls of this process that raised, which count as no score."""
 
@@ -89,7 +89,7 @@ class Selection(Generic[Candidate]):
         return f"<Selection: {self._found()}{dropped}, claim {self.claim.kind}{within}{error}, {asked}>"
 
     def _found(self) -> str:
-        """The candidates that the claim is of, and those still open, in words."""
+        """The candidates of the claim, and those still open, in words."""
         compared = [f"{word} {reprlib.repr(found)}" for word in COMPARED if (found := self._named(word))]
         if (baselines := self._named("baseline")) or compared:
             open_ = self._named("active")
@@ -109,11 +109,11 @@ class Selection(Generic[Candidate]):
 
     @property
     def share(self) -> float:
-        """The part of all candidates x examples that was requested."""
+        """The requested share of all candidates x examples."""
         return self.comparisons / self.scores.size
 
     def leaderboard(self) -> "pd.DataFrame":
-        """A row for each candidate, the best estimate first; see `Decision` for what the columns mean."""
+        """One row per candidate, the best estimate first; see `Decision` for the columns."""
         import pandas as pd
 
         decision = self.decision
@@ -278,7 +278,7 @@ class Played(NamedTuple):
     """The outcome of a selection, by the selector's positions."""
 
     arms: Sequence[int]
-    """The place of each arm among the given candidates, shape (K,)."""
+    """The position of each arm among the given candidates, shape (K,)."""
     scores: FloatArray
     """Shape (K, N), NaN if there is none."""
     comparisons: int
@@ -319,7 +319,7 @@ def _selection(
 
 
 def _claim(decision: Decision) -> Claim:
-    """The claim about the best candidate: nothing that is sure where all others were dropped."""
+    """The claim about the best candidate: nothing certain if all others were dropped."""
     n_left = sum(status != "dropped" for status in decision.status)
     return (
         HEURISTIC if n_left == 1 < len(decision.status) and decision.claim.kind != "none" else decision.claim
@@ -334,7 +334,7 @@ def _played(
     seed: int,
     progress: ProgressLines | None,
 ) -> Played:
-    """Score the pairs that a selector asks for, until it asks for none."""
+    """Score the pairs proposed by a selector until it proposes none."""
     scores = np.full((n_candidates, n_examples), np.nan)
     comparisons = round_ = 0
     while len(batch := chooser.ask(round_rng(seed, round_))) > 0:
@@ -351,10 +351,10 @@ def _played(
 
 
 def _in_order(name: str, given: Sequence[Item]) -> tuple[Item, ...]:
-    """The items given, by place, whatever their own index says and whatever happens to the original later.
+    """The given items by position, independent of their own index and of later changes to the original.
 
-    Refused is what has no first and second item: generators, sets, mappings, whose keys are no places, arrays
-    without a dimension, and tables, which are gone through by their columns.
+    Refuses collections without a first and second item: generators, sets, mappings (keys are not positions),
+    arrays without a dimension, and tables, which iterate over columns.
     """
     is_table = hasattr(given, "columns")
     if (
@@ -372,7 +372,7 @@ def _in_order(name: str, given: Sequence[Item]) -> tuple[Item, ...]:
 
 
 def _arrays(params: Mapping[str, object]) -> dict[str, object]:
-    """The parameters that selectors take as arrays; lists and columns of tables are taken, too."""
+    """The parameters that selectors take as arrays; lists and table columns are accepted, too."""
     found: dict[str, object] = {}
     for name, what in OF_EACH.items():
         if not hasattr(value := params.get(name), "__len__"):

@@ -1,4 +1,4 @@
-"""`winnow.simulate`: selectors compared on a table whose scores are all known."""
+"""`winnow.simulate`: compare selectors on a table with known scores."""
 
 import json
 from collections.abc import Callable, Iterator, Sequence
@@ -54,38 +54,38 @@ def simulate(
     out: str | Path | None = None,
     progress: bool = False,
 ) -> SimulationReport:
-    """Compare selectors on a table of scores, or of preferences: how soon does each find the best candidate?
+    """Compare how soon selectors find the best candidate, on a table of scores or of preferences.
 
-    A campaign that stopped before it had asked for all scores gives a trace, from which nothing can be
-    estimated; `winnow run SPEC --exhaustive` makes a full table.
+    A campaign that stopped before all scores were evaluated gives only a biased trace, not an estimate;
+    `winnow run SPEC --exhaustive` makes a full table.
 
     Args:
         table: FILE.npz[:KEY], FILE.csv, FILE.parquet or campaign:NAME; rows are candidates, columns are
             examples, or candidates for duels.
-        selectors: Selectors to compare: names, "ucb-e:a=0.5", or `winnow.Selector`s. The name of an
-            objective stands for all of Winnow's selectors for it.
-        budgets: Where runs are looked at: a float up to 1.0 is a share of all pairs, a whole number a count.
-        delta: Let every selector stop at this error probability.
-        seeds: Runs of each selector.
+        selectors: Selectors to compare: names, "ucb-e:a=0.5", or `winnow.Selector`s. The name of an objective
+            means all of Winnow's selectors for it.
+        budgets: Budgets to report: a float up to 1.0 is a share of all pairs, a whole number a count.
+        delta: Error probability at which every selector may stop.
+        seeds: Number of runs per selector.
         seed: The first seed.
-        metric: What is measured; None for accuracy, or outscore-the-best for routes.
-        gap: For top1-eps: how far below the best a mean still counts.
+        metric: The metric; None for accuracy, or outscore-the-best for routes.
+        gap: For top1-eps: tolerance below the best mean.
         level: For top1-mcnemar: the significance level.
-        history: A table with earlier scores on the same examples, from which selectors learn.
-        history_share: The share of the candidates that is taken as history instead, at random.
+        history: A table with earlier scores on the same examples, used as history.
+        history_share: A random share of the candidates used as history instead.
         contexts: For routes: a file with a vector of each example, or campaign:NAME.
         embed: For routes: a template whose text is embedded, if the table is a campaign.
         types: For routes: a file with the type of each example, or a field of the examples.
         workers: Processes; None for one per core.
-        storage: URL of the results database that campaigns are looked up in.
-        out: A folder that runs and pictures are written to; None writes nothing.
+        storage: URL of the results database with the campaigns.
+        out: A folder for runs and figures; None writes nothing.
         progress: Whether to show a bar on standard error, if that is a terminal.
 
     Returns:
-        The runs and their averages. As a text, it is what `winnow simulate` prints.
+        The runs and their averages. As a text, it is the output of `winnow simulate`.
 
     Raises:
-        SpecError: If an argument is not sound.
+        SpecError: If an argument is invalid.
         WinnowError: If a selector fails, or the folder cannot be written.
     """
     compared = _compared([selectors] if isinstance(selectors, str) else selectors, delta)
@@ -135,7 +135,7 @@ def simulate(
 
 
 def _require_no_metric(chosen: str | None, subject: Subject) -> None:
-    """Refuse to measure how good a selector is where that would be biased."""
+    """Refuse to measure a selector's quality on a partial table, which would be biased."""
     if chosen is not None:
         raise SpecError(
             f"--metric {chosen}: {subject.source} has {subject.facts['filled']:.0%} of its scores; scores "
@@ -144,13 +144,13 @@ def _require_no_metric(chosen: str | None, subject: Subject) -> None:
 
 
 def _oracles(environment: Environment, budgets: Sequence[int], seeds: Sequence[int]) -> Iterator[Run]:
-    """The runs of the one-arm oracle, where prompts are routed: it needs no selector."""
+    """Runs of the one-arm oracle for routes: it needs no selector."""
     if isinstance(environment, RouteEnvironment):
         yield from (one_arm_oracle(environment, budgets=budgets, seed=seed) for seed in seeds)
 
 
 def _picks_by(environment: Environment, budget: int) -> Callable[[Run], FloatArray | None]:
-    """The function from a run to the shares of prompts of each type by arm; it gives None without types."""
+    """A function from a run to the shares of each prompt type by arm; it returns None without types."""
     found = picks_by(environment, budget) if isinstance(environment, RouteEnvironment) else None
     return found or (lambda _: None)
 
@@ -158,7 +158,7 @@ def _picks_by(environment: Environment, budget: int) -> Callable[[Run], FloatArr
 def _right_by(
     environment: Environment, compared: Sequence[ComparedSelector], measured: Metric
 ) -> Callable[[Run, FloatArray], bool | None]:
-    """The function that tells whether a run that stopped was right: by its claim, or by a chosen measure."""
+    """A function that checks whether a stopped run was right: by its claim, or by a chosen metric."""
     claims = {each.label: claims_truly(each, environment) for each in compared}
 
     def right(run: Run, values: FloatArray) -> bool | None:
@@ -171,15 +171,15 @@ def _right_by(
 
 
 def _may_stop(compared: Sequence[ComparedSelector]) -> set[str]:
-    """The labels of the selectors that stop at an error probability: not of those that route every prompt."""
+    """Labels of the selectors that stop at an error probability, without those that route every prompt."""
     asked = (each for each in compared if each.params.get("delta") is not None)
     return {each.label for each in asked if not traits_of(each.objective).is_stream}
 
 
 def _compared(selectors: Sequence[str | SelectorSpec], delta: float | None) -> list[ComparedSelector]:
-    """The selectors, each with its parameters; the name of an objective stands for all of ours for it.
+    """The selectors with their parameters; the name of an objective means all of Winnow's for it.
 
-    Those of duels cannot all be compared: some need features, which few tables have.
+    Selectors for duels cannot all be compared: some need features, which few tables have.
     """
     refuse_confidence(delta, "--delta")
     common = {} if delta is None else {"delta": delta}
@@ -204,7 +204,7 @@ def _compared(selectors: Sequence[str | SelectorSpec], delta: float | None) -> l
 
 
 def _label(given: str | SelectorSpec) -> str:
-    """The name of a selector in results: with its parameters, as the command line writes them."""
+    """A selector's name in results: with its parameters, as on the command line."""
     if isinstance(given, str):
         return given
     params = ",".join(f"{key}={json.dumps(value, default=str)}" for key, value in given.params.items())
@@ -231,7 +231,7 @@ def _parameter(selector: str, setting: str) -> tuple[str, object]:
 
 
 def _in_words(budgets: Sequence[float] | str | None) -> str | None:
-    """Budgets as the command line writes them."""
+    """Budgets as on the command line."""
     if budgets is None or isinstance(budgets, str):
         return budgets
     return ",".join(str(int(each) if isinstance(each, Integral) else float(each)) for each in budgets)
@@ -246,7 +246,7 @@ def _made(folder: Path) -> Path:
 
 
 def _with_progress(runs: Iterator[Run], total: int) -> Iterator[Run]:
-    """The same runs, with a bar on standard error where that is a terminal."""
+    """The same runs, with a progress bar on standard error if it is a terminal."""
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from winnow.flows.run.validation import Validation
 
 PLAN = "winnow.flows.api.plans:plan"
-"""Address of what forecasts a campaign."""
+"""Import path of the forecast function."""
 
 
 class Spec(TypedSpec):
@@ -27,34 +27,35 @@ class Spec(TypedSpec):
         )
         campaign = spec.run()
 
-    A campaign's file is read into the same model: checks, short forms, defaults and identity are those of a
+    It uses the same model as a campaign's file: checks, short forms, defaults and identity are those of a
     file. Only `objective` has a default here, best-mean. A spec is immutable; `replace` returns a changed
-    one. If a benchmark (`task`) has to be run before its prompts are known, the spec shows placeholders.
+    one. If a benchmark (`task`) must run before its prompts are known, the spec shows placeholders.
 
     Raises:
-        SpecError: If a key is not sound, with one line for each mistake.
+        SpecError: If a key is invalid, with one line per mistake.
     """
 
     def __init__(self, **keys: Unpack[SpecKeys]) -> None:  # once more, or type checkers infer another one
         super().__init__(**keys)
 
     def run(self, *, progress: bool = False, trust: bool = False) -> "Campaign":
-        """Run the campaign to its end, or go on with it; see `winnow.run`."""
+        """Run the campaign to its end, or continue it; see `winnow.run`."""
         from winnow.flows.api.run import run
 
         return run(self, progress=progress, trust=trust)
 
     def validate(self, *, trust: bool = False) -> "Validation":  # type: ignore[override] # pydantic's is deprecated
-        """Check the definition and all that it refers to; send, store and run nothing.
+        """Check the definition and everything that it refers to; send, store and run nothing.
 
         Args:
-            trust: Allow, from now on, what a run would ask for: its code is run, a dataset is downloaded.
+            trust: Give all permissions that a run needs, from now on: its code is run, a dataset is
+                downloaded.
 
         Returns:
-            What `winnow validate` prints, as fields and as a text.
+            The output of `winnow validate`, as fields and as a text.
 
         Raises:
-            SpecError: If it is not sound.
+            SpecError: If it is invalid.
         """
         from winnow.flows.run.validation import validate
 
@@ -71,7 +72,7 @@ class Spec(TypedSpec):
         workers: int | None = None,
         trust: bool = False,
     ) -> "CampaignPlan | CampaignCeiling":
-        """Forecast requests, tokens, price and hours, and what can be shown; see `winnow.plan`."""
+        """Forecast requests, tokens, price, hours and detectable differences; see `winnow.plan`."""
         plan: Callable[..., CampaignPlan | CampaignCeiling] = object_at(PLAN)
         return plan(
             self,

@@ -1,4 +1,4 @@
-"""A choice by a program's own function as a campaign: stored, resumed, and shown like any other."""
+"""Selections by a program's own function as campaigns: stored, resumed, and shown like any other."""
 
 import ast
 import hashlib
@@ -48,41 +48,41 @@ from winnow.tasks.setup.yaml_file import SpecFile, parse_spec
 from winnow.tasks.spec.selector_traits import GATE, refuse_confidence
 
 IN_PROGRAM = Path("select")
-"""The name, in complaints, of what was given."""
+"""Name of the arguments in messages."""
 
 HISTORY = "history"
-"""A parameter that a campaign reads from a table, and that cannot be given as it is."""
+"""A parameter that a campaign reads from a table, so it cannot be given directly."""
 GROUPS, WEIGHTS, COSTS = "groups", "group_weights", "costs"
-"""Parameters that are arrays, and that a campaign's file gives by the names of groups and candidates."""
+"""Array parameters that a campaign's file gives by names of groups and candidates."""
 BY = "group"
-"""The field of an example that names its group."""
+"""The field of an example with its group."""
 
 STOPPING = ("delta", "epsilon", "ties")
 KEYS = {"batch_size": "batch_size", "max_unscored": "fail_on_error"}
-"""Parameters of selectors that are keys of a campaign's file of their own, and the names of these keys."""
+"""Selector parameters that are separate keys of a campaign's file, with these keys."""
 
 CALLS_AT_ONCE = 16
-"""Scores that are committed together: where calls are made one after the other, a kill loses at most that
-many, the last ones; else at most those of a round."""
+"""Number of scores committed together: with sequential calls, a kill loses at most this many, the last ones;
+else at most those of a round."""
 
 BATCH_SIZE = 32
-"""Scores of a round, as selectors have it, where the budget allows so many."""
+"""Scores per round, as in selectors, if the budget allows it."""
 
 MOST_SHOWN = 10_000
-"""Characters of a candidate or an example that are stored; a digest tells longer ones apart."""
+"""Maximum stored characters of a candidate or an example; longer ones end in a digest."""
 
 ADDRESS = re.compile(r" at 0x[0-9A-Fa-f]+>")
-"""The memory address in the text of an object for which Python knows no better text."""
+"""The memory address in an object's default text."""
 QUOTED = re.compile(r"'(?:\\.|[^'\\])*'" + r'|"(?:\\.|[^"\\])*"')
-"""A quoted text within the text of an object: it lasts, whatever it holds."""
+"""A quoted text inside an object's text, which does not change between runs."""
 
 LONGEST = 40
-"""Characters of a candidate's name, before the digest that tells it apart from another."""
+"""Maximum characters of a candidate's name before its digest."""
 LONGEST_ID = 100
-"""Characters of an example's text, at most, where the text is its id."""
+"""Maximum characters of an example's text if the text is its id."""
 
 FIELDS = {"id": "id", "input": "input"}
-"""Fields of the dataset that is made of the examples."""
+"""Field roles of the dataset made from the examples."""
 
 
 def stored_selection(
@@ -99,20 +99,20 @@ def stored_selection(
     """Run a campaign whose scores a function gives, or continue with it.
 
     Args:
-        calls: The score of a candidate and an example, by their places, NaN if there is none.
+        calls: The score of a candidate and an example, by position, NaN if there is none.
         candidates: K of them.
         examples: N of them.
-        function: The function that scores come from, which is known by its text.
+        function: The scoring function, identified by its source.
         storage: URL of the results database.
         spec: Name, seed and selector of the campaign.
         params: Parameters of the selector; see `winnow.select`.
-        progress: What shows each round, if anything does.
+        progress: Shows each round; None for no progress.
 
     Returns:
         The fields of `winnow.flows.api.select.Played`.
 
     Raises:
-        SpecError: If it cannot be a campaign, or one of this name began with anything else.
+        SpecError: If it cannot be a campaign, or one of this name began with another definition.
         StorageError: If the database cannot be used, or another process runs the campaign.
     """
     for what, given in (("candidates", candidates), ("examples", examples)):
@@ -151,7 +151,7 @@ def stored_selection(
 
 
 def _as_given(found: Sequence[Change]) -> list[Change]:
-    """The changes in terms of a call: candidates, which are stored as models, and a function."""
+    """Changes in terms of the call: candidates, which are stored as models, and a function."""
     told: dict[str, str] = {}
     for each in found:
         line = re.sub(r"^models(\[[^\]]*\])?(\.model\b)?(?=\W)", r"candidates\1", each.line)
@@ -161,16 +161,16 @@ def _as_given(found: Sequence[Change]) -> list[Change]:
 
 
 def _batch_size(begun: CampaignRecord | None, budget: object) -> int:
-    """The batch size that a campaign began with, else the default, or the budget where that is less."""
+    """The batch size of the stored campaign, else the default, or the budget if smaller."""
     if begun is not None:
         return int(begun.spec["batch_size"])
     return min(BATCH_SIZE, budget) if isinstance(budget, int) and budget > 0 else BATCH_SIZE
 
 
 def _settled(database: Database, record: CampaignRecord, checked: ResolvedCampaign) -> Decision | None:
-    """The decision of a campaign that has ended and would ask nothing more; None if it continues.
+    """The decision of an ended campaign that would propose nothing more; None if it continues.
 
-    No lease is taken to read it, which another one that only reads may hold at that moment.
+    This takes no lease, which another reader may hold at the time.
     """
     with database.reading() as session:
         if not campaign_status(Look(session, record)).is_settled:
@@ -182,9 +182,9 @@ def _settled(database: Database, record: CampaignRecord, checked: ResolvedCampai
 def _run(
     campaign: CampaignSession, scoring: Scoring, calls: ScoreCalls[Any, Any], progress: ProgressLines | None
 ) -> Decision:
-    """Run rounds until the campaign is decided, its budget is spent, or nothing is left to ask.
+    """Run rounds until the campaign is decided, its budget is spent, or no pair is left.
 
-    An error that the function raises is passed on, once its earlier scores are stored.
+    An error of the function is raised once its earlier scores are stored.
     """
 
     def unless_raised(step: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
@@ -204,7 +204,7 @@ def _run(
 def _generated(
     campaign: CampaignSession, scoring: Scoring, calls: ScoreCalls[Any, Any], round_: RoundRecord
 ) -> GenerationBatch:
-    """Do `generate_round`, once the calls for all scores that are not stored have begun."""
+    """Run `generate_round`, once the calls for all missing scores have started."""
     wanted = plan_generations(campaign, round_)
     with campaign.database.reading() as session:
         planned, stored = reusable_texts(session, campaign, round_, wanted)
@@ -214,7 +214,7 @@ def _generated(
 
 
 class _Shown:
-    """Shows each round that was recorded, as an observer of a `Runner`."""
+    """Observer of a `Runner` that shows each recorded round."""
 
     wants_to_stop = False
 
@@ -222,16 +222,16 @@ class _Shown:
         self._progress = progress
 
     def round_judged(self, campaign: CampaignSession, judged: JudgedRound) -> Collection[int]:
-        """Leave no candidate out."""
+        """Exclude no candidate."""
         return ()
 
     def round_done(self, campaign: CampaignSession, round_: RoundRecord, decision: Decision) -> None:
-        """Show a round that was recorded."""
+        """Show a recorded round."""
         self._progress.show(round_.number + 1, campaign.allowance.answered, decision)
 
 
 def _scores(look: Look, n_candidates: int, n_examples: int) -> tuple[FloatArray, int]:
-    """The scores, shape (K, N), NaN if there is none, and the number of scores that were requested."""
+    """The scores, shape (K, N), NaN if missing, and the number of requested scores."""
     scores, comparisons = np.full((n_candidates, n_examples), np.nan), 0
     for told in round_records.told_rounds(look.session, look.record.id):
         for arm, example, score in zip(told.arms, told.examples, told.outcomes, strict=True):
@@ -247,7 +247,7 @@ def _values(
     n_examples: int,
     params: Mapping[str, object],
 ) -> JsonObject:
-    """The campaign as a file would hold it, but without its selector."""
+    """The campaign in the form of a file, without its selector."""
     source, given = _source(function), {key: _plain(value) for key, value in params.items()}
     stopping = {key: given[key] for key in STOPPING if key in given}
     return {
@@ -268,7 +268,7 @@ def _values(
 
 
 def _budget(given: Mapping[str, object], grid: int) -> object:
-    """The budget as given; else all pairs, but one round at least, as a campaign's budget has to hold one."""
+    """The given budget; else all pairs, at least one round, which is a campaign's minimum."""
     budget, batch_size = given.get("budget"), given.get("batch_size")
     if budget is not None:
         return budget
@@ -276,7 +276,7 @@ def _budget(given: Mapping[str, object], grid: int) -> object:
 
 
 def _own_params(params: Mapping[str, object], names: Sequence[str]) -> JsonObject:
-    """The parameters of the selector alone, as a campaign's file has them."""
+    """The selector's own parameters in the form of a campaign's file."""
     if params.get(HISTORY) is not None:
         raise SpecError(f"{HISTORY} cannot be stored; remove it, or remove storage")
     others = (*STOPPING, *KEYS, "budget", GROUPS, WEIGHTS)
@@ -290,7 +290,7 @@ def _own_params(params: Mapping[str, object], names: Sequence[str]) -> JsonObjec
 
 
 def _group_names(params: Mapping[str, object]) -> list[str]:
-    """The group of each example as text, in the order of their numbers; empty if there are none."""
+    """The group of each example as text, numbered in order; empty without groups."""
     if (given := params.get(GROUPS)) is None:
         return []
     numbers = [str(number) for number in np.asarray(given).tolist()]
@@ -299,7 +299,7 @@ def _group_names(params: Mapping[str, object]) -> list[str]:
 
 
 def _weighted(params: Mapping[str, object], names: Sequence[str]) -> JsonObject:
-    """The keys that say how means of groups are combined, as a campaign's file has them."""
+    """The keys on combining group means in the form of a campaign's file."""
     if (weights := params.get(WEIGHTS)) is None:
         return {"objective": "worst"}
     shares = np.asarray(weights, dtype=np.float64).tolist()
@@ -311,9 +311,9 @@ def _plain(value: object) -> object:
 
 
 def _names(candidates: Sequence[object]) -> list[str]:
-    """A different name for each candidate: letters and digits of its text, and if need be a digest.
+    """A unique name per candidate: letters and digits of its text, and if necessary a digest.
 
-    So the name of a candidate stays the same where others come later.
+    So a candidate's name stays the same if others are added.
     """
     names: dict[str, None] = {}
     for number, text in enumerate(map(_text, candidates)):
@@ -341,7 +341,7 @@ def _dataset(examples: Sequence[object], groups: Sequence[str]) -> Dataset:
 
 
 def _ids(texts: Sequence[str]) -> list[str]:
-    """A different id for each example: its text, or else a mark and its place, which no example's text is."""
+    """A unique id per example: its text, or else a mark and its position, which is no example's text."""
     counts = Counter(texts)
     mark = "#"
     while any(text.startswith(mark) for text in counts):
@@ -353,7 +353,7 @@ def _ids(texts: Sequence[str]) -> list[str]:
 
 
 def _text(given: object) -> str:
-    """The text of what was given, without anything that no database keeps; a digest ends a long text."""
+    """The storable text of an object; a long text ends in a digest."""
     text = storable(str(given) or repr(given))
     if len(text) <= MOST_SHOWN:
         return text
@@ -362,7 +362,7 @@ def _text(given: object) -> str:
 
 
 def _require_lasting(what: str, given: Sequence[object]) -> None:
-    """Refuse an object whose text is another one in every run: the next call would not know it again."""
+    """Refuse an object whose text changes with every run: the next call could not identify it."""
     for number, each in enumerate(given):
         if not isinstance(each, str) and ADDRESS.search(QUOTED.sub("", text := _text(each))):
             raise SpecError(
@@ -373,7 +373,7 @@ def _require_lasting(what: str, given: Sequence[object]) -> None:
 
 
 def _require_apart(what: str, given: Sequence[object]) -> None:
-    """Refuse two different objects with the same text: the next call would take one for the other."""
+    """Refuse two different objects with the same text: the next call would confuse them."""
     known: dict[str, int] = {}
     for number, each in enumerate(given):
         first = known.setdefault(_text(each), number)
@@ -386,21 +386,21 @@ def _require_apart(what: str, given: Sequence[object]) -> None:
 
 
 def _are_equal(one: object, other: object) -> bool:
-    """Whether two things are the same for certain; False if comparing them gives no True, as of arrays."""
+    """Whether two things are certainly equal; False if comparing them does not give True, as for arrays."""
     with suppress(Exception):
         return one is other or (type(one) is type(other) and (one == other) is True)
     return False
 
 
 def _source(function: Callable[..., object]) -> str | None:
-    """A digest of a function's own text; None if the text cannot be found."""
+    """A digest of a function's source; None if the source cannot be found."""
     with suppress(OSError, TypeError):
         return hashlib.sha256(_own_text(function).encode()).hexdigest()[:16]
     return None
 
 
 def _own_text(function: Callable[..., object]) -> str:
-    """The text of a function; of a lambda its own text alone, so that the call around it may change."""
+    """The source of a function; for a lambda only its own, so that the call around it may change."""
     if inspect.isfunction(function) and function.__name__ == "<lambda>":
         with suppress(SyntaxError):  # of a cell that is not Python alone
             text = "".join(inspect.findsource(function)[0])
@@ -411,7 +411,7 @@ def _own_text(function: Callable[..., object]) -> str:
 
 
 def _own_node(function: FunctionType, lambdas: Sequence[ast.Lambda]) -> ast.Lambda | None:
-    """The lambda of a file that a function is; None if that cannot be told."""
+    """The lambda of a file that a function is; None if unknown."""
     on_line = [each for each in lambdas if each.lineno == function.__code__.co_firstlineno]
     if len(on_line) < 2:
         return next(iter(on_line), None)

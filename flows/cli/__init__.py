@@ -1,4 +1,4 @@
-"""The commands of `winnow`. A command's module is imported when the command is used, the rest after that."""
+"""The commands of `winnow`. A command's module is imported when the command is used."""
 
 from collections.abc import Iterator, MutableMapping
 from inspect import cleandoc
@@ -41,11 +41,11 @@ COMMANDS = {
     "db": "databases:app",
     "demo": "start.demo:demo",
 }
-"""Module and function, or group, of each command, in the order of the help."""
+"""Module and function, or group, of each command, in help order."""
 
 
 class _Commands(MutableMapping[str, "Command"]):
-    """The commands by name, each made when it is looked up."""
+    """The commands by name, each created when it is looked up."""
 
     def __init__(self) -> None:
         self._made: dict[str, Command] = {}
@@ -81,7 +81,7 @@ class _LazyGroup(TyperGroup):
 
 
 class _Command(TyperCommand):
-    """A command that names the right form of `--set KEY VALUE`."""
+    """A command whose errors show the right form of `--set KEY VALUE`."""
 
     def parse_args(self, ctx: "Context", args: list[str]) -> list[str]:
         """See `TyperCommand`."""

@@ -1,4 +1,4 @@
-"""The work of `winnow label` where people judge: one task after another on a terminal, or a file of them."""
+"""`winnow label` with a human judge: one task after another in a terminal, or a file of them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -29,10 +29,10 @@ SKIP, BACK, QUIT = "s", "b", "q"
 def annotate(
     database: Database, campaign: CampaignRecord, file: Path | None, annotator: str | None, *, correct: bool
 ) -> None:
-    """Take the judgments of a file, or ask for them one by one.
+    """Store the judgments of a file, or ask for them one by one.
 
     Raises:
-        WinnowError: If a row of the file cannot be taken, or nobody says who judges.
+        WinnowError: If a row of the file is invalid, or the annotator is unknown.
     """
     if file is None:
         who = login() if annotator is None else annotator
@@ -55,18 +55,18 @@ def wanted_of(database: Database, campaign: CampaignRecord) -> int:
 
 @dataclass(slots=True, kw_only=True)
 class _Asking:
-    """One person at a terminal."""
+    """One annotator at a terminal."""
 
     database: Database
     campaign: CampaignRecord
     annotator: str
     passed: list[str] = field(default_factory=list)
-    """Keys of the questions that the person skipped."""
+    """Keys of the skipped questions."""
     answered: list[str] = field(default_factory=list)
-    """Keys of the questions that the person answered here and can go back to, the last one last."""
+    """Keys of the questions answered here, to which the annotator can go back, in order."""
 
     def ask_all(self) -> None:
-        """Put one question after the other until none is left, the person quits or the input ends."""
+        """Show one question after the other until none is left, the annotator quits or the input ends."""
         try:
             self._ask_on()
         finally:
@@ -93,7 +93,7 @@ class _Asking:
             )
 
     def _after(self, question: Question, said: str) -> Question | None:
-        """The question after an input: the same again where it was none of the keys; None at the end."""
+        """The question after an input: the same again for an invalid key; None at the end."""
         if said == SKIP:
             if question.said is None:
                 self.passed.append(question.key)
@@ -121,7 +121,7 @@ class _Asking:
         return self._next()
 
     def _next(self) -> Question | None:
-        """The next question; skipped ones come again once nothing else is left; None if none is left."""
+        """The next question; skipped ones follow once nothing else is left; None if none is left."""
         found = next_question(self.database, self.campaign, self.annotator, self.passed)
         if found is None and self.passed:
             self.passed.clear()
@@ -137,7 +137,7 @@ class _Asking:
 
 
 def question_lines(question: Question) -> list[str]:
-    """The lines of a question on a terminal: texts of others hold nothing there that moves a cursor."""
+    """The lines of a question in a terminal, with outputs escaped."""
     shown = question.shown
     lines = ["", f"[{question.left} left] example {printable(shown.example)}", *_passage("", shown.question)]
     if shown.targets:
@@ -158,7 +158,7 @@ def keyed(choices: Sequence[Choice]) -> list[tuple[str, Choice]]:
 
 
 def chosen(choices: Sequence[Choice], said: str) -> Choice | None:
-    """The choice that somebody names by its key or its name; None if it is none."""
+    """The choice for a key or name; None if invalid."""
     names: list[tuple[str, Choice]] = [*keyed(choices), *((each.name.lower(), each) for each in choices)]
     return next((choice for name, choice in names if name == said), None)
 

@@ -1,4 +1,4 @@
-"""Opens a page for the user of a command, where there is a screen to show it on."""
+"""Open a page for the user of a command, if there is a screen."""
 
 import os
 import sys
@@ -12,8 +12,8 @@ from winnow.tasks.processes.child_process import start_process
 def open_in_browser(address: str) -> None:
     """Open a page, or do nothing if there is no screen.
 
-    Over ssh and in containers the opener tries one browser after the other, and says of each that it is not
-    there, right below the answer.
+    Over ssh and in containers the opener would try one browser after the other, and print that each is
+    missing, right below the answer.
 
     Args:
         address: A URL, or the path of a file.

@@ -35,10 +35,10 @@ Exhaustive = Annotated[
 
 
 def validate(spec: SpecPath, set_: Overrides = None, trust: TrustOption = False) -> None:
-    """Check a campaign's file and all it refers to; write nothing, send nothing, run no code of others.
+    """Check a campaign's file and everything it refers to; write, send and run nothing of it.
 
     The permissions that a run needs are listed. With --trust they are given from then on: the file's code is
-    run, and a dataset that is not here yet is downloaded.
+    run, and a missing dataset is downloaded.
     """
     from winnow.flows.run.validation import validate as validation_of
     from winnow.tasks.setup.yaml_file import read_spec_file
@@ -102,7 +102,7 @@ def resume(
     log_format: LogFormatOption = LogFormat.text,
     log_level: LogLevelOption = None,
 ) -> None:
-    """Go on with a stored campaign, or with all that were left unfinished; their files are not needed.
+    """Resume a stored campaign, or all unfinished ones; their files are not needed.
 
     A campaign that has spent its budget continues with a larger one: winnow resume NAME --set
     stopping.budget=MORE

@@ -1,4 +1,4 @@
-"""db: bringing a results database up to date, checking, moving and trimming it, and what is in it."""
+"""db: upgrade, check, move and prune a results database, and show its content."""
 
 import datetime as dt
 import re
@@ -43,12 +43,12 @@ def upgrade(storage: Storage = DEFAULT_STORAGE) -> None:
 
 @app.command()
 def check(storage: Storage = DEFAULT_STORAGE) -> None:
-    """Check that a database is sound: its file, its references, every comparison's texts, every decision.
+    """Check a database: its file, its references, every comparison's outputs, every decision.
 
     The prompts of each comparison are rendered again from its candidates and its example, and those of each
-    call of a judge from the answers that the judge was shown; both are compared with the stored outputs. The
-    last decision of each campaign is made again from its stored outcomes, if this Winnow's selectors decide
-    by the same rules. The exit code is 1 if something is wrong, or could not be checked.
+    judge call from the answers shown to the judge; both are compared with the stored outputs. The last
+    decision of each campaign is computed again from its stored outcomes, if this Winnow's selectors use the
+    same rules. The exit code is 1 if something is wrong, or could not be checked.
     """
     from winnow.flows.reports.open_readonly import reading
     from winnow.storage.admin.check import problems, unreadable
@@ -111,11 +111,11 @@ def check(storage: Storage = DEFAULT_STORAGE) -> None:
 
 
 COUNTED = " (rounds and positions are counted from 1, and from 0 in views such as v_comparisons)"
-"""Added where a check names rounds and positions: users look for their rows in SQL."""
+"""Added to check results with rounds and positions, for users who look for their rows in SQL."""
 
 
 class Unchecked:
-    """Counts what could not be checked, and keeps a reason per campaign for its comparisons, and decision."""
+    """Counts what could not be checked, with a reason per campaign for its comparisons, and per decision."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -140,7 +140,7 @@ class Unchecked:
         self._decisions.append(str(finding))
 
     def lines(self) -> list[str]:
-        """A line for the comparisons of each campaign, and one for each decision."""
+        """One line for the comparisons of each campaign, and one for each decision."""
         return [
             f"campaign '{name}': {count:,} comparisons could not be checked; the first: {self._reasons[name]}"
             for name, count in self._counts.items()
@@ -149,7 +149,7 @@ class Unchecked:
 
 @app.command()
 def stats(storage: Storage = DEFAULT_STORAGE, json: Json = False) -> None:
-    """Count the rows and bytes of each table, in all and per comparison."""
+    """Count the rows and bytes of each table, in total and per comparison."""
     from winnow.flows.reports.open_readonly import reading
     from winnow.flows.reports.output import print_json
     from winnow.flows.reports.rows.writer import print_rows
@@ -187,11 +187,11 @@ def copy(
 
 @app.command()
 def index(storage: Storage = DEFAULT_STORAGE) -> None:
-    """Index prompts, texts and keys of examples, so that winnow view finds words among millions fast.
+    """Index prompts, outputs and keys of examples, so that winnow view finds words among millions fast.
 
-    Rounds do not add to the index, so that they take no longer: run the command again to add what came since.
-    Texts that are not in the index are found as well, only slower. The command may be interrupted at any
-    time, and goes on from there when it is run again.
+    Rounds do not update the index, so they do not become slower: run the command again to add new rows. Rows
+    that are not in the index are found as well, only slower. The command can be interrupted at any time, and
+    continues from there when it is run again.
     """
     from winnow.storage.admin.schema import existing
     from winnow.storage.search.text_index import build
@@ -231,7 +231,7 @@ def allow(
 
 @app.command()
 def vacuum(storage: Storage = DEFAULT_STORAGE) -> None:
-    """Give back the room that deleted rows took; nobody else may use the database meanwhile."""
+    """Release the space of deleted rows; no other process may use the database meanwhile."""
     from winnow.storage.admin.maintenance import vacuum as vacuum_database
     from winnow.storage.admin.schema import existing
 
@@ -247,15 +247,15 @@ def prune(
     yes: Annotated[bool, typer.Option("--yes", help="Delete without asking.")] = False,
     storage: Storage = DEFAULT_STORAGE,
 ) -> None:
-    """Delete campaigns in which nothing has happened for long; texts that others use stay.
+    """Delete campaigns without activity for a long time; outputs used by others stay.
 
-    Those are the texts that comparisons of other campaigns refer to, and those that a round of another
-    campaign has taken up, finished or not, also while that campaign is running. A campaign that is running is
-    not deleted: the command ends with an error that names its holder. A campaign is not deleted either while
-    another one, not ended yet, takes its history from it. Other campaigns may run meanwhile.
+    These are the outputs that comparisons of other campaigns refer to, and those that a round of another
+    campaign uses, finished or not, even while that campaign is running. A running campaign is not deleted:
+    the command ends with an error that names its holder. A campaign is not deleted either while another,
+    unfinished one uses it as history. Other campaigns may run meanwhile.
 
-    Data and labels stay, and so does what a deleted campaign asked and which examples it saw: the answers of
-    other campaigns still name it where that bears on them.
+    Data and labels stay, and so do the deleted campaign's question and the examples it saw: the answers of
+    other campaigns still name it if it matters for them.
     """
     from winnow.storage.admin import prune as pruning
     from winnow.storage.admin.schema import existing
@@ -304,7 +304,7 @@ def prune(
 
 
 def age(said: str) -> dt.timedelta:
-    """A length of time as users write it.
+    """Parse a duration given by a user.
 
     Raises:
         SpecError: If it is not a number and a unit.

@@ -1,4 +1,4 @@
-"""gate: hold candidates against a baseline, for scripts that continue or stop by the exit code."""
+"""gate: compare candidates with a baseline, for scripts that act on the exit code."""
 
 from pathlib import Path
 from typing import Annotated

@@ -1,4 +1,4 @@
-"""label: what people answer or judge, from a file or typed in."""
+"""label: human labels or judgments, from a file or typed in."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -42,19 +42,18 @@ def label(
 ) -> None:
     """Give a campaign the human labels or judgments it waits for.
 
-    For a campaign that people judge, you rate outputs or prefer one of two, one task at a time and without
-    being told whose outputs they are; each answer is stored at once. `winnow query NAME labels --format csv
-    --output FILE` writes the tasks for people who judge elsewhere: fill in the column verdict, and perhaps
-    annotator.
+    For a campaign with a human judge, you rate outputs or prefer one of two, one task at a time, without
+    seeing which candidate they are from; each answer is stored immediately. `winnow query NAME labels
+    --format csv --output FILE` writes the tasks for annotators who work elsewhere: they fill in the column
+    verdict, and optionally annotator.
 
-    For a campaign that certifies with labels: A row without a target is left out, so `winnow query NAME
-    labels --format csv --output FILE` writes a file to fill in. Labels serve every campaign on the same
+    For a campaign that certifies with labels: a row without a target is skipped, so `winnow query NAME labels
+    --format csv --output FILE` writes a file to fill in. Labels are shared by all campaigns on the same
     dataset. A label that differs from an earlier one is refused without --correct, and a label that was used
-    cannot change at all; then nothing of the file is stored.
+    cannot change; then nothing of the file is stored.
 
-    An example that no human can answer would hold the campaign up: mark it with --skip KEY, or in a column
-    skip of the file. Whatever a candidate answers to it then counts as wrong, which keeps every certificate
-    true.
+    An example that no human can answer would block the campaign: mark it with --skip KEY, or in a column skip
+    of the file. Every answer to it then counts as wrong, which keeps every certificate valid.
     """
     from winnow.flows.api.labels import refuse_skip
     from winnow.flows.cli.annotating import annotate, wanted_of
@@ -97,7 +96,7 @@ def _store(
     *,
     correct: bool,
 ) -> None:
-    """Store the labels of a file and the examples that nobody can answer, all or none."""
+    """Store the labels of a file and the unanswerable examples, all or none."""
     from winnow.flows.api.labels import store_labels
 
     told = [*([] if file is None else [str(file)]), *(["--skip"] if skip else [])]
@@ -152,7 +151,7 @@ def _print_next(
 
 
 def _ask(database: "Database", campaign: "CampaignRecord", source: str, storage: str) -> None:
-    """Ask for one label after the other, each stored at once; the end of input ends it."""
+    """Ask for one label after the other, and store each immediately; the end of input ends it."""
     from winnow.storage.engine.database import storage_option
     from winnow.storage.records import datasets as dataset_records
     from winnow.tasks.errors import WinnowError

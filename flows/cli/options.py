@@ -1,4 +1,4 @@
-"""Options that several commands share, and what a shell offers for them when Tab is pressed."""
+"""Options shared by several commands, and their shell completions."""
 
 import json
 import os
@@ -15,9 +15,9 @@ from winnow.tasks.spec.stored_spec import DEFAULT_STORAGE as DEFAULT_STORAGE
 
 
 def campaign_names(context: typer.Context, incomplete: str) -> list[str]:
-    """The campaigns whose names begin so, of the database that the command would read.
+    """Names of campaigns with this prefix in the command's database.
 
-    None if it cannot be read: what is wrong is said once the command is run.
+    Empty if it cannot be read: the command itself reports the error.
     """
     from winnow.flows.reports.open_readonly import last_used, reading
     from winnow.storage.errors import StorageError
@@ -34,7 +34,7 @@ def campaign_names(context: typer.Context, incomplete: str) -> list[str]:
 
 
 def _database_to_read(context: typer.Context, storage: str) -> str:
-    """A shell that completes a word is told nothing."""
+    """The database to read, without messages during shell completion."""
     return storage if context.resilient_parsing else to_read(url_in_home(storage))
 
 
@@ -162,7 +162,7 @@ def overrides_of(
     allow_missing: bool = False,
     allow_all_zero: bool = False,
 ) -> list[str]:
-    """The overrides of a file's keys: those given by --set, and then those that have options."""
+    """The overrides of a file's keys: those of --set, then those with their own options."""
     options = (
         ("name", fork),
         ("storage", storage),
@@ -178,7 +178,7 @@ def overrides_of(
 if TYPE_CHECKING:
 
     class ObjectiveChoice(StrEnum):
-        """The questions that a campaign answers."""
+        """The objectives of campaigns."""
 else:
     ObjectiveChoice = StrEnum("ObjectiveChoice", {each: each for each in OBJECTIVES})
 

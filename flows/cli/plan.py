@@ -1,4 +1,4 @@
-"""plan: what a campaign would take, before anything is spent."""
+"""plan: forecast a campaign before anything is spent."""
 
 import sys
 from typing import Annotated
@@ -40,12 +40,12 @@ def plan(
     trust: TrustOption = False,
     json: Json = False,
 ) -> None:
-    """Say what a campaign would take: requests, tokens, price, hours, and the gap in mean it can tell.
+    """Forecast a campaign: requests, tokens, price, hours, and the gap in mean it can detect.
 
-    No model is asked anything and nothing is written, except that --trust keeps what it allows. The
-    campaign's own selector is run on scores that are assumed (--assume) or known (--table, --like); the plan
-    is as good as these scores. For other objectives than best-mean, for a gate, and with constraints, the
-    plan is the most that the budget allows.
+    This sends no request and writes nothing, except that --trust stores what it allows. The campaign's own
+    selector runs on scores that are assumed (--assume) or known (--table, --like); the plan is as good as
+    these scores. For other objectives than best-mean, for a gate, and with constraints, the plan is an upper
+    bound: the whole budget.
     """
     from dataclasses import asdict
 

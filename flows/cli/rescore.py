@@ -43,13 +43,13 @@ def rescore(
     log_format: LogFormatOption = LogFormat.text,
     log_level: LogLevelOption = None,
 ) -> None:
-    """Judge the stored texts of a campaign with another judge, as a new campaign; no text is generated.
+    """Judge a campaign's stored outputs with another judge, as a new campaign; generate nothing.
 
-    Without --judge, it is the campaign's own judge as Winnow has it by now, whose verdicts may have changed.
+    Without --judge, it is the campaign's own judge in its current version, whose verdicts may have changed.
 
     The new campaign has the candidates, examples, selector, seed and budget of the first one, and draws its
-    examples anew. A pair of a candidate and an example without a stored text stays without an outcome. If it
-    is interrupted, `winnow resume` goes on with it.
+    examples again. A pair of a candidate and an example without a stored output has no outcome. If it is
+    interrupted, `winnow resume` continues it.
     """
     from winnow.flows.run.launch import launching, run_stored_campaign
     from winnow.flows.run.trust_prompt import Trust, approving

@@ -1,4 +1,4 @@
-"""route: prompts that arrive are answered and learned from; what was learned is exported."""
+"""route: answer arriving prompts and learn from them; export the learned policy."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -40,7 +40,7 @@ def route(
     trust: TrustOption = False,
     json: Json = False,
 ) -> None:
-    """Answer prompts that arrive by the candidate a campaign chooses, and learn from its score.
+    """Answer arriving prompts by the candidate that a campaign chooses, and learn from its score.
 
     The campaign is one with the objective route. An exported policy chooses in milliseconds, without a
     database and without vLLM: winnow.Router.load(DIR).choose(PROMPT).
@@ -146,7 +146,7 @@ def _answered(
 def _tell_what_waits(
     database: "Database", name: str, storage: str, given: "list[Example]", new: "Sequence[int]"
 ) -> None:
-    """Tell which prompts have no answer: those of an interruption, and the given ones of the dataset."""
+    """Print which prompts have no answer: those of an interruption, and the given ones of the dataset."""
     from winnow.flows.reports.output import tell
     from winnow.storage.engine.database import storage_option
     from winnow.storage.records import campaigns as campaign_records

@@ -151,7 +151,7 @@ def _run_flow(campaign: Campaign, interrupts: Interrupts, *, shown: bool) -> Non
     except (HTTPError, ObjectNotFound) as error:
         if is_known_settled(campaign):
             return  # and the server alone does not know of it
-        what = "has no record of this run any more; go on"
+        what = "has no record of this run; resume"
         if isinstance(error, HTTPError):
-            what = f"does not answer any more ({error}); start it again if it is yours, then go on"
-        raise WinnowError(f"Prefect's server {what}: nothing that was stored is lost") from error
+            what = f"does not answer ({error}); start it again if it is yours, then resume"
+        raise WinnowError(f"Prefect's server {what}: stored results are safe") from error

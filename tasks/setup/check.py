@@ -273,7 +273,7 @@ def _check_gpu_seconds(checked: ResolvedCampaign) -> None:
 
 
 def _try_templates(checked: ResolvedCampaign) -> None:
-    """Try templates on examples, so that errors appear before anything runs; see `tasks.data.trial_renders`."""
+    """Try templates on examples, so that errors appear early; see `tasks.data.trial_renders`."""
     different = {each.names[1:3]: each for each in checked.candidates}.values()
     renders = [partial(_render, candidate) for candidate in different]
     try_templates(renders, checked.dataset.examples)

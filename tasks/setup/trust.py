@@ -1,7 +1,8 @@
-"""Acts of a campaign beyond its working folder: keys it sends, foreign code it runs, places it writes to.
+"""Permissions that a campaign needs: keys sent to servers, third-party code, and files outside its folder.
 
-A campaign's file may be somebody else's. All that it asks for can be read off it before any of it is done,
-so that a user can be asked first. A server of this machine counts as the user's own, but for webhooks.
+A campaign's file may come from somebody else. All its permissions can be determined before any of them is
+used, so that the user can be asked first. A server on this machine counts as the user's own, except for
+webhooks.
 """
 
 from collections.abc import Iterator, Mapping
@@ -32,30 +33,30 @@ from winnow.tasks.spec.judge_tree import names_file
 from winnow.tasks.spec.sections.dataset import SourceSpec
 
 Placed = tuple[str, JsonView]
-"""A mapping with its place in the file."""
+"""A mapping with its key in the file."""
 
 RAYS_OWN = frozenset({"auto", "local"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Permission:
-    """One thing that somebody has to allow."""
+    """One permission that the user has to give."""
 
     text: str
-    """The act, as it follows "it would"; the same act always has the same text, printable in ASCII."""
+    """The action, in words that follow "it would"; equal actions have equal words, printable in ASCII."""
     keys: tuple[str, ...]
-    """The keys of the file that ask for it, together."""
+    """The keys of the file that require it together."""
     digests: Mapping[str, str] | None = None
-    """SHA-256 of each file of code that it runs, as far as these lie here, by module or path; None if it runs
-    none of the user's disk."""
+    """SHA-256 of each local file of code that it runs, by module or path; None if it runs no code from the
+    user's disk."""
 
 
 def permissions(spec: CampaignSpec, folder: Path) -> list[Permission]:
-    """All that a campaign needs to be allowed, each once; to find out, files of code are read, and not run.
+    """All permissions that a campaign needs, each once; files of code are read for this, but not run.
 
     Args:
         spec: The campaign.
-        folder: Folder in which its relative paths begin and in which it may write.
+        folder: Base folder of its relative paths, in which it may write.
     """
     needed = {each.text: each for each in _needed(spec, folder)}
     return list(needed.values())
@@ -96,7 +97,7 @@ def _allowing(act: Act, *keys: str) -> Permission:
 
 
 def _judges(spec: CampaignSpec) -> Iterator[Placed]:
-    """The mappings that describe a judge; of a plug-in's judge, all mappings."""
+    """Mappings that describe a judge; for a third-party judge, all mappings."""
     for judge in judges_of(spec):
         yield judge.place, judge.params
         if judge.is_plugin:
@@ -104,7 +105,7 @@ def _judges(spec: CampaignSpec) -> Iterator[Placed]:
 
 
 def _models(spec: CampaignSpec) -> Iterator[Placed]:
-    """The mappings that describe a model; of a plug-in's judge, all mappings."""
+    """Mappings that describe a model; for a third-party judge, all mappings."""
     for index, model in enumerate(spec.models):
         yield f"models[{index}]", model.model_dump()
     for judge in judges_of(spec):
@@ -118,7 +119,7 @@ def _models(spec: CampaignSpec) -> Iterator[Placed]:
 
 
 def _mappings_below(place: str, value: object) -> Iterator[Placed]:
-    """All mappings within a value, at any depth."""
+    """All mappings inside a value, at any depth."""
     entries: list[tuple[str, object]] = []
     if isinstance(value, Mapping):
         entries = [(f"{place}.{key}", each) for key, each in value.items()]
@@ -131,9 +132,9 @@ def _mappings_below(place: str, value: object) -> Iterator[Placed]:
 
 
 def _files_sent(spec: CampaignSpec, folder: Path) -> Iterator[Permission]:
-    """Files outside the folder whose content goes to a server, of this machine too: its author may run one.
+    """Files outside the folder whose content is sent to a server, even on this machine.
 
-    What a campaign asks about goes to each server of its candidates and judges, templates to their own.
+    Examples are sent to each server of the campaign's candidates and judges, templates only to their own.
     """
     of_all: list[_Read] = list(_data_read(spec))
     sent: dict[str, list[_Read]] = {}
@@ -158,11 +159,11 @@ def _files_sent(spec: CampaignSpec, folder: Path) -> Iterator[Permission]:
 
 
 _Read = tuple[str, str]
-"""The key of the file that names a path, and the path."""
+"""The key that names a path, and the path."""
 
 
 def _data_read(spec: CampaignSpec) -> Iterator[_Read]:
-    """The paths of a campaign's examples and of those that are shown solved."""
+    """The paths of a campaign's examples and solved examples."""
     sources: list[tuple[str, SourceSpec]] = [("dataset", spec.dataset)]
     for index, prompt in enumerate(spec.prompts):
         if prompt.few_shot is not None and prompt.few_shot.source is not None:
@@ -177,7 +178,7 @@ def _data_read(spec: CampaignSpec) -> Iterator[_Read]:
 
 
 def _server_of(model: Mapping[str, object]) -> str:
-    """The origin of a model's server; what the file says of it where that is none."""
+    """The origin of a model's server; the value in the file if it is not a URL."""
     url = model.get("model_base_url")
     try:
         return origin_of(
@@ -188,7 +189,7 @@ def _server_of(model: Mapping[str, object]) -> str:
 
 
 def _outside_of(given: str, folder: Path) -> Iterator[str]:
-    """The files of a path, a pattern or a folder that lie outside, links followed, as they are shown.
+    """Files of a path, a pattern or a folder that are outside, following links, in displayed form.
 
     A pattern that begins outside is named as a whole.
     """
@@ -230,7 +231,7 @@ def _keys_sent(place: str, model: Mapping[str, object]) -> Iterator[Permission]:
 
 
 def _told(spec: CampaignSpec) -> Iterator[Permission]:
-    """Webhooks, of this machine too: at another path than one that listens, a request may do anything."""
+    """Webhooks, even on this machine: a request to a wrong path could do anything."""
     for index, webhook in enumerate(spec.execution.notify):
         url = webhook.url
         where = f"the URL in the environment variable {url[1:]}" if url.startswith("$") else ascii(url)
@@ -241,14 +242,14 @@ def origin_of(base_url: str | None) -> str:
     """Scheme, host and port of a server; None is OpenAI's own.
 
     Raises:
-        ValueError: If it is no URL.
+        ValueError: If it is not a URL.
     """
     parts = urlsplit(server_url(base_url))
     return f"{parts.scheme}://{parts.netloc}"
 
 
 def is_loopback(host: str | None) -> bool:
-    """Whether a host is this machine, by the address or the one name that always mean it."""
+    """Whether a host is this machine, by the addresses or the name that always mean it."""
     if host == "localhost":
         return True
     try:
@@ -258,7 +259,7 @@ def is_loopback(host: str | None) -> bool:
 
 
 def _outside(path: str, folder: Path) -> str | None:
-    """The path as it is shown, where it does not lead into the folder."""
+    """The displayed path if it leads outside the folder; else None."""
     try:
         found = (folder / path).resolve()
         inside = found.is_relative_to(folder.resolve())
@@ -268,13 +269,13 @@ def _outside(path: str, folder: Path) -> str | None:
 
 
 def place_of_results(storage: str, folder: Path) -> Permission | None:
-    """What has to be allowed for a database; see `permissions`."""
+    """The permission for a database; see `permissions`."""
     results = _results(storage, folder)
     return None if results is None else Permission(text=f"keep results in {results}", keys=("storage",))
 
 
 def _results(storage: str, folder: Path) -> str | None:
-    """The database as it is shown, where it is neither a file in the folder nor a server of this machine."""
+    """The displayed database, if it is neither a file in the folder nor a server of this machine."""
     try:
         url = make_url(storage)
     except (ArgumentError, ValueError):  # opening it says so

@@ -1,6 +1,6 @@
-"""The parts of a campaign's file as classes that programs construct: `winnow.Model` and all others.
+"""Parts of a campaign's file as classes for programs: `winnow.Model` and all others.
 
-Each is a part of `tasks.spec`, whose mistakes are `SpecError`s with the sentences that a file would get.
+Each is a part of `tasks.spec`; mistakes are `SpecError`s with the same messages as for a file.
 """
 
 from pathlib import Path
@@ -46,10 +46,10 @@ from winnow.tasks.spec.sections.prompts import FewShotSpec, MessageSpec, PromptS
 
 
 class _Part:
-    """Raises `SpecError` where a part is not sound."""
+    """Base of parts; raises `SpecError` for an invalid one."""
 
     _place: ClassVar[KeyPath]
-    """The place of such a part in a campaign's file, by which its keys are known."""
+    """Path of such a part in a campaign's file, for messages about its keys."""
 
     if not TYPE_CHECKING:  # type checkers see the keys of the part
 
@@ -65,13 +65,13 @@ class _Part:
 
 
 class Model(_Part, ModelSpec):
-    """A model: a checkpoint or a served model, and the engine that runs it."""
+    """A checkpoint or a served model, and the engine that runs it."""
 
     _place = ("models", 0)
 
 
 class Reasoning(_Part, ReasoningSpec):
-    """How a model's reasoning is told apart from its answer."""
+    """How to separate a model's reasoning from its answer."""
 
     _place = ("models", 0, "reasoning")
 
@@ -83,13 +83,13 @@ class GenerateConfig(_Part, GenerateConfigSpec):
 
 
 class Sampling(_Part, NamedGenerateConfig):
-    """Sampling settings with a name, one of `generate_configs`: candidates are crossed with them."""
+    """Named sampling settings, one of `generate_configs`: candidates are crossed with them."""
 
     _place = ("generate_configs", 0)
 
 
 class StructuredOutput(_Part, StructuredOutputSpec):
-    """The form that an output must have: a pattern, one of some texts, a JSON schema or a grammar."""
+    """The form of an output: a pattern, one of several texts, a JSON schema or a grammar."""
 
     _place = ("models", 0, "generate_config", "structured_output")
 
@@ -107,13 +107,13 @@ class Message(_Part, MessageSpec):
 
 
 class SolvedExamples(_Part, SolvedSpec):
-    """The source of the solved examples that a prompt shows."""
+    """Source of the solved examples in a prompt."""
 
     _place = ("prompts", 0, "few_shot", "from")
 
 
 class FewShot(_Part, FewShotSpec):
-    """Solved examples that a model is shown before the question; `source` is the key `from` of a file."""
+    """Solved examples shown before the question; `source` is the key `from` of a file."""
 
     _place = ("prompts", 0, "few_shot")
 
@@ -145,13 +145,13 @@ class Guardrail(_Part, GuardrailSpec):
 
 
 class Exclusion(_Part, ExclusionSpec):
-    """Candidates to leave out: those that match all of the names given."""
+    """Candidates to exclude: those that match all given names."""
 
     _place = ("exclude", 0)
 
 
 class Dataset(_Part, DatasetSpec):
-    """The examples: their source, and the choice of those that are taken."""
+    """Source and selection of the examples."""
 
     _place = ("dataset",)
 
@@ -163,13 +163,13 @@ class Fields(_Part, FieldNames):
 
 
 class RandomSample(_Part, SampleSpec):
-    """Rows drawn at random from a dataset."""
+    """Random sample of a dataset's rows."""
 
     _place = ("dataset", "sample")
 
 
 class Task(_Part, TaskSpec):
-    """A benchmark of lm-eval or Inspect, which stands for a dataset, prompts and a judge."""
+    """A benchmark of lm-eval or Inspect that sets dataset, prompts and judge."""
 
     _place = ("task",)
 
@@ -181,7 +181,7 @@ class Choices(_Part, ChoicesSpec):
 
 
 class Samples(_Part, SamplesSpec):
-    """Several outputs for each example, and how their scores become one."""
+    """Several outputs per example, and how their scores are reduced to one."""
 
     _place = ("samples",)
 
@@ -202,37 +202,37 @@ class Judge(_Part, JudgeSpec):
 
 
 class Metric(_Part, MetricSpec):
-    """One more judge, whose mean is reported beside the score."""
+    """A further judge, whose mean is reported next to the score."""
 
     _place = ("metrics", 0)
 
 
 class Constraint(_Part, ConstraintSpec):
-    """A bound that a candidate's mean of a metric has to meet."""
+    """A bound on a candidate's mean of a metric."""
 
     _place = ("constraints", 0)
 
 
 class Groups(_Part, GroupsSpec):
-    """Groups of examples, and how their means become one value of a candidate."""
+    """Groups of examples, and how their means are combined to one value per candidate."""
 
     _place = ("groups",)
 
 
 class Autoevaluator(_Part, AutoevaluatorSpec):
-    """A model that answers every example in a human's place."""
+    """A model that answers every example instead of a human."""
 
     _place = ("certify", "autoevaluator")
 
 
 class Certify(_Part, CertifySpec):
-    """The risk that a certified candidate may have, and what candidates cost."""
+    """The allowed risk of a certified candidate, and the costs of candidates."""
 
     _place = ("certify",)
 
 
 class Embedder(_Part, EmbedderSpec):
-    """What makes vectors of prompts, by which they are routed."""
+    """Computes the vectors of prompts that a router uses."""
 
     _place = ("embedder",)
 
@@ -256,24 +256,24 @@ class Budget(_Part, BudgetSpec):
 
 
 class Execution(_Part, ExecutionSpec):
-    """How a campaign is run; nothing here changes what an output scores."""
+    """How a campaign runs; none of these settings changes a score."""
 
     _place = ("execution",)
 
 
 class Price(_Part, PriceSpec):
-    """The price of a million tokens of a model."""
+    """Price of a million tokens of a model."""
 
     _place = ("execution", "prices", "model")
 
 
 class Webhook(_Part, WebhookSpec):
-    """An address that is sent how a run ends."""
+    """An address that receives the outcome of a run."""
 
     _place = ("execution", "notify", 0)
 
 
 class MaxAge(_Part, MaxAgeSpec):
-    """The age up to which stored outputs are reused."""
+    """Maximum age of reused outputs."""
 
     _place = ("reuse",)

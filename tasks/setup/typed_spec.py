@@ -1,4 +1,4 @@
-"""A campaign's definition as a program writes it: typed keywords in place of a file, and the same model."""
+"""A campaign's definition in a program: typed keywords instead of a file, with the same model."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -28,11 +28,11 @@ from winnow.tasks.spec.sections.prompts import PromptSpec
 from winnow.tasks.text.phrases import count_of
 
 IN_PROGRAM = Path("spec")
-"""The name of a spec that is no file, in complaints."""
+"""Name of a spec without a file in messages."""
 
 
 class SpecKeys(TypedDict, total=False):
-    """The keys of a campaign's file as keywords; short forms are those of a file."""
+    """The keys of a campaign's file as keywords, with the same short forms."""
 
     name: Required[str]
     objective: str
@@ -83,7 +83,7 @@ class TypedSpec(CampaignSpec):
 
     @classmethod
     def from_file(cls, path: str | Path, changes: Mapping[str, object] | None = None) -> Self:
-        """Read the definition that a campaign's file holds.
+        """Read a definition from a campaign's file.
 
         Args:
             path: The YAML file.
@@ -99,7 +99,7 @@ class TypedSpec(CampaignSpec):
         return spec
 
     def replace(self, **keys: Any) -> Self:  # noqa: ANN401 -- of `SpecKeys`
-        """The definition with other values of some keys, which are checked."""
+        """The definition with new values of some keys, checked again."""
         return type(self)(**{**self._file.values, **keys})
 
     def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
@@ -108,11 +108,11 @@ class TypedSpec(CampaignSpec):
 
     @property
     def file(self) -> SpecFile:
-        """The campaign's file that says the same, with the lines of the one that it was read from."""
+        """The equivalent campaign file, with line numbers if it was read from one."""
         return self._file
 
     def to_yaml(self) -> str:
-        """The text of a campaign's file that says the same; short forms stay short."""
+        """The text of the equivalent campaign file; short forms stay short."""
         values = self._file.values
         return campaign_text({key: values[key] for key in CampaignFile.model_fields if key in values})
 

@@ -1,7 +1,7 @@
-"""Targets of which a judge reads nothing, or next to nothing, so that it cannot tell right from wrong there.
+"""Detect targets of which a judge reads (almost) nothing, so that it cannot judge them.
 
-Each judge's tokenizer or parser has such blind spots: BLEU takes a Chinese sentence for one word, SQuAD drops
-the letter A as an article. An output is then scored without regard to what it says.
+Each judge's tokenizer or parser has such blind spots: BLEU treats a Chinese sentence as one word, SQuAD drops
+the letter A as an article. The content of an output then does not affect its score.
 """
 
 import json
@@ -23,10 +23,10 @@ from winnow.tasks.judges.rules.regex import RegexJudge
 from winnow.tasks.spec.campaign import CampaignSpec, judges_of
 
 MOST_IN_A_PROCESS = 200
-"""Targets that are read by a library, which takes a separate process."""
+"""Maximum number of targets read by a library, which needs a separate process."""
 
 MOST_SHOWN = 40
-"""Characters of a target in a sentence."""
+"""Maximum characters of a target in a sentence."""
 
 
 _NOT_LATIN = regex.compile(r"[^\p{Latin}\p{Common}\p{Inherited}]")
@@ -36,7 +36,7 @@ _SENTENCE = regex.compile(r"[A-Za-z]{2,}(?:[ ,]+[A-Za-z]{2,}){3,}")
 
 @dataclass(frozen=True, slots=True)
 class _Loss:
-    """The reason why a judge reads nothing of a target, and the remedy."""
+    """Why a judge reads nothing of a target, and the remedy."""
 
     how_much: str
     why: str
@@ -45,11 +45,11 @@ class _Loss:
 
 Params = Mapping[str, object]
 _Reader = Callable[[str, Params, Sequence[str]], Mapping[str, _Loss]]
-"""Of the judge's place in the file, its parameters and different targets: what is lost of which."""
+"""From the judge's key in the file, its parameters and different targets, to the losses by target."""
 
 
 def unread_targets(spec: CampaignSpec, examples: Sequence[Example]) -> Iterator[str]:
-    """One sentence for each judge of a campaign and each way in which it reads nothing of targets."""
+    """One sentence for each judge of a campaign and each cause of unread targets."""
     holders = {target: each.key for each in reversed(examples) for target in each.targets if target.strip()}
     targets = list(dict.fromkeys(each for one in examples for each in one.targets if each in holders))
     for judge in judges_of(spec):
@@ -94,7 +94,7 @@ def check_readable(spec: CampaignSpec, examples: Sequence[Example]) -> None:
 
 
 def _own(params: Params) -> dict[str, object]:
-    """The parameters of a judge without those that all judges take."""
+    """The parameters of a judge without those that all judges have."""
     return {key: value for key, value in params.items() if key not in ("type", EXTRACT, NO_ANSWER)}
 
 
@@ -103,7 +103,7 @@ def _shown(target: str) -> str:
 
 
 def _of_rule(name: str, why: str, remedy: str) -> _Reader:
-    """The reader of a quick rule, which reads the targets themselves."""
+    """The reader of a fast rule, applied to the targets themselves."""
 
     def read(place: str, params: Params, targets: Sequence[str]) -> dict[str, _Loss]:
         judge, loss = create_judge(name, **_own(params)), _Loss("nothing", why, remedy.format(place=place))
@@ -209,7 +209,7 @@ def _of_regex(place: str, params: Params, targets: Sequence[str]) -> dict[str, _
 def _lost(
     name: str, build: str, libraries: Sequence[str], targets: Sequence[str], **params: object
 ) -> dict[str, str]:
-    """The targets with the score 0, with their answers, of a function that reads targets as outputs."""
+    """Targets with the score 0 from a function that reads targets as outputs, with its answers."""
     if not targets:
         return {}
     reading = library_judge(name, build, libraries, **params)
@@ -235,4 +235,4 @@ _READERS: Mapping[str, _Reader] = {
 }
 
 _ONE_IS_ENOUGH = ("choice", "numeric")
-"""Judges of which only examples are told that have no target that they read."""
+"""Judges for which only examples without any readable target are reported."""

@@ -1,4 +1,4 @@
-"""A campaign's file as a command or a program writes it: its values, and their text."""
+"""Write a campaign's file from a command or a program: its values as text."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -12,13 +12,13 @@ from winnow.storage.json_types import JsonObject
 from winnow.tasks.setup.yaml_file import CURLY, FLOAT
 
 WIDE = 10**6
-"""Columns of a line that is not to be broken."""
+"""Line width that prevents wrapping."""
 FLOW_WIDTH = 110
-"""Columns of a mapping that stands in one line."""
+"""Maximum line width of a mapping in flow style."""
 
 
 def as_in_a_file(value: object) -> object:
-    """The value as a file would hold it: lists for tuples, texts for paths, Python's numbers for NumPy's."""
+    """Convert a value for a file: lists for tuples, texts for paths, Python numbers for NumPy's."""
     if isinstance(value, BaseModel):
         value = value.model_dump(exclude_unset=True)
     if isinstance(value, Mapping):
@@ -33,12 +33,12 @@ def as_in_a_file(value: object) -> object:
 
 
 def written_changes(changes: Mapping[str, object]) -> list[str]:
-    """New values by dotted key as `key=value`, as the command line has them."""
+    """New values by dotted key in the command line's form `key=value`."""
     return [f"{key}={json.dumps(as_in_a_file(value), default=str)}" for key, value in changes.items()]
 
 
 class _Writer(yaml.SafeDumper):
-    """Writes texts of several lines as blocks, as people do, and in quotes what would be read otherwise."""
+    """YAML writer with block style for texts of several lines, and quotes where needed."""
 
 
 _Writer.add_implicit_resolver(*FLOAT)  # a text that reads as a number gets quotes
@@ -56,11 +56,11 @@ _Writer.add_representer(str, _text)
 
 
 def campaign_text(values: JsonObject, comment: Sequence[str] = ()) -> str:
-    """A campaign's values as YAML; what is short stands in one line.
+    """A campaign's values as YAML; short values are on one line.
 
     Args:
-        values: The values; they are read back as they are.
-        comment: Lines that stand before them.
+        values: The values; reading the text gives equal ones.
+        comment: Lines before them.
     """
     lines = [f"# {line}".rstrip() for line in comment]
     for key, value in values.items():
@@ -73,7 +73,7 @@ def campaign_text(values: JsonObject, comment: Sequence[str] = ()) -> str:
 
 
 def _entry(value: object) -> list[str]:
-    """The lines of an entry of a list."""
+    """Lines of one list entry."""
     if not _has_lines(value) and len(line := f"- {_in_one_line(value)}") <= FLOW_WIDTH:
         return [line]
     text = yaml.dump([value], Dumper=_Writer, sort_keys=False, allow_unicode=True, width=WIDE)

@@ -1,4 +1,4 @@
-"""Reading a campaign's YAML file, so that every complaint names the file, the line and the key."""
+"""Read a campaign's YAML file, so that every message names the file, the line and the key."""
 
 import re
 from collections.abc import Sequence
@@ -25,19 +25,19 @@ from winnow.tasks.spec.value_errors import demand, missing_form, remedy, shown
 from winnow.tasks.text.printable import one_line
 
 MOST_BYTES = 16 * 2**20
-"""Bytes, at most, of a campaign's file, and of what it comes to once every alias is written out."""
+"""Maximum bytes of a campaign's file, and of its content with every alias expanded."""
 
 MOST_MISTAKES = 50
-"""Mistakes that are told at once, at most."""
+"""Maximum number of mistakes reported at once."""
 
 BYTES_OF_A_VALUE = 64
-"""Bytes that a value counts beside its text: many short ones are as much work as a long one."""
+"""Bytes added for each value: many short ones are as much work as a long one."""
 
 ALIKE = 0.6
-"""Share of two keys that is the same where one may be a misspelling of the other."""
+"""Minimum similarity of two keys if one may be a misspelling of the other."""
 
 ALMOST = 0.8
-"""Such a share where the other is a key as it stands, but of another level."""
+"""Minimum similarity if the other one is a valid key of another level."""
 
 ELSEWHERE = {
     "stop_seqs": (
@@ -107,10 +107,10 @@ ELSEWHERE = {
     "selector": ("sampler", "strategy"),
     "stopping": ("early_stopping", "pruner", "n_trials"),
 }  # fmt: skip
-"""Words of other tools for a key, or for a setting that they keep at another place, by the key."""
+"""Other tools' words for a key, or for a setting that they have at another place, by key."""
 
 FOR_MERGING = "x-"
-"""The beginning of keys at the top of a file whose values are there to be merged into others."""
+"""Prefix of top-level keys whose values are only merged into others."""
 
 MERGE = "tag:yaml.org,2002:merge"
 
@@ -118,14 +118,14 @@ TO_WRITE = {
     "campaign": "a campaign into it, `winnow init` gives one to begin with",
     "judge": "judge: {type: …} into it",
 }
-"""Words for what an empty file lacks, by what it should hold."""
+"""What an empty file lacks, in words, by its kind."""
 
 KeyPath = tuple[str | int, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class SpecFile:
-    """A parsed file: its values, and where each key stands."""
+    """A parsed file: its values, and the line of each key."""
 
     path: Path
     values: Any
@@ -134,9 +134,9 @@ class SpecFile:
     """Keys whose values came from `--set`, not from the file."""
 
     def locate(self, key: str) -> str:
-        """`FILE:LINE: KEY` of a dotted key, or of the nearest enclosing key that stands in the file.
+        """`FILE:LINE: KEY` of a dotted key, or of the nearest enclosing key in the file.
 
-        `--set KEY` where the value does not come from the file.
+        `--set KEY` if the value does not come from the file.
         """
         key = self._as_written(key)
         parts = parse_key(key)
@@ -150,7 +150,7 @@ class SpecFile:
         return f"{where}: {key}" if key else where
 
     def _as_written(self, key: str) -> str:
-        """The key of `task` that stands for one of a dataset which the file does not have."""
+        """The key of `task` that set a dataset's key missing in the file."""
         parts, own = parse_key(key), self.values.get("dataset", {})
         if parts[:1] != ("dataset",) or len(parts) == 1 or "task" not in self.values:
             return key
@@ -165,7 +165,7 @@ class SpecFile:
 def read_spec_file(
     path: str | Path, overrides: Sequence[str] = (), *, kind: Literal["campaign", "judge"] = "campaign"
 ) -> SpecFile:
-    """The values of a file and their lines, after `key=value` overrides; `kind` is what it should hold.
+    """Values and lines of a file, after `key=value` overrides; `kind` is the expected kind of file.
 
     Raises:
         SpecError: If the file cannot be read or is not YAML, or an override is not `key=value`.
@@ -203,22 +203,22 @@ def read_spec_file(
 
 
 def overriding(file: SpecFile, overrides: Sequence[str]) -> SpecFile:
-    """The file with `key=value` settings instead of its own, which are changed as well.
+    """The file with `key=value` settings applied; the given file is changed as well.
 
     Raises:
-        SpecError: If an override is not `key=value`, or there is no such place.
+        SpecError: If an override is not `key=value`, or its key does not exist.
     """
     overridden = frozenset(_apply(file.values, override) for override in overrides)
     return replace(file, overridden=file.overridden | overridden)
 
 
 def parse_spec(file: SpecFile, task: object = None) -> CampaignSpec:
-    """The campaign a parsed file describes.
+    """The campaign described by a parsed file.
 
     Args:
         file: The file.
-        task: What running its task says; see `Harness.read`. Where that is not known yet, prompts, judge and
-            settings that follow from it are placeholders.
+        task: The result of running its task; see `Harness.read`. If it is not known yet, prompts, judge and
+            settings that depend on it are placeholders.
 
     Raises:
         SpecError: With one line per mistake.
@@ -230,12 +230,12 @@ def parse_spec(file: SpecFile, task: object = None) -> CampaignSpec:
 
 
 def mistakes_of(error: ValidationError, file: SpecFile, place: KeyPath = ()) -> SpecMistakes:
-    """The mistakes that pydantic found, one a line.
+    """Convert pydantic's errors to mistakes, one per line.
 
     Args:
-        error: What pydantic raised.
-        file: What was validated.
-        place: Its place in a campaign's file, if it is a part of one.
+        error: Raised by pydantic.
+        file: The validated file.
+        place: Its path in a campaign's file, if it is a part of one.
     """
     mistakes = error.errors()
     complaints = [one_line(_complaint(file, detail, place)) for detail in mistakes[:MOST_MISTAKES]]
@@ -245,7 +245,7 @@ def mistakes_of(error: ValidationError, file: SpecFile, place: KeyPath = ()) -> 
 
 
 def _with_task(file: SpecFile, read: object) -> JsonObject:
-    """The file's values, with what a benchmark stands for in its place."""
+    """The file's values, with the task replaced by the values that it means."""
     if "task" not in file.values:
         return dict(file.values)
     try:
@@ -270,11 +270,11 @@ def parse_key(key: str) -> KeyPath:
 
 
 class _Loader(yaml.SafeLoader):
-    """YAML 1.2's numbers: 1e-3 is one, in YAML 1.1 it is text."""
+    """Loader with YAML 1.2 numbers: 1e-3 is a number, in YAML 1.1 it is text."""
 
 
 FLOAT = ("tag:yaml.org,2002:float", re.compile(r"[-+]?(\d+\.?\d*|\.\d+)[eE][-+]?\d+$"), list("-+.0123456789"))
-"""Tag, pattern and first characters of numbers with an exponent, for whatever reads or writes YAML."""
+"""Tag, pattern and first characters of numbers with an exponent, for YAML readers and writers."""
 
 _Loader.add_implicit_resolver(*FLOAT)
 
@@ -292,7 +292,7 @@ def _parse(text: str, file: Path | str, lines: dict[KeyPath, int]) -> object:
 
 
 def _written_out(node: yaml.Node, known: dict[int, int]) -> int:
-    """Bytes that a node comes to with every alias in it written out; RecursionError if it holds itself."""
+    """Size in bytes of a node with every alias expanded; RecursionError if it contains itself."""
     if id(node) not in known:
         if isinstance(node, yaml.MappingNode):
             inner = [part for pair in node.value for part in pair]
@@ -323,11 +323,11 @@ def _value(node: yaml.Node, path: KeyPath, lines: dict[KeyPath, int], file: Path
 CURLY = re.compile(
     r"[\u201c-\u201f\u2018-\u201b\u00ab\u00bb\u2039\u203a]\s*([\w./:@-]+)\s*[\u201c-\u201f\u2018-\u201b\u00ab\u00bb\u2039\u203a]"
 )
-"""Matches a word in quotes of a word processor. A sentence in such quotes may be meant."""
+"""Matches a word in a word processor's quotes. A sentence in such quotes may be intended."""
 
 
 def _require_straight_quotes(node: yaml.Node, path: KeyPath, file: Path | str) -> None:
-    """Refuse a word in quotes that are none in YAML, and would be part of the word."""
+    """Refuse a word in quotes that YAML would treat as part of the word."""
     if isinstance(node, yaml.ScalarNode) and node.style is None and (found := CURLY.fullmatch(node.value)):
         where = ": ".join(filter(None, (_at(file, node.start_mark.line + 1), format_key(path))))
         raise SpecError(
@@ -340,9 +340,10 @@ Entries = dict[str, tuple[yaml.Node, yaml.Node]]
 
 
 def _entries(node: yaml.MappingNode, path: KeyPath, file: Path | str) -> Entries:
-    """The nodes of each key of a mapping and of its value, after those of the mappings merged into it.
+    """The nodes of each key and value of a mapping, after those of merged mappings.
 
-    As in YAML 1.1, the mapping's own keys come before those of `<<`, and of a list the first mapping's.
+    As in YAML 1.1, the mapping's own keys override those of `<<`, and in a list the first mapping overrides
+    the others.
     """
     own: Entries = {}
     merged: Entries = {}
@@ -367,7 +368,7 @@ def _entries(node: yaml.MappingNode, path: KeyPath, file: Path | str) -> Entries
 
 
 def _merged(node: yaml.Node, path: KeyPath, file: Path | str) -> Entries:
-    """The entries of a mapping that is merged into another one, or of a list of such mappings."""
+    """Entries of a merged mapping, or of a list of such mappings."""
     mappings = node.value if isinstance(node, yaml.SequenceNode) else [node]
     found: Entries = {}
     for each in mappings:
@@ -405,7 +406,7 @@ def _apply(values: JsonObject, override: str) -> KeyPath:
 
 
 def _no_place(path: KeyPath, depth: int, found: object) -> str:
-    """The reason why a path cannot be set; its first `depth` parts lead to `found`."""
+    """Why a path cannot be set; its first `depth` parts lead to `found`."""
     if isinstance(found, dict | list):
         return f"there is no place '{format_key(path)}' in the file"
     above, inner = format_key(path[:depth]), format_key(path[depth:])
@@ -432,11 +433,11 @@ def _complaint(file: SpecFile, detail: ErrorDetails, place: KeyPath = ()) -> str
 
 
 def to_add(key: str, values: JsonView) -> str:
-    """The values that a missing key may have, as the end of a sentence; empty if any may do.
+    """The allowed values of a missing key, as the end of a sentence; empty if any is allowed.
 
     Args:
         key: The key.
-        values: All that the file says.
+        values: All values of the file.
     """
     if key == "objective":
         return f", one of: {', '.join(OBJECTIVES)}"
@@ -469,10 +470,10 @@ def format_key(parts: Sequence[str | int]) -> str:
 
 
 def _meant(parts: KeyPath, key: str) -> list[str]:
-    """The keys that an unknown key of a part of the file may stand for, in quotes.
+    """Keys that an unknown key may mean, in quotes.
 
-    They are the key that other tools call so, or one at the top of the file; else the nearest of the part's
-    own keys, and then that of a section of it.
+    That is the key with this name in other tools, or a top-level one; else the nearest of the part's own
+    keys, and then of a section in it.
     """
     plain, known, top = _plain(key), _known_keys(parts), _known_keys(())
     words = [word.format(plain) for word, others in ELSEWHERE.items() if plain in others]
@@ -488,12 +489,12 @@ def _meant(parts: KeyPath, key: str) -> list[str]:
 
 
 def _plain(key: str) -> str:
-    """A key in the way of this file: maxTokens, max-tokens and max_tokens_ are max_tokens."""
+    """A key in this file's style: maxTokens, max-tokens and max_tokens_ become max_tokens."""
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", key).replace("-", "_").strip("_").lower()
 
 
 def _one_level_down(parts: KeyPath, key: str) -> list[str]:
-    """The one section of a part of the file that has this key, as `section.key`; none if it is not one."""
+    """The only section of a part with this key, as `section.key`; empty if there is not exactly one."""
     sections = {name: field.annotation for name, field in keys_of(_model_of(parts)).items()}
     found = [
         f"{name}.{key}"
@@ -504,7 +505,7 @@ def _one_level_down(parts: KeyPath, key: str) -> list[str]:
 
 
 def _in_lists(parts: KeyPath, key: str) -> list[str]:
-    """The first list of a part of the file whose entries have this key, as `'key' in list`."""
+    """The first list of a part whose entries have this key, as `'key' in list`."""
     lists = {
         name: get_args(info.annotation)[0]
         for name, info in keys_of(_model_of(parts)).items()
@@ -551,7 +552,7 @@ def _yaml_complaint(path: Path, error: yaml.YAMLError) -> str:
 
 
 _OPENED = ("expected ',' or", "end of stream", "document separator")
-"""Problems whose cause is a bracket or quote that was opened in a line above."""
+"""Problems caused by a bracket or quote opened in an earlier line."""
 
 _ADVICE = {
     "'\\t'": "indent with spaces",
@@ -574,7 +575,7 @@ _ADVICE = {
     "document separator": "close the quote or bracket",
     "special characters are not allowed": "remove control characters",
 }
-"""Remedies by a part of the YAML parser's message; the first that fits counts."""
+"""Remedies by part of the YAML parser's message; the first match counts."""
 
 
 def _kind(value: object) -> str:

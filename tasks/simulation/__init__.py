@@ -1,1 +1,1 @@
-"""Selectors replayed on tables of scores."""
+"""Selectors simulated on tables of scores."""

@@ -1,10 +1,10 @@
-"""The vectors of the examples of a score table, for selectors that route.
+"""Vectors of a score table's examples, for routing selectors.
 
-They come from
+Sources:
 
 * `FILE.jsonl`, `FILE.json`, `FILE.parquet`  the columns id and vector
 * `FILE.npy`, `FILE.npz`, `FILE.npz:KEY`     an array of shape (n, d) in the order of the table
-* `campaign:NAME`                            what embeds the prompts of a campaign that routes
+* `campaign:NAME`                            the embedder of a route campaign
 * a template                                 the installed embedder, on the examples of the table's campaign
 """
 
@@ -34,7 +34,7 @@ def read_contexts(source: str, table: ScoreTable, storage: str) -> FloatArray:
     Args:
         source: A file or a campaign, as above.
         table: Its examples have names unless the source is an array.
-        storage: URL of the results database that `campaign:NAME` is looked up in.
+        storage: URL of the results database for `campaign:NAME`.
 
     Raises:
         WinnowError: One sentence: the source cannot be read, or an example has no usable vector.
@@ -54,10 +54,10 @@ def read_contexts(source: str, table: ScoreTable, storage: str) -> FloatArray:
 
 
 def embedded_contexts(template: str, table: ScoreTable, storage: str) -> FloatArray:
-    """The vectors of the examples of the table's campaign, shape (n, d), which the database then keeps.
+    """Embed the examples of the table's campaign, shape (n, d), and store the vectors in the database.
 
     Args:
-        template: Template of the text to be embedded of an example, over its fields.
+        template: Template of the text to embed, over an example's fields.
         table: The score table of a campaign.
         storage: URL of the results database.
 
@@ -83,7 +83,7 @@ def _unit_rows(vectors: np.ndarray, table: ScoreTable, place: str) -> FloatArray
 
 
 def _routed_vectors(name: str, storage: str) -> dict[str, FloatArray]:
-    """The vectors of the examples of a campaign that routes, by example; what is missing is embedded."""
+    """Vectors of a route campaign's examples, by example; missing ones are embedded."""
     with existing(storage) as database:
         campaign = _stored_campaign(database, name)
         if not traits_of(campaign.objective).is_stream:

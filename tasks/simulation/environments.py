@@ -1,4 +1,4 @@
-"""Tables on which selectors can be replayed: their outcomes are all known, or all known in probability."""
+"""Tables on which selectors can be simulated: all outcomes, or their probabilities, are known."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -11,59 +11,59 @@ from winnow.algorithms.protocols import Batch, Selector
 from winnow.algorithms.state.arrays import FloatArray
 
 NOISE = 1
-"""Tells the generator of a round's outcomes from the one that the selector draws from."""
+"""Distinguishes the generator of a round's outcomes from the selector's."""
 
 
 class Environment(Protocol):
-    """Answers batches; the same for every run, so that many processes can share it."""
+    """Interface of a source of outcomes; the same for every run, so processes can share it."""
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Arms and examples."""
+        """Numbers of arms and of examples."""
 
     @property
     def knowledge(self) -> Mapping[str, FloatArray]:
-        """Knowledge that selectors may be given beside outcomes, by the name of their parameter."""
+        """Data available to selectors besides outcomes, by parameter name."""
 
     def settings(self, chosen: Mapping[str, object]) -> Mapping[str, object]:
-        """Parameters that a selector gets here, beside those that were chosen for it."""
+        """Parameters of a selector in this environment, besides the chosen ones."""
 
     def wrap(self, selector: Selector, seed: int) -> Selector:
-        """The selector as it takes part in one run."""
+        """The selector as used in one run."""
 
     def batch_validator(self) -> Callable[[Batch], None]:
-        """For one run: raises ValueError or IndexError at a batch that may not be asked."""
+        """A function for one run that raises ValueError or IndexError for an invalid batch."""
 
     def outcomes(self, batch: Batch, seed: int, round_: int) -> FloatArray:
-        """The outcomes of a round, a function of the arguments alone."""
+        """The outcomes of a round, depending only on the arguments."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ScoreEnvironment:
-    """A table of scores: a pair is asked once and scores what stands there."""
+    """A table of scores: a pair is evaluated once, with the score in the table."""
 
     scores: FloatArray
-    """Shape (K, n), in [0, 1]; a pair whose score is NaN comes back unscored."""
+    """Shape (K, n), in [0, 1]; a pair with score NaN is unscored."""
     history: FloatArray | None = None
     """Shape (M, n), scores of other arms on the same examples."""
     groups: Groups | None = None
-    """The groups of the examples, where arms are compared by what their means on groups come to."""
+    """The groups of the examples, if arms are compared by group means."""
     is_partial: bool = False
-    """Whether scores are missing that nobody asked for: then no arm is dropped for what it lacks."""
+    """Whether scores are missing that were never requested: then no arm is dropped for them."""
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Arms and examples."""
+        """Numbers of arms and of examples."""
         n_arms, n_examples = self.scores.shape
         return n_arms, n_examples
 
     @property
     def knowledge(self) -> Mapping[str, FloatArray]:
-        """The history, where there is one."""
+        """The history, if there is one."""
         return {} if self.history is None else {"history": self.history}
 
     def settings(self, chosen: Mapping[str, object]) -> Mapping[str, object]:
-        """No intervals, unless asked for: nobody looks at those of a run that does not stop by them."""
+        """No intervals by default, because a run that does not stop by them never uses them."""
         settings: dict[str, object] = {} if chosen.keys() & {"delta", "intervals"} else {"intervals": False}
         if self.is_partial and "max_unscored" not in chosen:
             settings["max_unscored"] = 1.0
@@ -76,7 +76,7 @@ class ScoreEnvironment:
         return selector
 
     def batch_validator(self) -> Callable[[Batch], None]:
-        """Refuses pairs outside the table and pairs asked before."""
+        """Refuses pairs outside the table and repeated pairs."""
         taken = np.zeros(self.scores.shape, dtype=np.bool_)  # (K, n)
 
         def check(batch: Batch) -> None:
@@ -94,21 +94,21 @@ class ScoreEnvironment:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class DuelEnvironment:
-    """A table of preferences: every duel is won at random, with the probability that stands there."""
+    """A table of preferences: every duel is won at random with the probability in the table."""
 
     preferences: FloatArray
-    """Shape (K, K), P(row is preferred to column); a duel where it is NaN comes back unscored."""
+    """Shape (K, K), P(row is preferred to column); a duel with NaN is unscored."""
     features: FloatArray | None = None
     """Shape (K, d), the features of the arms."""
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Arms, and one example: preferences are averages over all of them."""
+        """Number of arms, and one example: preferences are averages over all examples."""
         return len(self.preferences), 1
 
     @property
     def knowledge(self) -> Mapping[str, FloatArray]:
-        """The features, where there are some."""
+        """The features, if there are any."""
         return {} if self.features is None else {"features": self.features}
 
     def settings(self, chosen: Mapping[str, object]) -> Mapping[str, object]:

@@ -1,4 +1,4 @@
-"""The groups by which a stored campaign compares candidates, for a replay of its table."""
+"""Groups by which a stored campaign compares candidates, for a simulation on its table."""
 
 from collections.abc import Sequence
 
@@ -15,11 +15,11 @@ from winnow.tasks.spec.sections.objectives import GroupsSpec
 
 
 def groups_of_campaign(source: str, storage: str) -> Groups | None:
-    """The groups of a table's examples; None of a file, and of a campaign that compares plain means.
+    """The groups of a table's examples; None for a file, and for a campaign that compares plain means.
 
     Args:
-        source: The table, as the user names it.
-        storage: URL of the results database that `campaign:NAME` is looked up in.
+        source: The table as named by the user.
+        storage: URL of the results database for `campaign:NAME`.
 
     Raises:
         StorageError: If the database cannot be read or has no such campaign.
@@ -36,10 +36,10 @@ def groups_of_campaign(source: str, storage: str) -> Groups | None:
 
 
 def require_groups(source: str, selectors: Sequence[str]) -> None:
-    """Refuse selectors that cannot answer what the campaign asked.
+    """Refuse selectors that do not support the campaign's groups.
 
     Raises:
-        SpecError: For the first one that knows no groups.
+        SpecError: For the first one without groups.
     """
     for name in selectors:
         if "groups" not in {each.name for each in describe(name).parameters}:

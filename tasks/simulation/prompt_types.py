@@ -1,6 +1,6 @@
-"""The type of each example of a score table, for metrics of selectors that route.
+"""The type of each example of a score table, for metrics of routing selectors.
 
-Types come from
+Sources:
 
 * `FILE.csv`, `FILE.jsonl`, `FILE.json`, `FILE.parquet`  the columns id and type
 * `FILE.npy`, `FILE.npz`, `FILE.npz:KEY`                 an array of shape (n,) in the order of the table
@@ -41,7 +41,7 @@ def read_types(source: str, table: ScoreTable, storage: str) -> PromptTypes:
     Args:
         source: A file, or a field of the examples, as above.
         table: Its examples have names unless the source is an array.
-        storage: URL of the results database that the table's campaign is looked up in.
+        storage: URL of the results database with the table's campaign.
 
     Raises:
         WinnowError: One sentence: the source cannot be read, or an example has no type.

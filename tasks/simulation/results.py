@@ -37,20 +37,21 @@ Metric = Literal[
 ]
 """A measure of a run, in [0, 1] and 1 at best:
 
-* accuracy: whether the recommended arm has the highest mean, or of duels does best against its best opponent.
+* accuracy: whether the recommended arm has the highest mean, or, for duels, does best against its best
+  opponent.
 * top1-eps: whether its mean is at most a gap below the highest.
 * top1-mcnemar: whether it is not significantly worse than the best one.
-* ndcg: how much of the ten best arms the ranking puts first.
-* optimal-pick-ratio: the share of the prompts that went to the arm of which most is expected there.
+* ndcg: how well the ranking puts the ten best arms first.
+* optimal-pick-ratio: the share of prompts routed to the arm with the highest expected score.
 
 Or in score units:
 
-* outscore-the-best: how far the mean score is above that of the arm that is best over all examples.
-* regret: what was lost in all to giving each prompt to the arm of which most is expected there.
+* outscore-the-best: the mean score minus that of the arm that is best over all examples.
+* regret: the total loss compared with routing each prompt to the arm with the highest expected score.
 
-Or, where a campaign asked about some pairs only, so that nothing can be said of how good a selector is:
+Or, if a campaign evaluated only some pairs, so that a selector's quality cannot be measured:
 
-* coverage: the share of the pairs asked that have a score; 0 if none was asked.
+* coverage: the share of the proposed pairs with a score; 0 if none was proposed.
 """
 
 METRICS: Mapping[Simulated, tuple[Metric, ...]] = {
@@ -61,16 +62,16 @@ METRICS: Mapping[Simulated, tuple[Metric, ...]] = {
 """Metrics by `Traits.simulated`; the first is the default."""
 
 RIGHT_OR_WRONG = ("accuracy", "top1-eps", "top1-mcnemar")
-"""Metrics that say of a recommended arm whether it is right."""
+"""Metrics that classify a recommended arm as right or wrong."""
 
 IN_SCORE_UNITS = ("outscore-the-best", "regret")
-"""Metrics that have no best value which a run could reach."""
+"""Metrics without a best value that a run could reach."""
 
 ROUNDING = 1e-9
-"""Difference that rounding may make between sums of scores."""
+"""Rounding tolerance between sums of scores."""
 
 TARGET = 0.95
-"""The level of the "budget to reach": that of the PULSE paper."""
+"""The level of the "budget to reach", from the PULSE paper."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -91,10 +92,10 @@ class Curve:
 
 
 def metric_for(simulated: Simulated, chosen: Metric | None) -> Metric:
-    """The chosen metric, or the default of what is simulated.
+    """The chosen metric, or the default for the simulated objective.
 
     Raises:
-        SpecError: If there is no such metric of it.
+        SpecError: If the objective has no such metric.
     """
     if chosen is None or chosen in METRICS[simulated]:
         return chosen or METRICS[simulated][0]
@@ -106,7 +107,7 @@ def metric_for(simulated: Simulated, chosen: Metric | None) -> Metric:
 def measure_by(
     metric: Metric, environment: Environment, *, gap: float, level: float
 ) -> Callable[[Run], FloatArray]:
-    """A function that gives the metric of a run at each of its T budgets, shape (T,).
+    """A function from a run to its metric at each of T budgets, shape (T,).
 
     Args:
         metric: The metric, one of `METRICS` for the environment.
@@ -145,11 +146,11 @@ def measure_by(
 
 
 def claims_truly(each: ComparedSelector, environment: Environment) -> Callable[[Run], bool] | None:
-    """A function that says whether the arm that a run names in the end is what its selector claims of it.
+    """A function that checks whether the arm named by a run satisfies its selector's claim.
 
-    That is, that no other has a mean above its own by more than `epsilon`, or is preferred over it by more;
-    None if the claim is about something else, as that of a gate and of the m best are, and where scores are
-    missing that nobody asked for, so that nothing is known of which candidate is the best.
+    That is, whether no other arm's mean is above its own by more than `epsilon`, or is preferred over it by
+    more. None if the claim is about something else, such as for gates and `top_m`, or if scores are missing
+    that were never requested, so that the best candidate is unknown.
     """
     if isinstance(environment, RouteEnvironment) or each.selector == GATE or each.params.get("top_m", 1) != 1:
         return None
@@ -166,7 +167,7 @@ def claims_truly(each: ComparedSelector, environment: Environment) -> Callable[[
 
 
 def coverage(run: Run, scores: FloatArray) -> FloatArray:
-    """The share of the pairs asked by each budget that have a score, shape (T,); 0 if none was asked."""
+    """The share of pairs proposed by each budget that have a score, shape (T,); 0 if none was proposed."""
     found = np.cumsum(~np.isnan(scores[run.told.arms, run.told.examples]))
     counts = np.concatenate([[0], found])[run.spent]
     shares: FloatArray = counts / np.maximum(run.spent, 1)
@@ -181,7 +182,7 @@ _ROUTE_METRICS: Mapping[Metric, Callable[[RouteEnvironment], Callable[[Run], Flo
 
 
 def average(label: str, values: Sequence[FloatArray]) -> Curve:
-    """The curve of one selector, from what `measure_by` gave for each of its runs."""
+    """The average curve of one selector over the values of its runs."""
     per_run = np.array(values)  # (R, T)
     runs = len(per_run)
     errors = per_run.std(axis=0, ddof=1) / np.sqrt(runs) if runs > 1 else np.full(per_run.shape[1], np.nan)

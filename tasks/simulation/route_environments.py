@@ -1,4 +1,4 @@
-"""A table of scores as a stream of prompts, each of which is given to one arm."""
+"""A table of scores as a stream of prompts, each routed to one arm."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,35 +17,35 @@ from winnow.tasks.objectives.route.selector import PromptRouter
 from winnow.tasks.simulation.simulate import Run
 
 ORDER = 2
-"""Tells the generator of a stream's order from those of `environments.NOISE` and of a round."""
+"""Distinguishes the generator of a stream's order from those of `environments.NOISE` and of a round."""
 ORACLE = "oracle"
 """Name of the one-arm oracle in results."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class RouteEnvironment:
-    """A table of scores: each example comes once, as a prompt, and the arm it is given to gets its score.
+    """A table of scores: each example arrives once, as a prompt, and the chosen arm gets its score.
 
-    Prompts come one by one, unless a selector asks for larger batches, in an order that depends on the seed.
-    In batches and runs, example t is the one that comes at place t of the stream.
+    Prompts arrive one by one, unless a selector requests larger batches, in an order that depends on the
+    seed. In batches and runs, example t is the one at position t of the stream.
     """
 
     scores: FloatArray
-    """Shape (K, n), in [0, 1]; a pair whose score is NaN comes back unscored."""
+    """Shape (K, n), in [0, 1]; a pair with score NaN is unscored."""
     contexts: FloatArray
     """Shape (n, d), vectors of length 1."""
     types: IntArray | None = None
-    """Shape (n,), the type of each example, 0..G-1; for metrics alone."""
+    """Shape (n,), the type of each example, 0..G-1; only for metrics."""
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Arms and examples."""
+        """Numbers of arms and of examples."""
         n_arms, n_examples = self.scores.shape
         return n_arms, n_examples
 
     @property
     def knowledge(self) -> Mapping[str, FloatArray]:
-        """Nothing that is known beforehand: contexts come with the prompts."""
+        """Empty: contexts arrive with the prompts."""
         return {}
 
     @property
@@ -58,13 +58,13 @@ class RouteEnvironment:
         return {"dim": self.contexts.shape[1]} | ({} if "batch_size" in chosen else {"batch_size": 1})
 
     def wrap(self, selector: Selector, seed: int) -> Selector:
-        """The selector, to which the prompts are shown as they come."""
+        """The selector with the prompts in their stream order."""
         n_arms, n_examples = self.shape
         contexts = self.contexts[self.order(seed)]
         return PromptRouter(cast(Router, selector), contexts, n_arms=n_arms, budget=n_examples)
 
     def batch_validator(self) -> Callable[[Batch], None]:
-        """Refuses pairs outside the table, and prompts that were asked about before."""
+        """Refuses pairs outside the table, and repeated prompts."""
         taken = np.zeros(self.shape[1], dtype=np.bool_)  # (n,)
 
         def check(batch: Batch) -> None:
@@ -80,14 +80,14 @@ class RouteEnvironment:
         return self.scores[batch.arms, self.order(seed)[batch.examples]]
 
     def order(self, seed: int) -> IntArray:
-        """The example, a column of the table, at each place of the stream, shape (n,)."""
+        """The example (column of the table) at each position of the stream, shape (n,)."""
         return _order(self.shape[1], seed)
 
     def expected(self) -> FloatArray:
         """The expected score of each arm on each example, shape (K, n).
 
-        The arm's mean over the examples of the same type; without types the score in the table itself.
-        Where that is missing, the arm's mean over all examples.
+        The arm's mean over the examples of the same type; without types the score in the table. If that is
+        missing, the arm's mean over all examples.
 
         Raises:
             InvalidParameter: If an arm has no score.
@@ -111,7 +111,7 @@ def _order(n_examples: int, seed: int) -> IntArray:
 
 
 def one_arm_oracle(environment: RouteEnvironment, *, budgets: Sequence[int], seed: int) -> Run:
-    """The run of one that knows which arm is best over all examples and gives it every prompt."""
+    """A run that routes every prompt to the arm that is best over all examples."""
     best, count = environment.best_arm, budgets[-1]
     return Run(
         label=ORACLE,

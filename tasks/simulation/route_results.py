@@ -1,4 +1,4 @@
-"""Results of a simulated route: metrics at each budget, and the arms that were given each type of prompt."""
+"""Results of a simulated route: metrics at each budget, and the arms chosen for each type of prompt."""
 
 from collections.abc import Callable, Sequence
 
@@ -10,15 +10,15 @@ from winnow.tasks.simulation.route_environments import RouteEnvironment
 from winnow.tasks.simulation.simulate import Run
 
 WINDOWS = 10
-"""Parts of a stream whose shares of picks are shown."""
+"""Maximum number of parts of a stream with separate shares."""
 
 
 def outscore_by(environment: RouteEnvironment) -> Callable[[Run], FloatArray]:
-    """A function from a run to the lead of its mean score over the one-arm oracle's on the same prompts.
+    """A function from a run to its mean score minus the one-arm oracle's on the same prompts.
 
-    The lead has shape (T,) and is in [-1, 1]. Unlike `algorithms.route.metrics.outscore_the_best` at an early
-    round, it does not depend on whether easy prompts came first; after the whole stream the two are the same.
-    Unscored prompts are left out of each mean; before the first score it is 0.
+    The result has shape (T,) and is in [-1, 1]. Unlike `algorithms.route.metrics.outscore_the_best` at an
+    early round, it does not depend on whether easy prompts came first; after the whole stream the two are
+    equal. Unscored prompts are excluded from each mean; before the first score it is 0.
     """
     best = environment.best_arm
 
@@ -31,7 +31,7 @@ def outscore_by(environment: RouteEnvironment) -> Callable[[Run], FloatArray]:
 
 
 def optimal_picks_by(environment: RouteEnvironment) -> Callable[[Run], FloatArray]:
-    """A function from a run to the share of its prompts given to an arm of which most is expected there.
+    """A function from a run to its share of prompts routed to an arm with the highest expected score.
 
     The share has shape (T,) and is in [0, 1]; it is 0 before the first prompt.
     """
@@ -40,7 +40,7 @@ def optimal_picks_by(environment: RouteEnvironment) -> Callable[[Run], FloatArra
 
 
 def regret_by(environment: RouteEnvironment) -> Callable[[Run], FloatArray]:
-    """A function from a run to its loss in all against giving each prompt to the arm expected to score most.
+    """A function from a run to its total loss compared with routing each prompt to the best expected arm.
 
     The loss has shape (T,) and is in score units, at least 0 and at most the number of prompts.
     """
@@ -55,14 +55,14 @@ def parts(budget: int) -> list[int]:
 
 
 def picks_by(environment: RouteEnvironment, budget: int) -> Callable[[Run], FloatArray] | None:
-    """The share of the prompts of each type that a run gave to each arm, part by part of the budget.
+    """A function from a run to the shares of each prompt type routed to each arm, by part of the budget.
 
     Args:
-        environment: The environment, of G types; where there are none, there is no such function.
-        budget: Prompts.
+        environment: The environment, with G types; without types the result is None.
+        budget: Number of prompts.
 
     Returns:
-        A function from a run to shares of shape (W, G, K), W as in `parts`; NaN if a type did not come.
+        A function from a run to shares of shape (W, G, K), W as in `parts`; NaN if a type did not occur.
     """
     if environment.types is None:
         return None
@@ -79,7 +79,7 @@ def picks_by(environment: RouteEnvironment, budget: int) -> Callable[[Run], Floa
 
 
 def average_picks(shares: Sequence[FloatArray]) -> FloatArray:
-    """The average over R runs of shares of shape (W, G, K) each, NaN if a type came in none of them."""
+    """The average over R runs of shares of shape (W, G, K), NaN if a type occurred in none of them."""
     found = np.array(shares)  # (R, W, G, K)
     counts = (~np.isnan(found)).sum(axis=0)
     means = np.full(found.shape[1:], np.nan)
@@ -88,12 +88,12 @@ def average_picks(shares: Sequence[FloatArray]) -> FloatArray:
 
 
 def _seen(run: Run, environment: RouteEnvironment, expected: FloatArray) -> FloatArray:
-    """The expected scores of the prompts that were told, shape (t, K)."""
+    """The expected scores of the observed prompts, shape (t, K)."""
     return expected[:, environment.order(run.seed)[run.told.examples]].T
 
 
 def _at_budgets(run: Run, values: FloatArray) -> FloatArray:
-    """From values after every prompt, shape (t,), to those at the budgets; 0 before the first prompt."""
+    """Values at the budgets, from values after every prompt, shape (t,); 0 before the first prompt."""
     return np.concatenate([[0.0], values])[run.spent]
 
 

@@ -1,4 +1,4 @@
-"""Replaying selectors on a table whose scores are all known, many times over, on several processes."""
+"""Simulate selectors on a table with known scores, many times, in several processes."""
 
 import multiprocessing
 import os
@@ -37,20 +37,20 @@ SET_BY_SIMULATION = {
     "features": "the table",
     "dim": "--contexts or --embed",
 }
-"""Parameters that no selector may be given here, and what sets them."""
+"""Parameters that selectors must not set here, with their source."""
 
 BY_NUMBER = ("baseline", "top_m")
-"""Parameters that are a number of arms or of an arm: there have to be more arms than that."""
+"""Parameters that are a number of arms, or an arm's index: there must be more arms than that."""
 
 MOST_ARMS = 2_000
-"""Arms, at most, of a selector that is only checked."""
+"""Maximum number of arms for a selector that is only checked."""
 
 KNOWLEDGE = ("history", "features")
-"""Parameters that an environment may have something for; a selector can decline it with None."""
+"""Parameters for which an environment may have data; a selector can decline them with None."""
 
 
 class SelectorFailed(WinnowError):
-    """A selector broke off a run, or broke the promises of `algorithms.protocols.Selector`."""
+    """A selector raised an error during a run, or violated `algorithms.protocols.Selector`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,47 +63,47 @@ class ComparedSelector:
     objective: str
     params: JsonView
     uses: frozenset[str]
-    """Those of `KNOWLEDGE` that it learns from, where an environment has them."""
+    """Those of `KNOWLEDGE` that it uses, if an environment has them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Run:
-    """The beliefs of one selector with one seed at each of T budgets."""
+    """The decisions of one selector with one seed at each of T budgets."""
 
     label: str
     seed: int
     spent: IntArray
-    """Shape (T,), pairs told by then: the most whole batches that the budget paid for."""
+    """Shape (T,), pairs observed by then: as many whole batches as the budget allows."""
     told: Batch
-    """The pairs told, in the order they were told."""
+    """The observed pairs, in order."""
     best: IntArray
-    """Shape (T,), the recommended arm; `NOBODY` where there is none."""
+    """Shape (T,), the recommended arm; `NOBODY` if there is none."""
     ranking: FloatArray
-    """Shape (T, K), what arms are ranked by, NaN if unknown."""
+    """Shape (T, K), the values by which arms are ranked, NaN if unknown."""
     status: tuple[ArmStatus, ...]
-    """The status of each of the K arms in the end."""
+    """Final status of each of the K arms."""
     reason: Reason
-    """The reason why it ended."""
+    """Why it ended."""
     claim: Claim
-    """The claim about the arm that it recommends in the end."""
+    """The final claim about the recommended arm."""
 
     @property
     def is_decided(self) -> bool:
-        """Whether it ended with an answer that is known, or proven at the error probability asked."""
+        """Whether its final answer is exact, or proven at the requested error probability."""
         return self.claim.kind in ("exact", "proven")
 
 
 _Given = tuple[Environment, tuple[int, ...]]
-"""The common input of runs: the environment, and the budgets."""
+"""Common input of runs: the environment, and the budgets."""
 _Job = tuple[ComparedSelector, int]
 """A run: its selector and seed."""
 
 
 def compared_selector(label: str, selector: str, params: JsonView) -> ComparedSelector:
-    """A selector whose parameters were checked; `history: None` among them does without the history.
+    """A selector with checked parameters; `history: None` disables the history.
 
     Raises:
-        SpecError: If there is no such selector, or it does not take these parameters.
+        SpecError: If there is no such selector, or it does not accept these parameters.
     """
     declined = {name for name in KNOWLEDGE if name in params and params[name] is None}
     own = {name: value for name, value in params.items() if name not in declined}
@@ -148,7 +148,7 @@ def require_arms(compared: Sequence[ComparedSelector], n_arms: int) -> None:
 
 
 def _numbers(params: JsonView) -> dict[str, int]:
-    """The parameters in `BY_NUMBER` that are given and are numbers."""
+    """The given parameters in `BY_NUMBER` that are numbers."""
     return {name: params[name] for name in BY_NUMBER if isinstance(params.get(name), int)}
 
 
@@ -161,21 +161,21 @@ def simulate(
     workers: int | None = None,
     pool: ProcessPoolExecutor | None = None,
 ) -> Iterator[Run]:
-    """Let every selector run with every seed; yield the runs by seed, then in their order.
+    """Run every selector with every seed; yield the runs by seed, then by selector.
 
-    A run depends on its selector and seed only: not on the number of workers, nor on the other runs. Each
-    worker is a process with one thread for matrix products, as the order of their sums may depend on it.
+    A run depends only on its selector and seed, not on the number of workers or on other runs. Each worker is
+    a process with one thread for matrix products, because the order of sums may depend on it.
 
     Args:
-        environment: The environment that they are run on.
+        environment: The environment.
         compared: Selectors to run, of the environment's objective.
-        budgets: Comparisons after which a run is looked at, increasing; the last one ends it.
+        budgets: Comparisons at which a run is evaluated, increasing; the last one ends it.
         seeds: Non-negative; one run of each selector per seed.
         workers: Processes; one per core if None.
-        pool: Processes of `simulators` that are to play the runs, instead of new ones.
+        pool: Processes of `simulators` for the runs, instead of new ones.
 
     Raises:
-        SelectorFailed: If a selector raises, asks for what it may not, or its process dies.
+        SelectorFailed: If a selector raises, proposes an invalid batch, or its process dies.
     """
     jobs = [(each, seed) for seed in seeds for each in compared]
     given = (environment, tuple(budgets))
@@ -193,14 +193,14 @@ def simulate(
 
 @contextmanager
 def simulators(workers: int, given: _Given | None = None) -> Iterator[ProcessPoolExecutor]:
-    """Processes that play runs, started for the first ones: they take longer to start than short runs take.
+    """Processes for runs, started once, because starting takes longer than short runs.
 
-    Their end is waited for, but where something was raised, as by Ctrl-C: a program that ends meanwhile may
-    find a pipe to them that is just being closed, and shows a traceback.
+    The block waits for their end, except after an exception, such as Ctrl-C: a program that ends meanwhile
+    may use a pipe that is being closed, and shows a traceback.
 
     Args:
-        workers: Number of processes, at most.
-        given: The input that all runs share, where that is known.
+        workers: Maximum number of processes.
+        given: The common input of all runs, if known.
     """
     pool = ProcessPoolExecutor(
         workers, multiprocessing.get_context("spawn"), initializer=_begin_worker, initargs=(given,)
@@ -217,7 +217,7 @@ def replay(compared: ComparedSelector, environment: Environment, *, budgets: Seq
     """One run, in this process; see `simulate`.
 
     Raises:
-        SelectorFailed: If the selector raises or asks for what it may not.
+        SelectorFailed: If the selector raises or proposes an invalid batch.
     """
     where = f"selector {compared.label!r} with seed {seed}"
     given = {name: value for name, value in environment.knowledge.items() if name in compared.uses}
@@ -265,7 +265,7 @@ def replay(compared: ComparedSelector, environment: Environment, *, budgets: Seq
 
 
 def _ask(selector: Selector, seed: int, round_: int, validate: Callable[[Batch], None], where: str) -> Batch:
-    """The batch of a round, found valid."""
+    """The validated batch of a round."""
     with _failures_named(where, f"in round {round_ + 1}"):
         batch = selector.ask(round_rng(seed, round_))
         if len(batch):
@@ -292,7 +292,7 @@ def _checked(decision: Decision, n_arms: int) -> Decision:
 
 @contextmanager
 def _failures_named(where: str, when: str) -> Iterator[None]:
-    """Say in one sentence which selector failed and when: in anybody's selector, anything may go wrong."""
+    """Turn any exception into one sentence with the selector that failed, and when."""
     try:
         yield
     except KeyboardInterrupt:
@@ -303,7 +303,7 @@ def _failures_named(where: str, when: str) -> Iterator[None]:
 
 @contextmanager
 def _one_thread_each() -> Iterator[None]:
-    """Processes started in this block use one thread for matrix products."""
+    """Use one thread for matrix products in processes started in this block."""
     before = {name: os.environ.get(name) for name in THREAD_SETTINGS}
     os.environ.update(dict.fromkeys(THREAD_SETTINGS, "1"))
     try:
@@ -318,10 +318,10 @@ def _one_thread_each() -> Iterator[None]:
 
 @contextmanager
 def apart_from_the_program() -> Iterator[None]:
-    """Processes started in this block do not import the program's file, in which it would run once more.
+    """Prevent processes started in this block from importing, and so running, the program's file.
 
-    They do if the program has registered selectors, which they could not find otherwise; it then needs the
-    guard `if __name__ == "__main__"`.
+    They import it if the program has registered selectors, which they could not find otherwise; it then needs
+    the guard `if __name__ == "__main__"`.
     """
     main = vars(sys.modules["__main__"])
     if any(isinstance(entry, Registered) for entry in plugins(ENTRY_POINT_GROUP).values()):
@@ -336,7 +336,7 @@ def apart_from_the_program() -> Iterator[None]:
 
 
 _given: _Given | None
-"""In a worker: the input that all its runs share, sent once."""
+"""In a worker: the common input of all its runs, sent once."""
 
 
 def _begin_worker(given: _Given | None) -> None:

@@ -1,1 +1,1 @@
-"""The keys of a campaign's file, and the values that are read from one."""
+"""Keys of a campaign's file, and the values read from one."""

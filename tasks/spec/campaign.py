@@ -1,7 +1,7 @@
-"""Definition of a campaign: the fields of its YAML file, the values of each, and those that are its identity.
+"""Definition of a campaign: the fields of its YAML file with their types, and those of its identity.
 
-Identity fields are frozen at the first run. Everything under `execution`, the storage URL, the
-budget, `reuse` and `tags` may change from one run to the next: they never change what an outcome means.
+Identity fields are fixed at the first run. Everything under `execution`, the storage URL, the budget, `reuse`
+and `tags` can change between runs: they never change the meaning of an outcome.
 """
 
 from collections.abc import Iterator
@@ -52,7 +52,7 @@ else:
 OutputType = Literal["generate", "multiple-choice", "loglikelihood", "perplexity"]
 
 MOST_AHEAD = 1000
-"""Rounds in flight behind the first, at most."""
+"""Maximum number of rounds in flight behind the first."""
 
 ONE_TEXT_A_DUEL = (
     "a duel compares one output of each candidate; for several outputs use several duels "
@@ -61,7 +61,7 @@ ONE_TEXT_A_DUEL = (
 
 
 NO_IDENTITY = {"storage", "execution", "reuse", "tags"}
-"""Keys that may change from one run to the next; the budget may as well."""
+"""Keys that can change between runs, in addition to the budget."""
 
 
 class GuardrailSpec(SpecModel):
@@ -72,7 +72,7 @@ class GuardrailSpec(SpecModel):
 
 
 class ChoicesSpec(SpecModel):
-    """The texts between which a model chooses, each of which may follow the prompt."""
+    """The texts between which a model chooses; each is a possible continuation of the prompt."""
 
     field: str | None = Field(default=None, min_length=1)
     """A list of texts in each example; `choices.text` is the key `text` of the field `choices`."""
@@ -89,7 +89,7 @@ class ChoicesSpec(SpecModel):
 
 
 class JudgeSpec(BaseModel):
-    """A judge by name; the other keys are its parameters and are checked by the judge itself."""
+    """A judge by name; the other keys are its parameters, which the judge itself checks."""
 
     model_config = ConfigDict(extra="allow", frozen=True, strict=True)
 
@@ -101,19 +101,19 @@ class JudgeSpec(BaseModel):
         return dict(self.model_extra or {})
 
     def tree(self, place: str = "judge") -> JudgeNode:
-        """The judge with all judges and models within it; `place` is its place in the file."""
+        """The judge with all nested judges and models; `place` is its key in the file."""
         return judge_tree({"type": self.type, **self.params}, place)
 
 
 Part = TypeVar("Part")
 Listed = Annotated[list[Part | str], Field(min_length=1)] | str
-"""A list of parts of the file, each of which may be a short text; a text alone is a list of one."""
+"""A list of parts of the file, each of which can be a short text; a single text is a list of one."""
 
 Judge = Annotated[JudgeSpec, BeforeValidator(judge_of, json_schema_input_type=JudgeSpec | str)]
 
 
 class MetricSpec(SpecModel):
-    """One more judge, whose values are reported; they decide where a constraint names them."""
+    """A further judge whose values are reported; they affect decisions only by constraints."""
 
     name: Name
     judge: Judge
@@ -127,7 +127,7 @@ class SelectorSpec(SpecModel):
 
 
 def _auto_or_number(value: object, number: ValidatorFunctionWrapHandler) -> object:
-    """The value, checked with one complaint in place of one per type of a union."""
+    """Check a value with one message instead of one per type of the union."""
     if value == "auto":
         return value
     if isinstance(value, str) and value.strip().casefold() == "auto":
@@ -150,15 +150,15 @@ else:
 
 
 class StoppingSpec(SpecModel):
-    """The end of a campaign: the budget is spent, or the best stands out at error probability `delta`."""
+    """End of a campaign: the budget is spent, or the best stands out at error probability `delta`."""
 
     budget: Budget | None = None
-    """Comparisons whose texts could be made (for certify, human labels), or limits by name; for best-mean,
-    None is every candidate on every example."""
+    """Comparisons with generated outputs (for certify, human labels), or limits by name; for best-mean, None
+    is every candidate on every example."""
     delta: float | None = Field(default=None, gt=0.0, lt=1.0)
     ties: Literal["open", "resolve"] | None = None
-    """For champion and race: whether to end once no other candidate can have a higher mean, or to go on until
-    it is known which candidates have the same; None for "open"."""
+    """For champion and race: whether to end once no other candidate can have a higher mean, or to continue
+    until it is known which candidates have the same; None for "open"."""
     epsilon: Epsilon = 0.0
     """A candidate this close to the best is good enough: in mean score for best-mean, and for best-duel one
     that no other beats by more than this above 1/2, where it is below 1/2. For best-mean, "auto" is a number
@@ -166,7 +166,7 @@ class StoppingSpec(SpecModel):
 
     @property
     def stored_budget(self) -> int | JsonObject:
-        """The budget as JSON values; without limits until it is known how many evaluations there are."""
+        """The budget as JSON values; without limits until the number of evaluations is known."""
         if self.budget is None:
             return {}
         budget = self.budget
@@ -174,7 +174,7 @@ class StoppingSpec(SpecModel):
 
 
 class Exclusion(SpecModel):
-    """Candidates to leave out: those that match all of the names given."""
+    """Candidates to exclude: those that match all given names."""
 
     model: str | None = None
     prompt: str | None = None
@@ -189,7 +189,7 @@ class Exclusion(SpecModel):
 
 
 class CampaignSpec(SpecModel):
-    """One campaign, as its file states it."""
+    """One campaign as defined by its file."""
 
     name: Name
     objective: Objective
@@ -231,7 +231,7 @@ class CampaignSpec(SpecModel):
     prompt_type: str | None = None
     """For route: the field of an example that names the kind of its prompt, for reports alone."""
     fresh_generations: bool = True
-    """For best-duel: whether a candidate that meets an example again answers it again."""
+    """For best-duel: whether a candidate generates a new output when an example is repeated."""
     selector: Annotated[SelectorSpec, BeforeValidator(selector_of, json_schema_input_type=SelectorSpec | str)]
     history: list[FilePath] = []
     """Score tables or `campaign:NAME`: earlier results on the same examples, for selectors that learn."""
@@ -255,7 +255,7 @@ class CampaignSpec(SpecModel):
     reuse: Reuse = "all"
     """The stored outputs that may be used in place of new ones; see `tasks.campaign.reuse`."""
     tags: list[Annotated[str, Field(min_length=1)]] = []
-    """For best-mean: fields of an example by whose values reports break scores down."""
+    """For best-mean: example fields by whose values reports break down scores."""
     execution: ExecutionSpec = ExecutionSpec()
 
     @model_validator(mode="before")
@@ -348,25 +348,25 @@ class CampaignSpec(SpecModel):
 
     @property
     def limits(self) -> dict[Kind, float]:
-        """The limits on what may be spent, by kind."""
+        """Limits on spending, by kind."""
         return limits_of(self.stopping.stored_budget, self.objective)
 
     @property
     def own_budget(self) -> int | None:
-        """The algorithm's own limit: human labels to certify, else comparisons; None for no limit."""
+        """The algorithm's own limit: human labels for certify, else comparisons; None for no limit."""
         limit = self.limits.get(own_kind(self.objective))
         return None if limit is None else int(limit)
 
     @property
     def texts_each(self) -> int:
-        """Number of texts that a candidate writes for an example."""
+        """Number of outputs per candidate and example."""
         return 1 if self.samples is None else self.samples.n
 
     def identity(self) -> JsonObject:
-        """The fields that may not change once the campaign has begun, as JSON values.
+        """The fields that are fixed once the campaign has begun, as JSON values.
 
-        To certify, the number of labels is part of it: bets look ahead to the last one, so that a budget
-        raised after seeing the losses would change the bets that were made.
+        For certify, the number of labels is included: bets depend on the last one, so raising the budget
+        after seeing losses would change earlier bets.
         """
         identity, _ = without_servers(self.model_dump(mode="json", exclude=NO_IDENTITY))
         del identity["stopping"]["budget"]
@@ -396,7 +396,7 @@ class CampaignSpec(SpecModel):
         return identity
 
     def execution_fields(self) -> JsonObject:
-        """The fields that may change from one run to the next, as JSON values."""
+        """The fields that can change between runs, as JSON values."""
         _, servers = without_servers(self.model_dump(mode="json"))
         execution = self.execution.model_dump(mode="json")
         for key in ("allow_missing", "allow_all_zero"):
@@ -412,7 +412,7 @@ class CampaignSpec(SpecModel):
 
     @classmethod
     def from_stored(cls, identity: JsonView, execution: JsonView, storage: str) -> Self:
-        """The spec of a stored campaign: `identity()` and `execution_fields()` put together again.
+        """The spec of a stored campaign, from `identity()` and `execution_fields()`.
 
         Only its types are checked; see `tasks.spec.types_alone`.
         """
@@ -420,7 +420,7 @@ class CampaignSpec(SpecModel):
 
 
 class CampaignFile(CampaignSpec):
-    """The keys of a campaign's file: those of a campaign, and `task`, which stands for several of them."""
+    """The keys of a campaign's file: those of a campaign, and `task`, which sets several of them."""
 
     task: TaskSpec | None = None
     """A benchmark, instead of dataset, prompts, output_type and judge; of the dataset, filter, limit, sample
@@ -428,7 +428,7 @@ class CampaignFile(CampaignSpec):
 
 
 def stored_values(identity: JsonView, execution: JsonView, storage: str) -> JsonObject:
-    """The spec of a stored campaign as a file would hold it."""
+    """The spec of a stored campaign in the form of a file."""
     return {
         **with_servers(identity, execution.get("servers", {})),
         "stopping": {**identity["stopping"], "budget": execution["budget"]},
@@ -440,14 +440,14 @@ def stored_values(identity: JsonView, execution: JsonView, storage: str) -> Json
 
 
 def judges_of(spec: CampaignSpec) -> Iterator[JudgeNode]:
-    """The judge of a campaign and those of its metrics, and all judges within them."""
+    """The judges of a campaign and its metrics, including nested judges."""
     yield from spec.judge.tree().walk()
     for index, metric in enumerate(spec.metrics):
         yield from metric.judge.tree(f"metrics[{index}].judge").walk()
 
 
 def without_servers(spec: JsonView) -> tuple[JsonObject, JsonObject]:
-    """A spec as JSON values without the server keys of its models, and those that were set, by place."""
+    """A spec as JSON values without its models' server keys, and those that were set, by key."""
     bare = deepcopy(dict(spec))
     servers: dict[str, JsonObject] = {}
     for place, model in _models(bare):
@@ -458,7 +458,7 @@ def without_servers(spec: JsonView) -> tuple[JsonObject, JsonObject]:
 
 
 def with_servers(spec: JsonView, servers: JsonView) -> JsonObject:
-    """The spec that `without_servers` took apart, put together again."""
+    """The inverse of `without_servers`."""
     whole = deepcopy(dict(spec))
     for place, model in _models(whole):
         model.update(servers.get(place, {}))
@@ -466,7 +466,7 @@ def with_servers(spec: JsonView, servers: JsonView) -> JsonObject:
 
 
 def _models(spec: JsonView) -> Iterator[tuple[str, JsonObject]]:
-    """The mappings that describe a model, each with its place; what is malformed is left to its reader."""
+    """Mappings that describe a model, each with its key; malformed ones are left to their reader."""
     for model in spec.get("models", []):
         yield f"models.{model['name']}", model
     yield from judging_models(spec)

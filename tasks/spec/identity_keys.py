@@ -1,8 +1,8 @@
-"""Keys of a stored identity, and what holds of each: one row a key.
+"""Keys of a stored identity and their properties: one row per key.
 
-Most are keys of a campaign's file. Others are found when the campaign begins, such as digests. A key without
-a row is one of the file, of which none of this holds. Patterns are regular expressions of what follows the
-key in a place within it; `{}` stands for their groups.
+Most are keys of a campaign's file. Others are determined when the campaign begins, such as digests. A key
+without a row is a key of the file with none of these properties. Patterns are regular expressions of the rest
+of a key's path; `{}` is replaced by their groups.
 """
 
 from dataclasses import dataclass
@@ -10,25 +10,25 @@ from dataclasses import dataclass
 from winnow.tasks.spec.stored_spec import CUT_AT_STOP, LAST_ROUNDS
 
 PARTS = ("models", "prompts", "guardrails", "generate_configs", "exclude")
-"""Keys of a file that candidates are made of."""
+"""Keys of a file with the candidates' parts."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IdentityKey:
-    """What holds of a key of a stored identity."""
+    """Properties of a key of a stored identity."""
 
     is_found: bool = False
-    """Whether no file has it: it is found when a campaign begins."""
+    """Whether it is not in files but determined when a campaign begins."""
     grows: bool = False
-    """Whether it says which candidates there are, so that it changes when candidates join."""
+    """Whether it defines the set of candidates, so that it changes when candidates join."""
     makes_scores: bool = False
-    """Whether scores, and what is known of them beforehand, come from it, so that draws depend on it."""
+    """Whether scores, or prior knowledge of them, depend on it, so that draws depend on it."""
     is_of_search: bool = False
-    """Whether two campaigns with the same scores may differ in it: it says how they search, or their name."""
+    """Whether two campaigns with the same scores can differ in it: it defines the search, or the name."""
     follows: tuple[str, tuple[str, ...]] | None = None
-    """A pattern, and the keys of a file by whose change the place changes."""
+    """A pattern, and the keys of a file whose change also changes this key."""
     words: tuple[tuple[str, str], ...] = ()
-    """Patterns, and the words for a digest that changed there."""
+    """Patterns, and the words for a changed digest there."""
 
 
 _PART = IdentityKey(grows=True, makes_scores=True)
@@ -138,7 +138,7 @@ KEYS = {
     CUT_AT_STOP: IdentityKey(is_found=True, grows=True, follows=(r"", PARTS)),
     "execution": IdentityKey(follows=(r"", ("streaming",))),
 }
-"""Keys of a stored identity of which anything holds beside that a changed one is another campaign's."""
+"""Keys of a stored identity with further properties, besides that a change means another campaign."""
 
 FOUND = frozenset(key for key, each in KEYS.items() if each.is_found)
 GROWING = frozenset(key for key, each in KEYS.items() if each.grows)

@@ -1,8 +1,8 @@
-"""Judges by name, and the judges and models within a judge as a spec describes them.
+"""Judges by name, and the nested judges and models in a judge's spec.
 
-An entry of the table says which parameters of a judge hold judges and which hold models. All others hold
-data, whatever it looks like: a JSON schema may contain mappings that look like a judge or a model. What the
-parameters of a plug-in hold is not known; by convention, `model` and `models` describe models.
+Each entry of the table defines which parameters of a judge hold judges and which hold models. All others hold
+data, in any form: a JSON schema may contain mappings that look like a judge or a model. The content of a
+plug-in's parameters is unknown; by convention, `model` and `models` describe models.
 """
 
 from collections.abc import Iterator
@@ -13,37 +13,37 @@ from winnow.algorithms.state.plugin_registry import object_at
 from winnow.storage.json_types import JsonObject, JsonView
 
 HUMAN = "human"
-"""The type of the judge that is not a model and no code: people judge."""
+"""The type of the human judge."""
 
 
 @dataclass(frozen=True, slots=True)
 class Maker:
-    """What makes a judge of Winnow's."""
+    """Factory of one of Winnow's judges."""
 
     location: str
     """"module:callable", below `winnow.tasks.judges`."""
     version: int
-    """Raised when a verdict can change: a campaign continues with the version that it began with alone."""
+    """Increased when a verdict can change: a campaign continues only with the version that it began with."""
 
     def load(self) -> Any:  # noqa: ANN401 -- each makes a judge of its own class
-        """The callable; its module is imported now."""
+        """Import and return the callable."""
         return object_at(f"winnow.tasks.judges.{self.location}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JudgeEntry:
-    """A judge of Winnow's, and which of its parameters hold judges and models."""
+    """One of Winnow's judges, and which of its parameters hold judges and models."""
 
     outputs: Maker | None = None
-    """Makes the judge of single outputs, where there is one of this name."""
+    """Factory of the judge of single outputs, if there is one of this name."""
     pairs: Maker | None = None
-    """Makes the judge of pairs of outputs, where there is one of this name."""
+    """Factory of the judge of pairs of outputs, if there is one of this name."""
     judges: str | None = None
-    """The parameter that holds a judge or a list of them."""
+    """The parameter with a judge or a list of them."""
     combines: bool = False
-    """Whether its score is made of theirs alone."""
+    """Whether its score is combined only from theirs."""
     models: tuple[str, ...] = ()
-    """The parameters that hold a model or a list of them."""
+    """The parameters with a model or a list of them."""
 
 
 _MODELS = ("model", "models")
@@ -104,55 +104,55 @@ JUDGES = {
 
 BUILT_IN = {name: each.outputs for name, each in JUDGES.items() if each.outputs is not None}
 PAIRS = {name: each.pairs for name, each in JUDGES.items() if each.pairs is not None}
-"""What makes Winnow's judges of outputs, and of pairs, by name."""
+"""Factories of Winnow's judges of outputs, and of pairs, by name."""
 
 _OF_PLUGINS = JudgeEntry(models=_MODELS)
 
 
 Placed = tuple[str, JsonObject]
-"""A mapping with its place in the file, such as `judge.models[1]`."""
+"""A mapping with its key in the file, such as `judge.models[1]`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JudgeNode:
-    """A judge, with the judges and models within it."""
+    """A judge with its nested judges and models."""
 
     place: str
-    """Its place in the file, such as `judge.judges[1]`."""
+    """Its key in the file, such as `judge.judges[1]`."""
     type: str | None
-    """Its name; None if a file gives none, which its reader refuses."""
+    """Its name; None if the file gives none, which its reader refuses."""
     params: JsonView
-    """All that the file says of it, its type among it."""
+    """All of its keys in the file, including its type."""
     own_models: tuple[Placed, ...] = ()
-    """The models that its own parameters describe."""
+    """The models in its own parameters."""
     inner: "tuple[JudgeNode, ...]" = ()
 
     @property
     def is_plugin(self) -> bool:
-        """Whether it is none of Winnow's, so that any mapping within it may describe a judge or a model."""
+        """Whether it is a third-party judge, so that any mapping inside may describe a judge or a model."""
         return self.type not in JUDGES
 
     def walk(self) -> "Iterator[JudgeNode]":
-        """This judge and all judges within it."""
+        """This judge and all nested judges."""
         yield self
         for each in self.inner:
             yield from each.walk()
 
     @property
     def models(self) -> tuple[JsonObject, ...]:
-        """The models of this judge and of all judges within it, as they are described."""
+        """The models of this judge and of all nested judges, as described in the spec."""
         return tuple(given for each in self.walk() for _, given in each.own_models)
 
     @property
     def parts(self) -> "tuple[JudgeNode, ...]":
-        """The judges that its score is made of; itself if it is not a combination."""
+        """The judges whose scores it combines; itself if it is not a combination."""
         if self.type is None or self.is_plugin or not JUDGES[self.type].combines:
             return (self,)
         return tuple(part for each in self.inner for part in each.parts)
 
 
 def judge_tree(given: object, place: str = "judge") -> JudgeNode:
-    """The tree of a judge as a spec describes it; what is malformed is left to its reader."""
+    """The tree of a judge in a spec; malformed parts are left to their reader."""
     params: JsonView = given if isinstance(given, dict) else {}
     name = params.get("type")
     type_ = name if isinstance(name, str) else None
@@ -168,7 +168,7 @@ def judge_tree(given: object, place: str = "judge") -> JudgeNode:
 
 
 def _held(params: JsonView, key: str, place: str) -> Iterator[Placed]:
-    """The mappings that a parameter holds, each with its place: a list of them if its name is a plural."""
+    """Mappings in a parameter, each with its key: a list of them if its name is a plural."""
     value = params.get(key)
     if not key.endswith("s"):
         if isinstance(value, dict):
@@ -180,29 +180,29 @@ def _held(params: JsonView, key: str, place: str) -> Iterator[Placed]:
 
 
 def judge_trees(spec: JsonView) -> Iterator[JudgeNode]:
-    """The trees of a stored spec's judge and of those of its metrics."""
+    """The trees of a stored spec's judge and of its metrics' judges."""
     yield judge_tree(spec.get("judge"))
     for index, metric in enumerate(spec.get("metrics") or ()):
         yield judge_tree(metric["judge"], f"metrics[{index}].judge")
 
 
 def model_name(model: JsonView) -> str:
-    """The name of a judge's model; `judge_id` and `name` stand for each other if only one is given."""
+    """The name of a judge's model; `judge_id` and `name` replace each other if only one is given."""
     return str(model.get("name", model.get("judge_id")))
 
 
 def judge_place(judge: str, model: JsonView) -> str:
-    """The place of a model of a judge, by which records of it are kept; `judge` is the judge's place."""
+    """The storage key of a judge's model, from the judge's key."""
     return f"{judge}.{model.get('judge_id', model.get('name'))}"
 
 
 def metric_place(name: object) -> str:
-    """The place of the judge of a metric, by which records of its models are kept."""
+    """The storage key of a metric's judge."""
     return f"metrics.{name}"
 
 
 def judging_models(spec: JsonView) -> Iterator[Placed]:
-    """The models of a stored spec's judge and of those of its metrics, by `judge_place`."""
+    """The models of a stored spec's judge and of its metrics' judges, by `judge_place`."""
     judges = [("judge", spec.get("judge"))]
     judges += [(metric_place(each["name"]), each["judge"]) for each in spec.get("metrics") or ()]
     for place, judge in judges:
@@ -211,25 +211,26 @@ def judging_models(spec: JsonView) -> Iterator[Placed]:
 
 
 def judging_fingerprints(identity: JsonView) -> JsonObject:
-    """The fingerprints of the weights of these models, by model name, as a campaign's identity has them."""
+    """Weight fingerprints of these models, by model name, from a campaign's identity."""
     of_judge = (identity.get("judge_identity") or {}).get("fingerprints", {})
     return {**identity.get("metric_fingerprints", {}), **of_judge}
 
 
 def scored_by(judge: object) -> tuple[str, ...]:
-    """The models that score outputs for a judge of single outputs, or choose among them, by name.
+    """Names of the models with which a judge of single outputs scores or chooses.
 
-    Of a plug-in those that its parameters `model` or `models` describe, as those of Winnow's judges do.
+    For a third-party judge these are the models in its parameters `model` or `models`, as for Winnow's
+    judges.
     """
     models = judge_tree(judge).models
     return tuple(dict.fromkeys(str(each.get("judge_id", each.get("name"))) for each in models))
 
 
 def names_file(template: str) -> bool:
-    """Whether a judge's template is given as a path, and not as its text or its name."""
+    """Whether a judge's template is a path instead of its text or name."""
     return template.endswith((".j2", ".jinja", ".jinja2", ".txt")) and "\n" not in template
 
 
 def is_human(spec: JsonView) -> bool:
-    """Whether people judge a stored campaign, by its spec."""
+    """Whether a stored campaign has a human judge, by its spec."""
     return judge_tree(spec.get("judge")).type == HUMAN

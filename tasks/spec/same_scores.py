@@ -1,4 +1,4 @@
-"""Campaigns that have the same scores, and the name of the one that fills the table of another."""
+"""Campaigns with the same scores, and the name of the one that completes another's table."""
 
 from collections.abc import Mapping
 
@@ -8,10 +8,10 @@ SUFFIX = "-exhaustive"
 
 
 def exhaustive_name(name: str) -> str:
-    """The name of the campaign that scores every pair of the one with this name."""
+    """The name of the campaign that scores every pair of this one."""
     return f"{name}{SUFFIX}"
 
 
 def has_the_same_scores(one: Mapping[str, object], other: Mapping[str, object]) -> bool:
-    """Whether two stored identities differ in nothing that a score depends on."""
+    """Whether two stored identities agree in everything that a score depends on."""
     return all(one.get(key) == other.get(key) for key in (one.keys() | other.keys()) - SEARCH)

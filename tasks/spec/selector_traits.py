@@ -1,6 +1,6 @@
-"""Traits of Winnow's selectors, by name, for those who read a campaign and import no selector.
+"""Properties of Winnow's selectors by name, without importing any selector.
 
-Of a plug-in's selector none of this is known. The check of a new campaign's error probability is here too.
+For a third-party selector none of these is known. This module also checks a new campaign's error probability.
 """
 
 from numbers import Real
@@ -11,58 +11,59 @@ GATE = "gate"
 """Compares candidates with a baseline instead of finding the best."""
 
 PREFERS_COST = "champion"
-"""Can look for the cheapest candidate that is good enough."""
+"""Can find the cheapest good enough candidate."""
 
 MEETS_CONSTRAINTS = "champion"
 """Can find the best of the candidates that meet constraints."""
 
 COMPARES_GROUPS = ("champion", "race")
-"""Can compare candidates by what their means on groups of examples come to."""
+"""Can compare candidates by group means."""
 
 ENDS_WITH_TIES = ("champion", "race")
 """Can end once no other candidate can have a higher mean, with ties open."""
 
 CHOOSES_EXAMPLES = ("ucb-e-lrf",)
-"""Choose examples by what they predict; all others draw uniformly from those that are left."""
+"""Selectors that choose examples by their predictions; all others draw uniformly from the remaining ones."""
 
 HALVING = "halving"
 """Halves the candidates, or rejects them one by one; see its parameter `schedule`."""
 
 PLANS_BY_BUDGET = (HALVING,)
-"""Rank candidates by a plan that the budget sets; to all others a budget only ends the campaign."""
+"""Selectors that rank candidates by a plan made from the budget; for all others a budget only ends the
+campaign."""
 
 NEEDS_FEATURES = "llm-po-bt"
-"""Has a model of the candidates' features whatever its parameters say."""
+"""Always has a model of the candidates' features."""
 
 TRUSTS_A_MEAN = ("eval", "autoeval")
-"""Certify by a mean, and guarantee nothing."""
+"""Certify by a mean, without a guarantee."""
 
 BY_MODEL = "autoeval"
-"""Certifies by the losses that the autoevaluator finds on unlabelled examples, and by no others."""
+"""Certifies only by the autoevaluator's losses on unlabelled examples."""
 
 HUMAN_ONLY = ("eval", "r-eval")
-"""Certify without autoevaluated losses, so that none are made."""
+"""Certify without autoevaluated losses, so none are computed."""
 
 TO_BEGIN_WITH = ("champion", "llm-po", "r-autoeval-plus", "pak-ucb")
-"""The first choice of each objective."""
+"""The default selector of each objective."""
 
 WITHOUT_AUTOEVALUATOR = "r-eval"
-"""The one to begin with where no model answers instead of people."""
+"""The default selector without an autoevaluator."""
 
 
 def refuse_confidence(delta: object, place: str = "stopping.delta") -> None:
-    """Refuse a confidence such as 0.95 that was written where the error probability belongs.
+    """Refuse a confidence such as 0.95 given as the error probability.
 
-    Above one half the confidence was meant. Campaigns that were begun with such a value stay as they are, so
-    only new ones are checked. What is not a number, or lies outside (0, 1), is left to whatever reads the
-    value.
+    Values above one half are taken as a confidence. Stored campaigns with such a value are unchanged; only
+    new ones are checked. Values that are not a number, or outside (0, 1), are left to the code that reads
+    them.
 
     Args:
         delta: The value given.
-        place: The key, parameter or option that it was given as.
+        place: The key, parameter or option of the value.
 
     Raises:
-        SpecError: With the value that states this confidence.
+        SpecError: With the value for this confidence.
     """
     if not isinstance(delta, Real) or not 0.5 < float(delta) < 1.0:
         return

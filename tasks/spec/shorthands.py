@@ -1,6 +1,6 @@
-"""Short ways to write parts of a campaign's file, and the whole values that they stand for.
+"""Short forms of parts of a campaign's file, and the full values that they mean.
 
-They are written out as the file is read, so that a campaign is the same one, whichever way it was written.
+They are expanded when the file is read, so a campaign is the same in either form.
 """
 
 import re
@@ -13,7 +13,7 @@ from winnow.tasks.engines.known_providers import REMOTE
 from winnow.tasks.engines.providers import is_provider, provider_names
 
 DELTA = 0.05
-"""Error probability of a campaign whose file is short, and of `winnow.select`."""
+"""Error probability for a short file, and for `winnow.select`."""
 
 OPENAI_NAME = re.compile(r"(?:gpt|chatgpt)-[^/:]+|o\d[^/:]*")
 """Matches the names of the models of OpenAI's own server."""
@@ -22,14 +22,14 @@ LONGEST_SHORT_NAME = 40
 
 
 def model_of(text: str) -> JsonObject:
-    """The model that a short text stands for; those that a server runs are sent chats.
+    """The model that a short text means; served models get chat requests.
 
     Args:
         text: `PROVIDER:MODEL`, `http://HOST/v1#SERVED-NAME`, a folder, the id of a hub, or the name of one of
             OpenAI's models.
 
     Raises:
-        ValueError: If it names a server and no model of it, or a provider that does not exist.
+        ValueError: If it names a server without a model, or an unknown provider.
     """
     if re.match("https?://", text):
         url, _, served = text.partition("#")
@@ -53,23 +53,23 @@ def model_of(text: str) -> JsonObject:
 
 
 def short_name(text: str) -> str:
-    """The last part of a path or an id as a name; "model" where nothing of it can stand in one."""
+    """The last part of a path or an id as a name; "model" if none of it is allowed in a name."""
     last = text.rstrip("/").rpartition("/")[2]
     return re.sub(r"[^A-Za-z0-9._]+", "-", last)[:LONGEST_SHORT_NAME].strip("-._") or "model"
 
 
 def models_of(given: object) -> object:
-    """A list of models whose texts are written out; a text alone is a list of one."""
+    """A list of models with texts expanded; a single text is a list of one."""
     return _written_out(given, lambda text, _: model_of(text))
 
 
 def prompts_of(given: object) -> object:
-    """A list of prompts whose texts are written out; each is named by its place."""
+    """A list of prompts with texts expanded; each is named by its position."""
     return _written_out(given, lambda text, number: {"name": f"prompt-{number}", "template": text})
 
 
 def _written_out(given: object, entry_of: Callable[[str, int], JsonObject]) -> object:
-    """A list whose texts are written out, each with a name that no other entry has."""
+    """A list with texts expanded, each with a unique name."""
     listed = [given] if isinstance(given, str) else given
     if not isinstance(listed, list) or not any(isinstance(each, str) for each in listed):
         return listed
@@ -84,25 +84,25 @@ def _written_out(given: object, entry_of: Callable[[str, int], JsonObject]) -> o
 
 
 def judge_of(given: object) -> object:
-    """A judge, of which the name alone may be given."""
+    """A judge, which may be given as its name only."""
     return {"type": given} if isinstance(given, str) else given
 
 
 def selector_of(given: object) -> object:
-    """A selector, of which the name alone may be given."""
+    """A selector, which may be given as its name only."""
     return {"name": given} if isinstance(given, str) else given
 
 
 def dataset_of(given: object) -> object:
-    """A dataset, of which the files alone may be given."""
+    """A dataset, which may be given as its files only."""
     return {"path": given} if isinstance(given, str | list) else given
 
 
 def with_defaults(values: object) -> object:
-    """A campaign's values with the selector, budget and error probability of a file that leaves them out.
+    """Add the default selector, budget and error probability to a campaign's values.
 
-    Objectives without a default selector have no such defaults. A file that names a selector and a budget,
-    and no error probability, asks for none.
+    Objectives without a default selector have no such defaults. A file with a selector and a budget, but no
+    error probability, uses none.
     """
     if not isinstance(values, Mapping) or values.get("objective") not in OBJECTIVES:
         return values

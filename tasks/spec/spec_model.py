@@ -1,4 +1,4 @@
-"""The base of every part of a campaign's file, and the values that any of them may hold."""
+"""Base class of every part of a campaign's file, and common value types."""
 
 import math
 import re
@@ -20,12 +20,12 @@ class SpecModel(BaseModel):
 
 
 def keys_of(model: type[BaseModel]) -> dict[str, FieldInfo]:
-    """The keys of a part of the file; one that is a word of Python has another name here."""
+    """The keys of a part of the file; a Python keyword has another name here."""
     return {field.alias or name: field for name, field in model.model_fields.items()}
 
 
 def _scalar(value: object) -> object:
-    """The value, checked with one complaint in place of one per type of a union."""
+    """Check a value with one message instead of one per type of the union."""
     if value is None or isinstance(value, str | int) or (isinstance(value, float) and math.isfinite(value)):
         return value
     raise ValueError("must be text, a finite number, true, false or null")
@@ -35,7 +35,7 @@ JsonScalar = Annotated[str | int | float | bool | None, BeforeValidator(_scalar)
 
 
 def _tree(value: object) -> object:
-    """The value, checked as by `_scalar`, where it may hold lists and mappings."""
+    """Check a value like `_scalar`, allowing lists and mappings."""
     if isinstance(value, list):
         return [_tree(each) for each in value]
     if isinstance(value, Mapping):
@@ -63,7 +63,7 @@ StorageUrl = Annotated[str, BeforeValidator(_url_in_home)]
 
 
 def matching(pattern: str, words: str) -> tuple[AfterValidator, FieldInfo]:
-    """Annotations of a text that must match a pattern; people are shown words, editors the pattern."""
+    """Annotations for a text that must match a pattern; messages show words, editors get the pattern."""
 
     def matched(value: str) -> str:
         if re.fullmatch(pattern, value) is None:
@@ -75,7 +75,7 @@ def matching(pattern: str, words: str) -> tuple[AfterValidator, FieldInfo]:
 
 
 SECRET = "secret"
-"""Type of the complaints that must not repeat what stands in the file."""
+"""Type of errors that must not repeat the value in the file."""
 
 
 def _variable(value: object) -> object:
@@ -122,7 +122,7 @@ def _base_url(value: Any) -> object:  # noqa: ANN401 -- whatever stands in the f
 
 
 BaseUrl = Annotated[str | None, BeforeValidator(_base_url)]
-"""URL of an OpenAI-compatible server, its version included; None is OpenAI's own."""
+"""URL of an OpenAI-compatible server, including its version; None is OpenAI's own."""
 
 KeyVariable = Annotated[str | None, BeforeValidator(_variable)]
-"""`$NAME` of the environment variable that holds a key."""
+"""`$NAME` of the environment variable with a key."""

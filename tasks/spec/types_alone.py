@@ -1,7 +1,7 @@
-"""Reading a stored spec by its types alone: it met the limits of the day on which its campaign began.
+"""Read a stored spec by types only: it satisfied the limits when its campaign began.
 
-A file has to meet all limits. Limits that are made later, such as a lower maximum or a rule on two keys, do
-not refuse campaigns that began before. Patterns of names stay: folders are named after them.
+A file must satisfy all limits. Limits introduced later, such as a lower maximum or a rule on two keys, do not
+invalidate earlier campaigns. Patterns of names still apply, because folders are named after them.
 """
 
 from functools import cache
@@ -13,16 +13,16 @@ from pydantic_core import SchemaValidator
 _BOUNDS = ("ge", "gt", "le", "lt", "multiple_of")
 _LENGTHS = ("min_length", "max_length")
 LIMITS = {"int": _BOUNDS, "float": _BOUNDS, "str": _LENGTHS, "list": _LENGTHS, "dict": _LENGTHS}
-"""Keys of pydantic's core schema that are limits, by the type that they limit."""
+"""Keys of pydantic's core schema that are limits, by type."""
 
 Model = TypeVar("Model", bound=BaseModel)
 
 
 def read_by_types(model: type[Model], values: object) -> Model:
-    """An instance of a model, checked by the types of its keys and by no limit.
+    """An instance of a model, validated by the types of its keys without limits.
 
     Raises:
-        ValidationError: If a key is unknown or a value is of another type.
+        ValidationError: If a key is unknown or a value has another type.
     """
     found: Model = _validator(model).validate_python(values)
     return found

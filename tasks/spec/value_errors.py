@@ -1,4 +1,4 @@
-"""Sentences about values of a file that have the wrong type or are out of range."""
+"""Error messages for values with a wrong type or out of range."""
 
 import re
 from collections.abc import Mapping
@@ -20,7 +20,7 @@ _DEMANDS = {
     "string_type": "must be text",
     "finite_number": "must be a finite number",
 }
-"""Demands on a value in the words of YAML, by pydantic's type of error."""
+"""Requirements on a value in YAML's words, by pydantic's type of error."""
 
 _LIMITS = {
     "greater_than": ("must be greater than", "gt"),
@@ -28,7 +28,7 @@ _LIMITS = {
     "less_than": ("must be less than", "lt"),
     "less_than_equal": ("must be at most", "le"),
 }
-"""Words and the name of the limit, by pydantic's type of error."""
+"""Words and name of the limit, by pydantic's type of error."""
 
 _SIZES = {"thousand": 1_000, "k": 1_000, "million": 1_000_000, "m": 1_000_000}
 
@@ -49,7 +49,7 @@ _VALUES = {
 
 
 def demand(detail: ErrorDetails) -> str:
-    """What a value must be, such as "must be a whole number"."""
+    """The requirement on a value, such as "must be a whole number"."""
     kind, context = detail["type"], detail.get("ctx", {})
     if kind in _LIMITS:
         words, limit = _LIMITS[kind]
@@ -72,14 +72,14 @@ def _plain(message: str) -> str:
 
 
 def shown(value: object) -> str:
-    """A scalar as a file has it: null and true as YAML writes them, text in quotes."""
+    """A scalar as in a file: null and true in YAML's spelling, text in quotes."""
     if value is None:
         return "nothing"
     return str(value).lower() if isinstance(value, bool) else repr(value)
 
 
 def remedy(detail: ErrorDetails, key: str) -> str:
-    """The end of the sentence: the value to write, with "; " in front; empty if none is evident.
+    """The end of the message: the value to write, with leading "; "; empty if unknown.
 
     Args:
         detail: The error.
@@ -103,7 +103,7 @@ def remedy(detail: ErrorDetails, key: str) -> str:
 
 
 def missing_form(key: str) -> str:
-    """A value for a missing key, with ", such as " in front; empty if there is no typical one."""
+    """A value for a missing key, with leading ", such as "; empty if there is no typical one."""
     return f", such as {key}: {_VALUES[key]}" if key in _VALUES else ""
 
 
@@ -135,7 +135,7 @@ def _probability(value: object) -> str:
 
 
 def _form(value: object, key: str, kind: str) -> str:
-    """The mapping or list to write in place of a value that is neither."""
+    """The mapping or list to write instead of a value that is neither."""
     if kind == "model_type" and key == "stopping" and isinstance(value, int):
         return f"; write stopping: {{budget: {value}}}"
     if kind != "list_type":

@@ -1,1 +1,1 @@
-"""Words, numbers and patterns in text that is shown or read."""
+"""Words, numbers and patterns in displayed or parsed text."""

@@ -4,11 +4,11 @@ import hashlib
 import json
 
 _CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
-"""One encoder for all values: `json.dumps` makes one for each."""
+"""Shared encoder: `json.dumps` makes one per call."""
 
 
 def canonical_json(value: object) -> str:
-    """The one way this value is written: sorted keys, no spaces, no NaN."""
+    """The canonical text of a value: sorted keys, no spaces, no NaN."""
     return _CANONICAL.encode(value)
 
 

@@ -8,10 +8,11 @@ TIMEOUT_SECONDS = 2.0  # a linear pattern reads a megabyte in a tenth of this
 TARGET = "{target}"
 
 LONGEST = 10_000
-"""Characters of a pattern; some are compiled, and searched for, in time that grows with the square."""
+"""Maximum length of a pattern; some take quadratic time to compile and search."""
 
 LARGEST = 20_000
-"""Parts of a pattern whose repeats are written out, as `regex` does up to the least number: (ab){3} has 6."""
+"""Maximum parts of a pattern with repeats expanded, as `regex` does up to the minimum count: (ab){3} has
+6."""
 
 _PART = regex.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|\{ *(\d*) *(?:, *\d* *)?\}|.", regex.DOTALL)
 _CALL = regex.compile(r"\(\?(?:R|[0-9]|&|P>)")
@@ -32,7 +33,7 @@ def compiled(pattern: str, ignore_case: bool = False) -> regex.Pattern[str]:
 
 
 def _problem(pattern: str) -> str | None:
-    """The reason why a pattern may not even be compiled; None if it may."""
+    """Why a pattern must not be compiled; None if it may."""
     if len(pattern) > LONGEST:
         return f"has {len(pattern):,} characters; give a pattern of at most {LONGEST:,}"
     # Only what is neither escaped nor in a set calls.
@@ -47,9 +48,9 @@ def _problem(pattern: str) -> str | None:
 
 
 def _size(pattern: str) -> int:
-    """Parts of a pattern whose repeats are written out to their least number."""
+    """Parts of a pattern with repeats expanded to their minimum count."""
     finished, last = [0], [0]
-    """By depth of groups: parts before the last one, and of the last one."""
+    """By group depth: number of parts before the last one, and of the last one."""
     for part in _PART.finditer(pattern):
         if part[1]:
             last[-1] *= max(1, int(part[1]))
@@ -69,14 +70,14 @@ _WORD = regex.compile(r"\w")
 
 
 def last_answer(pattern: regex.Pattern[str], text: str, *, is_cut: bool = False) -> str | None:
-    """The answer that the last match gives, surrounding white space removed; None if there is no match.
+    """The answer of the last match, without surrounding white space; None if there is no match.
 
-    The answer is group 1 of the match, or the whole match where the pattern has no groups or group 1 took no
-    part in it. The last match counts because whatever a model quotes or tries comes before what it settles
-    on. So in a text that was cut off (`is_cut`) it counts only if no word comes after it.
+    The answer is group 1 of the match, or the whole match if the pattern has no groups or group 1 did not
+    match. The last match counts because a model quotes or considers others before its final answer. So in a
+    text that was cut off (`is_cut`) it counts only if no word follows it.
 
     Raises:
-        TimeoutError: If all matches together took longer than `TIMEOUT_SECONDS`, or memory that there is not.
+        TimeoutError: If all matches together took longer than `TIMEOUT_SECONDS`, or ran out of memory.
     """
     try:
         last = deque(pattern.finditer(text, timeout=TIMEOUT_SECONDS), maxlen=1)

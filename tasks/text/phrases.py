@@ -10,19 +10,19 @@ MOST_NAMES = 5
 
 
 def rounded(value: float, sign: str = "") -> str:
-    """Three decimals, or more where these would read as 0, 1 or -1 of a number that is not.
+    """Round to three decimals, or more if the result would wrongly read as 0, 1 or -1.
 
     Args:
         value: A score, a share, or a difference of two.
-        sign: "+" to have it written always.
+        sign: "+" to always write the sign.
     """
     return _written(value, sign, ROUND_HALF_EVEN)
 
 
 def ends(lower: float, upper: float, sign: str = "") -> tuple[str, str]:
-    """The two ends of an interval, each rounded outward: what is written holds wherever the interval does.
+    """The ends of an interval, each rounded outward, so that the written interval contains the exact one.
 
-    Where they are one number it is that number, as `rounded` has it.
+    If both are one number, it is rounded as by `rounded`.
     """
     if lower == upper:
         return rounded(lower, sign), rounded(upper, sign)
@@ -30,12 +30,12 @@ def ends(lower: float, upper: float, sign: str = "") -> tuple[str, str]:
 
 
 def span(lower: float, upper: float) -> str:
-    """An interval as tables have it; see `ends`."""
+    """An interval for tables; see `ends`."""
     return "{} to {}".format(*ends(lower, upper))
 
 
 def with_decimals(value: float, decimals: int, direction: str) -> Decimal:
-    """A finite number with so many decimals, rounded as a constant of `decimal` says; a zero has no sign."""
+    """Round a finite number to `decimals` in a direction of `decimal`; zero has no sign."""
     exact = Decimal(f"{value:.{MOST_DECIMALS}f}")  # a sum that is 0.3 but for its last bits is 0.3
     return exact.quantize(Decimal(1).scaleb(-decimals), direction) + 0
 
@@ -50,7 +50,7 @@ def _written(value: float, sign: str, direction: str) -> str:
 
 
 def amount(value: float) -> str:
-    """A number for people: thousands apart, three decimals at most, or more of one that would read as 0."""
+    """A displayed number: thousands separated, at most three decimals, or more if it would read as 0."""
     plain = f"{value:,.3f}"
     if value and not float(plain.replace(",", "")):
         return f"{value:.{1 - math.floor(math.log10(abs(value)))}f}".rstrip("0")
@@ -64,23 +64,23 @@ def about(count: int) -> str:
 
 
 def percentage(share: float, decimals: int = 1) -> str:
-    """A share in percent with so many decimals, or more where it would read as none or all and is not."""
+    """A share in percent with `decimals`, or more if it would wrongly read as none or all."""
     texts = [f"{100.0 * share:.{each}f}" for each in range(decimals, 8)]
     return f"{next((text for text in texts if float(text) not in (0.0, 100.0)), texts[0])}%"
 
 
 def count_of(number: int, what: str) -> str:
-    """A number of things, such as "1 example" and "12,032 examples"."""
+    """A count with its noun, such as "1 example" and "12,032 examples"."""
     return f"{number:,} {what}{'s' * (number != 1)}"
 
 
 def there_already(number: int) -> str:
-    """The words that so many of the given things were stored before."""
+    """The words for items that were stored before."""
     return f"{number:,} {'was' if number == 1 else 'were'} there already"
 
 
 def percent(delta: float) -> str:
-    """1 - delta in percent, with as many digits as it has: 99.9% is not 100%."""
+    """1 - delta in percent, with all significant digits: 99.9% is not 100%."""
     return f"{100.0 * (1.0 - delta):.10g}%"
 
 
@@ -96,6 +96,6 @@ def risk_of(delta: float) -> str:
 
 
 def list_of(names: Sequence[str], most: int = MOST_NAMES) -> str:
-    """The names for a sentence, beyond `most` only their number."""
+    """Names for a sentence; above `most` only their number."""
     more = len(names) - most
     return ", ".join(names[:most]) + (f" and {more} more" if more > 0 else "")

@@ -23,13 +23,13 @@ from winnow.tasks.plugins.extras import require
 from winnow.tasks.processes.child_process import end_process, module_command, start_process
 
 FIRST_PORT, PORTS = 8501, 20
-"""The first port that is tried when none is named, and the number of ports that are tried."""
+"""The first port to try if none is named, and the number of ports to try."""
 
 START_TIMEOUT = 60.0
-"""Seconds until a page that does not answer is given up; a slow disk may need many of them."""
+"""Seconds to wait for a page's first answer; a slow disk may need many of them."""
 
 STOP_TIMEOUT = 5.0
-"""Seconds until a server that does not end is killed."""
+"""Seconds until an unresponsive server is killed."""
 
 
 def view(
@@ -59,11 +59,11 @@ def view(
 ) -> None:
     """Serve a live page on a database: campaigns, figures, single comparisons and SQL.
 
-    The page only reads, and shows the last database used here where --storage names none that is there. With
-    --allow-labels, people also judge on it what campaigns wait for, star outputs and write notes; the
-    database is then the one that is named.
+    The page only reads, and shows the last database used here if the one of --storage does not exist. With
+    --allow-labels, annotators can also give the judgments that campaigns wait for, star outputs and write
+    notes; the database is then the named one.
 
-    The address that is printed holds a token, which a browser keeps for as long as it is open.
+    The printed address contains a token, which a browser keeps while it is open.
     """
     require("view", "winnow view")
     if not allow_labels:  # whatever writes is told its database

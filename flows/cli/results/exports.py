@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 TRACKER_RUNS = "winnow.flows.reports.export.trackers.tracker_runs:write_runs"
-"""Address of what writes runs of trackers."""
+"""Import path of the function that writes tracker runs."""
 
 
 class FormatChoice(StrEnum):
@@ -60,12 +60,12 @@ def export(
     storage: ReadStorage = DEFAULT_STORAGE,
     json: Json = False,
 ) -> None:
-    """Write everything a campaign found into a folder, one file for each view, or into a tracker.
+    """Write all results of a campaign to a folder, one file for each view, or to a tracker.
 
-    Duels are written as battles of LMArena too, scores as logs of Inspect. Texts are written as models gave
-    them: open csv of models you do not trust in a spreadsheet only with --spreadsheet. A tracker is given the
-    definition, metrics over rounds, the answer, the leaderboard and the report, and no texts but the few that
-    the report shows; a campaign that is exported again goes on in the same run.
+    Duels are also written as battles of LMArena, scores as logs of Inspect. Outputs are written unchanged:
+    open csv of untrusted models in a spreadsheet only with --spreadsheet. A tracker receives the definition,
+    metrics over rounds, the answer, the leaderboard and the report, but no outputs except the few in the
+    report; a campaign that is exported again continues the same run.
     """
     if folder is None and mlflow is None and wandb is None:
         raise SpecError("name a folder to write to, --mlflow URI or --wandb PROJECT")

@@ -1,4 +1,4 @@
-"""metrics: what Prometheus asks of a results database, printed once or served."""
+"""metrics: metrics of a results database for Prometheus, printed once or served."""
 
 from contextlib import suppress
 from typing import TYPE_CHECKING, Annotated

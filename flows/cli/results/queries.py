@@ -1,4 +1,4 @@
-"""query: rows out of the results database."""
+"""query: rows from the results database."""
 
 from collections.abc import Sequence
 from contextlib import ExitStack
@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 FormatChoice = StrEnum("FormatChoice", {name: name for name in get_args(Format)})  # type: ignore[misc]
 FOR_PEOPLE = FormatChoice("table")
 SHOWN_WITH_WARNINGS = ("leaderboard", "coverage")
-"""Views with a row for each candidate, below which its warnings are told."""
+"""Views with a row per candidate, with its warnings below."""
 SHOWN_BY = "--columns NAME,... or --format csv"
-"""Options that show the columns for which a terminal has no room."""
+"""Options that show the columns that do not fit into the terminal."""
 
 
 def _known(context: typer.Context, view: str | None) -> str | None:
@@ -72,17 +72,17 @@ def query(
     mebibytes: Annotated[int, typer.Option(min=1, help="Maximum size of a --sql result, in MiB.")] = 1024,
     storage: ReadStorage = DEFAULT_STORAGE,
 ) -> None:
-    """Ask a campaign for its leaderboard, comparisons, rounds, curve, coverage, costs, or ask in SQL.
+    """Query a campaign's leaderboard, comparisons, rounds, curve, coverage, costs, or use SQL.
 
-    Each of several texts of a comparison, with its score, is in outputs. What was taken from other campaigns
-    is in reuse, and whether the winner changed since the last campaign on the same dataset is in history.
-    Campaigns of duels (best-duel) also answer which candidate beats which (head-to-head, strengths), and how
-    their judges behaved (judgments, judges, verdicts, agreement); campaigns that certify, how the evidence
-    grew (e-values), how far the autoevaluator was relied on (weights) and agrees with humans (agreement), and
-    which labels are given and wanted (labels); campaigns that route, which candidate got which prompts
-    (picks). With --series, the campaigns of a schedule are listed: one row per campaign, whether the winner
-    changed, and how many generations were made again and how many reused. A statement of SQL is answered by a
-    separate process, within --seconds and --mebibytes.
+    Single outputs of comparisons with several, with their scores, are in outputs. Reuse from other campaigns
+    is in reuse, and changes of the winner since the last campaign on the same dataset are in history.
+    Campaigns of duels (best-duel) also have which candidate beats which (head-to-head, strengths), and the
+    judges' behaviour (judgments, judges, verdicts, agreement); certify campaigns have the evidence over time
+    (e-values), the reliance on the autoevaluator (weights), its agreement with humans (agreement), and given
+    and wanted labels (labels); route campaigns have the prompts routed to each candidate (picks). With
+    --series, the campaigns of a schedule are listed: one row per campaign, with changes of the winner, and
+    the numbers of new and reused generations. SQL statements run in a separate process, limited by --seconds
+    and --mebibytes.
     """
     from winnow.storage.records import campaigns as campaign_records
 
@@ -117,7 +117,7 @@ def query(
 
 
 def _warn(look: Look) -> None:
-    """Say below a table of candidates what is wrong with the outputs of some of them."""
+    """Print below a table of candidates what looks wrong with their outputs."""
     from winnow.flows.reports.output import tell
     from winnow.tasks.queries.status import campaign_status
     from winnow.tasks.queries.warnings.from_outputs import output_warnings
@@ -128,7 +128,7 @@ def _warn(look: Look) -> None:
 
 
 def _different(names: Sequence[str]) -> list[str]:
-    """The names of columns; a name that was there before gets a number."""
+    """Column names, with numbers for repeated ones."""
     found: list[str] = []
     for name in names:
         new, number = name, 2

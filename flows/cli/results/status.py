@@ -1,4 +1,4 @@
-"""status, list, show, report: where campaigns stand. They answer at once: no model library is imported."""
+"""status, list, show, report: status of campaigns. They answer quickly: no model library is imported."""
 
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -34,7 +34,7 @@ OptionalName = Annotated[
 
 
 def status(name: OptionalName = None, storage: ReadStorage = DEFAULT_STORAGE, json: Json = False) -> None:
-    """Say where a campaign stands, or all of them."""
+    """Show the status of a campaign, or of all."""
     from winnow.flows.reports.output import print_json
     from winnow.flows.reports.summary import print_summary
     from winnow.storage.engine.database import shown_url
@@ -121,7 +121,7 @@ def show(
     storage: ReadStorage = DEFAULT_STORAGE,
     json: Json = False,
 ) -> None:
-    """Show a campaign's frozen definition and where it stands."""
+    """Show a campaign's stored definition and its status."""
     import yaml
 
     from winnow.flows.reports.output import print_json
@@ -187,7 +187,7 @@ def report(
         ),
     ] = None,
 ) -> None:
-    """Print all there is to say of a campaign, or write it: a page, pictures, a passage of a model card."""
+    """Print the full report of a campaign, or write it: a page, pictures, a passage of a model card."""
     from winnow.storage.records import campaigns as campaign_records
     from winnow.tasks.errors import SpecError
     from winnow.tasks.plugins.extras import require

@@ -1,1 +1,1 @@
-"""Forecast of the cost of a campaign, worked out before anything is spent: `winnow plan`."""
+"""Forecast of a campaign's cost before anything is spent: `winnow plan`."""

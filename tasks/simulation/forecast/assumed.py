@@ -1,4 +1,4 @@
-"""Score tables that stand in for the scores of a campaign that was not run: assumed ones, or stored ones."""
+"""Score tables that replace the scores of a campaign that was not run: assumed or stored ones."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ OPTION = "assume"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Assumption:
-    """Means of candidates whose scores are 0 or 1.
+    """Assumed means of candidates with scores of 0 or 1.
 
     One candidate has the mean `best`; all others have `rest`, or are evenly spread from it down to `worst`.
     """
@@ -26,8 +26,8 @@ class Assumption:
     rest: float | None = None
     worst: float | None = None
     alike: float = 0.0
-    """In [0, 1): how far candidates fail on the same examples; the correlation of what decides it. At 0 they
-    fail independently, which makes them hard to tell apart."""
+    """In [0, 1): how much candidates fail on the same examples, as a correlation of latent values. At 0 they
+    fail independently, which makes them hard to separate."""
 
     def means(self, n_arms: int) -> FloatArray:
         """Means by arm, the best first, shape (K,)."""
@@ -47,10 +47,10 @@ class Assumption:
 
 
 def read_assumption(text: str) -> Assumption:
-    """The assumption that `--assume` states, such as "best=0.8,rest=0.7" or "best=0.8,worst=0.4,alike=0.5".
+    """Parse the assumption of `--assume`, such as "best=0.8,rest=0.7" or "best=0.8,worst=0.4,alike=0.5".
 
     Raises:
-        SpecError: If it cannot be read, or makes no sense.
+        SpecError: If it is unreadable or inconsistent.
     """
     values: dict[str, float] = {}
     for part in text.split(","):
@@ -74,22 +74,23 @@ def read_assumption(text: str) -> Assumption:
 
 
 class StandIn(NamedTuple):
-    """Scores instead of a campaign's."""
+    """Scores that replace a campaign's."""
 
     scores: FloatArray
     """Shape (K, n)."""
     is_of_candidates: bool
-    """Whether each row is of the candidate of that name, so that a candidate's share of the work is known."""
+    """Whether each row belongs to the candidate of that name, so that a candidate's share of the work is
+    known."""
 
 
 def stand_in(
     table: ScoreTable, candidates: Sequence[str], examples: Sequence[str], rng: np.random.Generator
 ) -> StandIn:
-    """Scores of a campaign's candidates on its examples, from a table that has them, or else of others.
+    """Scores for a campaign's candidates and examples, from a table that has them, or else from others.
 
-    Where the table lacks some of these names, as many candidates are drawn, its best one always among them,
-    and as many examples; where it has fewer examples, they are drawn again and again. Pairs that its campaign
-    never asked about get a score that is drawn from the candidate's own ones, or from all where it has none.
+    If the table lacks some of these names, as many candidates are drawn, always including its best one, and
+    as many examples; if it has fewer examples, they are drawn with repetition. Pairs that its campaign never
+    evaluated get a score drawn from the candidate's own ones, or from all if it has none.
 
     Raises:
         SpecError: If it has too few candidates.

@@ -1,4 +1,4 @@
-"""The most that a campaign takes whose stop is not foreseen: all that its budget allows, at its dearest."""
+"""Upper bound on the cost of a campaign with an unpredictable end: its whole budget, at the highest price."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -28,67 +28,67 @@ UNFORESEEN = {
     "gate": "how many comparisons it takes until the candidates are told from the baseline: that hangs on "
     "how far they are from it",
 }
-"""Unknowns that plan cannot foresee, by what else is asked than an objective's `Traits.unforeseen`."""
+"""What plan cannot predict, in words, for settings besides an objective's `Traits.unforeseen`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ceiling:
-    """The most that a campaign can take."""
+    """Upper bound on what a campaign can use."""
 
     name: str
     canaries: str | None
-    """The canary prompts that its served models are asked, in words; None if none is served."""
+    """The canary prompts sent to its served models, in words; None if none is served."""
     unsteady: tuple[str, ...]
-    """The expected engines that may write other texts in a run that is made again."""
+    """Expected engines that may not reproduce their outputs."""
     size: str
     """The size of the campaign, in a few words."""
     limit: int
-    """The most that the budget allows, in `unit`."""
+    """The budget's limit, in `unit`."""
     unit: str
-    """The unit that the budget counts."""
+    """The unit of the budget."""
     most: Amounts
-    """The cost at most, every answer as long as it may be; without second tries of models that judge."""
+    """The maximum cost, with every answer of maximum length, without repeated calls of judge models."""
     unforeseen: str
-    """The unknown that cannot be foreseen, in words."""
+    """What cannot be predicted, in words."""
     sampled_examples: int
     guessed_tokens: tuple[str, ...]
-    """Models whose prompt tokens are characters / 4."""
+    """Models whose prompt tokens are estimated as characters / 4."""
     measured: Mapping[str, ModelRate]
-    """Rates measured on texts in the database, by model."""
+    """Rates measured on outputs in the database, by model."""
     rate: float | None
-    """Requests a second, where the user says so."""
+    """Requests per second, if given by the user."""
     exploring: Exploring | None = None
-    """The prompts after which the explored share of a route shows something; None if none is drawn."""
+    """The prompts after which the explored share of a route is informative; None if none is drawn."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Most:
-    """The most that a campaign may ask for."""
+    """Upper bounds on a campaign's requests."""
 
     limit: int
     unit: str
     texts: int
-    """Texts of all candidates together, or times that they write several."""
+    """Outputs of all candidates together, or sets of several outputs."""
     of_each: int
-    """The same for any one candidate."""
+    """The same bound for any single candidate."""
     judging: Sequence[JudgeUse]
     judged: int
-    """Number of these texts, or of pairs of them, that are judged."""
+    """Number of these outputs, or of pairs of them, that are judged."""
     shown: int
-    """Number of answers that are shown to a model with each."""
+    """Number of answers shown to a judge model in each call."""
     beside: Sequence[Judged] = ()
     for_metrics: Sequence[JudgeUse] = ()
-    """Calls for metrics about each answer, where metrics are about fewer answers than the judge is."""
+    """Calls for metrics about each answer, if metrics cover fewer answers than the judge."""
     measured: int = 0
     """Number of these answers."""
 
 
 def plan_ceiling(checked: ResolvedCampaign, *, rate: float | None = None) -> Ceiling:
-    """Count what the whole budget takes; nothing is asked of any model.
+    """Compute the cost of the whole budget, without sending any request.
 
     Args:
         checked: The campaign.
-        rate: Requests a second; None for what the database says of the models.
+        rate: Requests per second; None for the models' measured rates in the database.
     """
     most = _most(checked)
     pricing = Pricing(checked, most.judging, rate)
@@ -128,7 +128,7 @@ def _exploring(checked: ResolvedCampaign) -> Exploring | None:
 
 
 def _of_metric(use: JudgeUse, answers: int, longest: float) -> Judged:
-    """A call for a metric about each of so many answers, which have so many tokens at most."""
+    """A metric's call about each of `answers` answers, of at most `longest` tokens."""
     return Judged(
         model=use.model,
         calls=answers,
@@ -169,7 +169,7 @@ def _most(checked: ResolvedCampaign) -> _Most:
 
 
 def _of_duels(checked: BestDuel) -> _Most:
-    """Two texts a duel; where none is made afresh, at most one of each candidate for each example."""
+    """Two outputs per duel; without fresh ones, at most one per candidate and example."""
     limit, examples = checked.most, checked.dataset.examples
     of_each = limit if checked.repeats_examples else min(limit, len(examples))
     return _Most(
@@ -184,7 +184,7 @@ def _of_duels(checked: BestDuel) -> _Most:
 
 
 def _of_labels(checked: Certify) -> _Most:
-    """Every candidate on each labelled example and on the unlabelled ones that belong to it."""
+    """Every candidate on each labelled example and on its unlabelled ones."""
     certification, examples = checked.certification, checked.dataset.examples
     limit, per_label = checked.most, certification.parts.blocks.shape[1]
     answered, beside = limit * (1 + per_label), []

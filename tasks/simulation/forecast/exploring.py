@@ -1,4 +1,4 @@
-"""The number of prompts after which a routed campaign can show that routing pays, in an assumed world."""
+"""Number of prompts after which a route campaign can show a benefit, in an assumed world."""
 
 from dataclasses import dataclass
 
@@ -7,33 +7,33 @@ import numpy as np
 from winnow.algorithms.route.advantage import AdvantageRecord
 
 GAIN = 0.1
-"""The mean score that routing gains over the best single candidate, as is assumed."""
+"""Assumed gain in mean score of routing over the best single candidate."""
 BEST = 0.8
-"""Mean score of the candidate that is right for a prompt."""
+"""Mean score of the right candidate for a prompt."""
 MOST_PROMPTS = 100_000
 AT_ONCE = 1_000
 BETWEEN_LOOKS = 1.1
-"""The growth of the number of prompts from one look to the next."""
+"""Growth factor of the number of prompts between two looks."""
 SEED = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Exploring:
-    """What an explored share is assumed to show."""
+    """The assumed result of an explored share."""
 
     explore: float
     gain: float
     prompts: int | None
-    """The number in one random world; None if more than `MOST_PROMPTS` are needed."""
+    """The number of prompts in one random world; None if more than `MOST_PROMPTS` are needed."""
 
 
 def prompts_to_show(n_arms: int, *, explore: float, delta: float) -> Exploring:
-    """The prompts until the interval of the line *pays* lies above 0.
+    """Number of prompts until the interval of the line *pays* is above 0.
 
-    Each candidate is assumed to be the right one for as many prompts as any other, and routing to find it for
-    all prompts that are not explored. Scores are 0 or 1. The interval is that of `AdvantageRecord`, which
-    narrows with the number of explored prompts of each candidate: the fewer are explored and the more
-    candidates there are, the more prompts it takes.
+    Assumptions: each candidate is the right one for equally many prompts, routing finds it for all prompts
+    that are not explored, and scores are 0 or 1. The interval is that of `AdvantageRecord`, which narrows
+    with the number of explored prompts of each candidate: fewer explored prompts or more candidates need more
+    prompts.
 
     Args:
         n_arms: K, at least two.

@@ -1,4 +1,4 @@
-"""Calls to models that judge: those of one comparison, and the tokens of each."""
+"""Calls of judge models: those of one comparison, and the tokens of each."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,19 +15,19 @@ from winnow.tasks.simulation.forecast.tokens import counted, drawn_examples, tok
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JudgeUse:
-    """A call that a comparison takes, if its first reply can be read."""
+    """A call needed for a comparison, if its first reply is readable."""
 
     model: str
     prompt_tokens: float
-    """Tokens of all but the output, on average over some examples."""
+    """Tokens of everything except the output, averaged over some examples."""
     reply_tokens: float
-    """Tokens of the reply, at most."""
+    """Maximum tokens of the reply."""
     is_weighed: bool
-    """Whether the reply is one of a few labels and not a text."""
+    """Whether the reply is one of a few labels, by log-likelihood, instead of a text."""
 
 
 def all_uses(checked: ScoredCampaign) -> list[JudgeUse]:
-    """The calls of one comparison, for its outcome and its metrics; what two judges share counts twice."""
+    """Calls of one comparison for its outcome and metrics; calls shared by two judges count twice."""
     examples, seed = checked.dataset.examples, checked.spec.seed
     return [*judge_uses(checked.judge, examples, seed), *metric_uses(checked)]
 
@@ -39,9 +39,9 @@ def metric_uses(checked: ScoredCampaign) -> list[JudgeUse]:
 
 
 def judge_uses(judge: Judge[Sample], examples: Sequence[Example], seed: int) -> list[JudgeUse]:
-    """The calls of one comparison, in order; none of a judge that asks no model.
+    """Calls of one comparison, in order; empty for a judge without models.
 
-    A combination may settle a score without its model: it is counted as if it always asked.
+    A combination may settle a score without its model: it is counted as if it always used it.
     """
     if judge.parts:
         return [use for part in judge.parts for use in judge_uses(part, examples, seed)]
@@ -50,7 +50,7 @@ def judge_uses(judge: Judge[Sample], examples: Sequence[Example], seed: int) -> 
 
 
 def duel_uses(judge: Judge[Duel], examples: Sequence[Example], seed: int) -> list[JudgeUse]:
-    """The calls of one duel, in order, whose answers are hardly longer than nothing."""
+    """Calls of one duel, in order, with almost empty answers."""
     drawn = drawn_examples(examples, seed)
     return _uses(judge, [duel_on(each, "A", "B", has_forms=False, seed=seed) for each in drawn])
 
@@ -61,7 +61,7 @@ def _uses(judge: Judge[SubjectT], subjects: Sequence[SubjectT]) -> list[JudgeUse
 
 
 def _use_of(same: Sequence[JudgeCall]) -> JudgeUse:
-    """The use of the same call about some examples, its prompt's tokens on average."""
+    """The usage of one call over some examples, with its prompt's tokens averaged."""
     counter, sampling = tokenizer_of(same[0].model.model), same[0].sampling
     replies = [counted(choice, counter) for choice in sampling.choices]
     return JudgeUse(

@@ -1,4 +1,4 @@
-"""A campaign's requests, tokens, price and hours, and the gaps it can tell, before anything is spent."""
+"""Forecast a campaign's requests, tokens, price and hours, and the gaps that it can detect."""
 
 import math
 import os
@@ -26,23 +26,24 @@ from winnow.tasks.simulation.forecast.requests import Played, Player
 from winnow.tasks.simulation.simulate import simulators
 
 POWER = 0.9
-"""Share of runs in which a gap that can be separated is: decided within the budget, for the right winner."""
+"""Share of runs in which a detectable gap is decided within the budget, for the right winner."""
 
 STEPS = 5
-"""Of the bisection: the factor between the gap that is reported and the next lower one that was tried is
-(n / 2) ** (1 / 2 ** STEPS), 1.2 for 600 examples and 1.3 for 12 000."""
+"""Number of bisection steps: the reported gap and the next lower one tried differ by the factor (n / 2) ** (1
+/ 2 ** STEPS), 1.2 for 600 examples and 1.3 for 12 000."""
 
 
 def smallest_separated(separates: Callable[[float], bool], n_examples: int, most: float) -> float | None:
-    """The smallest gap that is separated, by bisection on a logarithmic scale.
+    """The smallest detectable gap, by bisection on a logarithmic scale.
 
     Args:
-        separates: Whether a gap in mean, in (0, 1), is separated; taken to be true above any gap where it is.
-        n_examples: n; gaps below 1 / n are not tried, as means of scores of 0 and 1 differ by no less.
-        most: The largest gap that there can be.
+        separates: Whether a gap in mean, in (0, 1), is detected; assumed to be monotone.
+        n_examples: n; gaps below 1 / n are not tried, because means of scores of 0 and 1 differ by at least
+            that.
+        most: The largest possible gap.
 
     Returns:
-        None where not even `most` is separated.
+        None if not even `most` is detected.
     """
     least = 1.0 / n_examples
     if not separates(most):
@@ -58,63 +59,62 @@ def smallest_separated(separates: Callable[[float], bool], n_examples: int, most
 
 
 Assumed = Assumption | ScoreTable
-"""The stand-in for the scores."""
+"""Source of the assumed scores."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """The forecast of what a campaign takes, and of the gaps that it can tell."""
+    """Forecast of a campaign's cost, and of the gaps that it can detect."""
 
     name: str
     canaries: str | None
-    """The canary prompts that its served models are asked, in words; None where none is served."""
+    """The canary prompts sent to its served models, in words; None if none is served."""
     unsteady: tuple[str, ...]
-    """The expected engines that may write other texts in a run that is made again."""
+    """Expected engines that may not reproduce their outputs."""
     assumed: str
     candidates: int
     examples: int
-    """Number of examples of selection."""
+    """Number of selection examples."""
     held_out: int
     batch_size: int
     selector: str
     delta: float | None
     epsilon: float
     top_m: int
-    """Number of candidates that are looked for."""
+    """Number of best candidates to find."""
     grid: int
     """Comparisons of selection on all of its examples."""
     limit: int
-    """Comparisons at most, those on held-out examples included."""
+    """Maximum number of comparisons, including held-out examples."""
     runs: int
     comparisons: float
-    """On average over the runs; where a candidate writes several texts for an example, requests are more."""
+    """Average over the runs; with several outputs per example, there are more requests."""
     fewest: int
-    """Fewest comparisons of nine in ten runs."""
+    """Fewest comparisons in nine of ten runs."""
     most: int
-    """Most comparisons of these runs."""
+    """Most comparisons in nine of ten runs."""
     decided: int
     """Runs that ended within the budget with an answer that is known or proven."""
     right: int
     """Runs that named the right winner, or the right m best."""
     expected: Amounts
-    """The cost on average over the runs."""
+    """Average cost over the runs."""
     dearest: Amounts
-    """The cost of the whole limit, spent on the dearest candidates with every answer as long as it may be."""
+    """The cost of the whole limit, spent on the most expensive candidates with answers of maximum length."""
     sampled_examples: int
     guessed_tokens: tuple[str, ...]
-    """Models whose prompt tokens are characters / 4."""
+    """Models whose prompt tokens are estimated as characters / 4."""
     measured: Mapping[str, ModelRate]
-    """Rates measured on texts in the database, by model."""
+    """Rates measured on outputs in the database, by model."""
     rate: float | None
-    """Requests a second, where the user says so."""
+    """Requests per second, if given by the user."""
     gap: float | None
-    """The smallest gap that is separated within the budget in nine of ten runs; None where none is."""
+    """The smallest gap detected within the budget in nine of ten runs; None if none is."""
     gap_of_grid: float | None
-    """The smallest gap where all comparisons are made; None, as are all gaps, where means of groups are
-    compared or the m best are looked for."""
+    """The smallest detectable gap with all comparisons; None, like all gaps, for group means or `top_m`."""
     on_new_examples: Resolution | None
-    """The smallest difference of the best two that is shown on new examples; None, too, if scores are not 0
-    and 1."""
+    """The smallest difference of the best two that can be shown on new examples; None also if scores are not
+    0 and 1."""
 
 
 def plan_campaign(
@@ -125,14 +125,14 @@ def plan_campaign(
     workers: int | None = None,
     rate: float | None = None,
 ) -> Plan:
-    """Play the campaign's selector on a table, and count what that takes; nothing is asked of any model.
+    """Simulate the campaign's selector on a table, and compute the cost, without sending any request.
 
     Args:
-        checked: The campaign, which looks for a winner.
-        assumed: An assumption or a table that stands in for its scores.
-        seeds: Runs; for each gap that is tried as many again.
+        checked: The campaign, which searches for a winner.
+        assumed: An assumption, or a table used as its scores.
+        seeds: Number of runs, and again for each gap that is tried.
         workers: Processes; one per core if None.
-        rate: Requests a second; None for what the database says of the models.
+        rate: Requests per second; None for the models' measured rates in the database.
 
     Raises:
         SpecError: If the table does not fit.
@@ -203,7 +203,7 @@ def _scores(assumed: Assumed, checked: BestMean, player: Player, rng: np.random.
 def _gap(
     player: Player, assumed: Assumed, scores: FloatArray, rng: np.random.Generator, *, wants_decision: bool
 ) -> float | None:
-    """The smallest gap by simulation: one candidate leads all others, which have one mean, by each gap."""
+    """The smallest detectable gap by simulation: one candidate leads the others, all with one mean."""
     if player.limit == player.grid:
         return 1.0 / player.n_examples
     best = float(np.nanmax(np.nanmean(scores, axis=1)))

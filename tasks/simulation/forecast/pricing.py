@@ -24,33 +24,33 @@ class Amounts:
     prompt_tokens: float
     answer_tokens: float
     judge_calls: float
-    """Calls of models that judge, if every first reply can be read; with their tokens below."""
+    """Calls of judge models, if every first reply is readable; their tokens are included below."""
     judge_prompt_tokens: float
     judge_reply_tokens: float
     price: float | None
     """The price in the currency of the spec's prices; None if a model has none."""
     hours: float | None
-    """Hours of engines one after the other, or at the rate that was given; None if no rate is known."""
+    """Hours of engines one after the other, or at the given rate; None if no rate is known."""
 
 
 @dataclass(frozen=True, slots=True)
 class Judgings:
-    """The answers that models which judge are shown in all, each by every kind of its calls."""
+    """Total answers shown to judge models, each in every kind of call."""
 
     count: float
-    """Texts, or pairs of them, that are judged."""
+    """Number of judged outputs, or pairs."""
     answer_tokens: float
-    """Tokens of the candidates' answers, once for every time that one is shown."""
+    """Tokens of the candidates' answers, counted once per call that shows one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judged:
-    """The sum of the calls of one kind to a model that judges."""
+    """Totals of one kind of judge model call."""
 
     model: str
     calls: float
     shown: float
-    """Tokens."""
+    """Input tokens."""
     made: float
 
 
@@ -59,8 +59,8 @@ class Pricing:
 
     Args:
         checked: The campaign.
-        judging: Calls to models that judge, about each text or about a comparison of several.
-        rate: Requests a second; None for what the database says of the models.
+        judging: Calls of judge models, about each output or about a comparison of several.
+        rate: Requests per second; None for the models' measured rates in the database.
     """
 
     def __init__(self, checked: ResolvedCampaign, judging: Sequence[JudgeUse], rate: float | None) -> None:
@@ -85,13 +85,13 @@ class Pricing:
         judged: Judgings | None = None,
         beside: Sequence[Judged] = (),
     ) -> Amounts:
-        """The cost of so many comparisons of each arm, with answers as long as they may be, or as expected.
+        """The cost of given numbers of comparisons, with answers of maximum or expected length.
 
         Args:
-            by_arm: Shape (K,), how many of each.
-            at_length: Whether answers are as long as they may be.
-            judged: The answers that models which judge are shown; None if that is every text once.
-            beside: Sums of further calls to them, or to others that are not candidates.
+            by_arm: Shape (K,), number of comparisons of each arm.
+            at_length: Whether answers have maximum length.
+            judged: The answers shown to judge models; None for every output once.
+            beside: Totals of further calls to them, or to other models that are not candidates.
         """
         by_arm = by_arm * self._checked.spec.texts_each
         answers = self.longest if at_length else self._answer_tokens()
@@ -120,7 +120,7 @@ class Pricing:
         )
 
     def dearest(self, comparisons: int, of_each: int) -> FloatArray:
-        """The dearest way to spend so many comparisons, by arm, where no arm takes more than `of_each`."""
+        """The most expensive allocation of comparisons, by arm, with at most `of_each` per arm."""
         left, counts = comparisons, np.zeros(len(self.models))
         for arm in np.argsort(-self._unit_price(), kind="stable").tolist():
             counts[arm] = min(left, of_each)
@@ -128,7 +128,7 @@ class Pricing:
         return counts
 
     def _unit_price(self) -> FloatArray:
-        """A number by arm that is higher the dearer a comparison is: its price, or else its tokens."""
+        """A number by arm that increases with a comparison's cost: its price, or else its tokens."""
         prices = self._checked.spec.execution.prices
         shown = made = np.ones(len(self.models))
         if all(model in prices for model in self.models):
@@ -138,7 +138,7 @@ class Pricing:
         return dear
 
     def _answer_tokens(self) -> FloatArray:
-        """Tokens of an answer by arm: the measured mean of its model, or less where it may have no more."""
+        """Tokens of an answer by arm: its model's measured mean, or its maximum if lower."""
         means = [
             self.measured[model].output_tokens if model in self.measured else np.inf for model in self.models
         ]
@@ -152,7 +152,7 @@ class Pricing:
         return min(known.output_tokens, use.reply_tokens)
 
     def _device_seconds(self, by_arm: FloatArray, uses: Sequence[Judged]) -> dict[str, float] | None:
-        """Seconds of devices by model; None if nothing is known of some model."""
+        """Device seconds by model; None if some model's rate is unknown."""
         calls = [*zip(self.models, by_arm.tolist(), strict=True), *((use.model, use.calls) for use in uses)]
         if self._rate is None and not all(model in self.measured for model, _ in calls):
             return None
@@ -190,7 +190,7 @@ class Pricing:
 
 
 def _measured(checked: ResolvedCampaign, models: Sequence[str]) -> dict[str, ModelRate]:
-    """The rates of models that the campaign's database knows, if there is one."""
+    """Rates of models in the campaign's database, if there is one."""
     with suppress(StorageError), reading(checked.spec.storage) as session:
         return rates(session, models)
     return {}

@@ -1,4 +1,4 @@
-"""Comparisons that a campaign asks for: its selector is played on a table that stands in for scores."""
+"""A campaign's comparisons, by simulating its selector on a table used as its scores."""
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
@@ -17,7 +17,7 @@ from winnow.tasks.simulation.environments import ScoreEnvironment
 from winnow.tasks.simulation.simulate import KNOWLEDGE, ComparedSelector, Run, simulate
 
 ORDER = 2
-"""Tells the generator of a run's order of rows from those that selectors draw from."""
+"""Distinguishes the generator of a run's row order from those of selectors."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -25,16 +25,16 @@ class Played:
     """The results of R runs."""
 
     comparisons: IntArray
-    """Shape (R,), those on held-out examples included."""
+    """Shape (R,), including held-out examples."""
     by_arm: FloatArray
-    """Shape (K,), the mean of each arm's."""
+    """Shape (K,), mean number per arm."""
     decided: int
     """Runs that ended within the budget with an answer that is known or proven."""
     right: int
-    """Runs, decided or not, that name the best arm, or the m best; no other has a mean that is higher by more
-    than epsilon."""
+    """Runs, decided or not, that name the best arm, or the m best: no other mean is higher by more than
+    epsilon."""
     decided_right: int
-    """Runs that are both."""
+    """Runs that are both decided and right."""
 
     @property
     def runs(self) -> int:
@@ -44,14 +44,14 @@ class Played:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ShuffledScores(ScoreEnvironment):
-    """A table whose rows are of nobody in particular: in each run every arm has another one.
+    """A table whose rows are assigned to arms at random in each run.
 
-    Who is the best is not known to a campaign's file. If that always were the first candidate, selectors that
-    take the first of equal ones would look better than they are.
+    A campaign's file does not know the best candidate. If it were always the first one, selectors that take
+    the first of equal arms would look better than they are.
     """
 
     def outcomes(self, batch: Batch, seed: int, round_: int) -> FloatArray:
-        """The scores of the rows that the arms have in this run."""
+        """The scores of the rows assigned to the arms in this run."""
         return self.scores[self.rows(seed)[batch.arms], batch.examples]
 
     def rows(self, seed: int) -> IntArray:
@@ -60,13 +60,13 @@ class ShuffledScores(ScoreEnvironment):
 
 
 class Player:
-    """Plays a checked campaign's selector on tables.
+    """Simulate a checked campaign's selector on tables.
 
     Args:
         checked: The campaign.
-        seeds: One run for each.
+        seeds: One run per seed.
         workers: Processes; one per core if None.
-        pool: Processes that play table after table, as `simulate` takes them; new ones for each if None.
+        pool: Processes for all tables, as in `simulate`; new ones per table if None.
     """
 
     def __init__(
@@ -82,26 +82,26 @@ class Player:
         self.n_examples = checked.n_selection_examples
         self._compared = _compared(checked)
         self.top_m: int = checked.spec.selector.params.get("top_m", 1)
-        """Number of arms that are looked for."""
+        """Number of best arms to find."""
 
     @property
     def grid(self) -> int:
-        """Pairs that selection may ask for at most."""
+        """Maximum number of pairs for selection."""
         return self.n_arms * self.n_examples
 
     @property
     def n_held_out(self) -> int:
-        """Examples that selection does not see."""
+        """Number of held-out examples."""
         return 0 if self._checked.split is None else len(self._checked.split.held_out)
 
     @property
     def held_out_comparisons(self) -> int:
-        """Pairs that are asked once selection has ended."""
+        """Pairs evaluated after selection has ended."""
         return 0 if self._checked.split is None else self._checked.split.comparisons
 
     @property
     def limit(self) -> int:
-        """Pairs that selection may ask for within its budget."""
+        """Number of pairs for selection within its budget."""
         budget, split = self._checked.spec.own_budget, self._checked.split
         own = budget if split is None else selection_budget(budget, split)
         return self.grid if own is None else min(own, self.grid)
@@ -110,8 +110,8 @@ class Player:
         """Run every seed on a table.
 
         Args:
-            scores: Shape (K, n), n being the examples of selection.
-            is_of_candidates: Whether row k is of candidate k; else each run deals the rows out again.
+            scores: Shape (K, n), with n selection examples.
+            is_of_candidates: Whether row k belongs to candidate k; else each run assigns rows at random.
         """
         history = self._checked.found_params().get("history")
         shuffled = ShuffledScores(scores=scores, history=history)
@@ -143,14 +143,14 @@ class Player:
         )
 
     def _are_right(self, scores: FloatArray) -> Callable[[Run, IntArray], bool]:
-        """Whether a run whose arms have some rows names the best."""
+        """A test whether a run with a given assignment of rows names the best."""
         groups = None if self._checked.groups is None else self._checked.groups.as_selectors_have_them
         values = true_values(scores, groups)
         within = self._checked.epsilon + ROUNDING
         return lambda run, rows: are_the_best(named_by(run, self.top_m), values[rows], within)
 
     def _counts(self, run: Run, means: FloatArray) -> IntArray:
-        """Comparisons of each arm in a run, shape (K,), the second best taken for the runner-up."""
+        """Comparisons of each arm in a run, shape (K,); the second best is used as runner-up."""
         counts, split = np.bincount(run.told.arms, minlength=self.n_arms), self._checked.split
         if split is not None and (winner := int(run.best[-1])) != NOBODY:
             others = np.where(np.arange(self.n_arms) == winner, -np.inf, means)
@@ -159,7 +159,7 @@ class Player:
 
 
 def named_by(run: Run, top_m: int) -> list[int]:
-    """The arms that a run names in the end: the m best, of those tied for the last places the first."""
+    """The arms that a run names at the end: the m best, with the first of those tied for the last places."""
     if top_m == 1:
         return [] if run.best[-1] == NOBODY else [int(run.best[-1])]
     places = {"top": 0, "tied": 1}
@@ -168,13 +168,13 @@ def named_by(run: Run, top_m: int) -> list[int]:
 
 
 def are_the_best(named: Sequence[int], values: FloatArray, within: float) -> bool:
-    """Whether arms are named, and no other has a value above that of one of them by more than a margin."""
+    """Whether arms are named, and no other has a value above one of theirs by more than a margin."""
     others = np.delete(values, named)
     return bool(named) and bool(others.max(initial=-np.inf) <= values[list(named)].min() + within)
 
 
 def _compared(checked: BestMean) -> ComparedSelector:
-    """The campaign's selector with all that the campaign has found for it, by which it was checked."""
+    """The campaign's selector with all of its resolved parameters."""
     spec = checked.spec
     params = {**common_params(spec), **spec.selector.params, **checked.found_params()}
     if params["delta"] is None:

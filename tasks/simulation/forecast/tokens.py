@@ -14,23 +14,22 @@ from winnow.tasks.engines.chat import words_of
 from winnow.tasks.plugins.extras import missing_for
 
 SAMPLE = 50
-"""Examples whose prompts are rendered."""
+"""Number of examples whose prompts are rendered."""
 CHARACTERS_PER_TOKEN = 4.0
-"""Assumed where no tokenizer is available; English prose has about so many, code and other languages
-fewer."""
+"""Assumed without a tokenizer; English prose has about this many, code and other languages fewer."""
 TOKENIZER = "tokenizer.json"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class PromptTokens:
-    """The tokens that a request shows its model, on average."""
+    """Mean number of input tokens of a request."""
 
     by_arm: FloatArray
     """Shape (K,)."""
     examples: int
-    """Number of prompts of a candidate that were counted."""
+    """Number of prompts counted per candidate."""
     guessed: tuple[str, ...]
-    """Models without a tokenizer available: of theirs a token is taken for four characters."""
+    """Models without an available tokenizer; four characters count as one of their tokens."""
 
 
 def prompt_tokens(
@@ -42,8 +41,8 @@ def prompt_tokens(
 ) -> PromptTokens:
     """Count the tokens of each candidate's prompts for a random sample of examples.
 
-    A chat template's own tokens are not counted. Where models weigh texts, those count that a model reads
-    when it is shown the prompt with one text after the other.
+    A chat template's own tokens are not counted. If models score texts, the prompt counts once with each
+    text.
     """
     drawn = drawn_examples(examples, seed)
     counters = {each.model.name: tokenizer_of(each.model.model) for each in candidates}
@@ -60,7 +59,7 @@ def prompt_tokens(
 
 
 def drawn_examples(examples: Sequence[Example], seed: int) -> list[Example]:
-    """The random sample for which prompts are rendered: the same one for all of them."""
+    """The random sample of examples for rendering, the same for all prompts."""
     count = min(SAMPLE, len(examples))
     drawn = np.random.default_rng(seed).choice(len(examples), count, replace=False)
     return [examples[at] for at in drawn.tolist()]
@@ -81,7 +80,7 @@ def tokenizer_of(model: str) -> Callable[[str], int] | None:
 
 
 def counted(text: str, counter: Callable[[str], int] | None) -> float:
-    """The tokens of a text, or a guess where no tokenizer is available."""
+    """The number of tokens of a text, estimated without a tokenizer."""
     return len(text) / CHARACTERS_PER_TOKEN if counter is None else float(counter(text))
 
 
@@ -92,5 +91,5 @@ def _shown(candidate: Candidate, example: Example, weighing: Weighing | None) ->
 
 
 def _mean_tokens(shown: Sequence[Sequence[str]], counter: Callable[[str], int] | None) -> float:
-    """Mean number of tokens that are shown for an example, in all its texts together."""
+    """Mean number of tokens per example, over all its texts together."""
     return float(np.mean([sum(counted(text, counter) for text in texts) for texts in shown]))

@@ -1,1 +1,1 @@
-"""The sections of a campaign's file, one thing that users describe each."""
+"""The sections of a campaign's file, one concept each."""

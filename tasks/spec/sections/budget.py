@@ -1,4 +1,4 @@
-"""The budget of a campaign: the limits on what it may spend, and their units."""
+"""The budget of a campaign: limits and their units."""
 
 from collections.abc import Mapping
 from typing import Annotated, Self
@@ -19,14 +19,15 @@ Amount = Annotated[float, Field(gt=0.0)]
 
 
 class BudgetSpec(SpecModel):
-    """Limits: whichever is spent first ends the campaign, after the round that spent it."""
+    """Limits: the first one spent ends the campaign, after the round that spent it."""
 
     comparisons: Count | None = None
-    """Comparisons, unscored ones included, but for those whose texts could not be made."""
+    """Comparisons, including unscored ones, except those whose outputs could not be generated."""
     tokens: Count | None = None
-    """Tokens shown to models and made by them, judges and the autoevaluator included."""
+    """Input and output tokens of all models, including judges and the autoevaluator."""
     gpu_seconds: Amount | None = None
-    """Time of engines, loading included, times the devices of each; models that run elsewhere take none."""
+    """Engine time, including loading, times the number of devices; models that run elsewhere count
+    nothing."""
     cost: Amount | None = None
     """Price, in the currency of `execution.prices` and `execution.price_per_hour`."""
     human_labels: Count | None = None
@@ -45,16 +46,16 @@ class BudgetSpec(SpecModel):
 
 
 class PriceSpec(SpecModel):
-    """The price of a million tokens of a model, in any currency."""
+    """Price of a million tokens of a model, in any currency."""
 
     input: float = Field(ge=0.0)
-    """For tokens that it is shown."""
+    """For input tokens."""
     output: float = Field(ge=0.0)
-    """For tokens that it makes."""
+    """For output tokens."""
 
 
 def refuse_unfit(budget: BudgetSpec, objective: str) -> None:
-    """Complain of a budget that the question has no use for, or that would never end.
+    """Raise an error for a budget that the objective cannot use, or that would never end.
 
     Raises:
         ValueError: With the key and the remedy.
@@ -77,7 +78,7 @@ def _number_or_mapping(
     value: object,
     union: ValidatorFunctionWrapHandler,
 ) -> BudgetSpec | int:
-    """The budget, checked with one complaint in place of one per type of the union, which is not asked."""
+    """Check the budget with one message instead of one per type of the union."""
     if isinstance(value, Mapping | BudgetSpec):
         return BudgetSpec.model_validate(value)
     return _NUMBER.validate_python(value)

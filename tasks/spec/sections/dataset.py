@@ -1,4 +1,4 @@
-"""The examples of a campaign: their source, and the choice of those that are taken."""
+"""Source and selection of a campaign's examples."""
 
 import os
 from glob import has_magic
@@ -16,7 +16,7 @@ Seed = Annotated[int, Field(ge=0, lt=2**63)]
 
 
 class FieldNames(SpecModel):
-    """Names of the dataset's columns, by the role that each plays."""
+    """Names of the dataset's columns, by role."""
 
     id: str | None = None
     input: str = "input"
@@ -24,10 +24,10 @@ class FieldNames(SpecModel):
 
 
 class SampleSpec(SpecModel):
-    """Rows drawn at random, none of them twice."""
+    """Rows drawn at random without replacement."""
 
     n: int = Field(ge=1)
-    """Number of rows; all where there are fewer."""
+    """Number of rows; all if there are fewer."""
     seed: Seed = 0
 
 
@@ -38,7 +38,7 @@ def _sample(value: object) -> object:
 
 
 def _listed(value: object) -> object:
-    """The value, checked with one complaint in place of one per type of a union."""
+    """Check a value with one message instead of one per type of the union."""
     texts = value if isinstance(value, list) else [value]
     if texts and all(isinstance(each, str) and each for each in texts):
         return in_home(value) if isinstance(value, str) else list(map(in_home, texts))
@@ -46,30 +46,30 @@ def _listed(value: object) -> object:
 
 
 class LmEvalSpec(SpecModel):
-    """The documents of a task of lm-eval, as it shows them to models."""
+    """The documents of an lm-eval task, in the form shown to models."""
 
     task: FilePath = Field(min_length=1)
     """The name of a task of the installed lm-eval, or the path of a task's YAML file or its folder."""
     include_path: FilePath | None = Field(default=None, min_length=1)
-    """A folder in which a task of this name is looked for first."""
+    """A folder that is searched first for a task of this name."""
     num_fewshot: int | None = Field(default=None, ge=0, le=1000)
-    """Number of solved examples before each document; None is what the task says, or none."""
+    """Number of solved examples before each document; None is the task's own number, or none."""
     fewshot_seed: Seed = 1234
-    """Seed that draws the solved examples, as lm-eval does."""
+    """Seed for drawing the solved examples, as in lm-eval."""
     chat: Literal["single-turn", "multiturn"] | None = None
     """For models that chat: show solved examples in the user's message, or as turns; None is plain text."""
     hub: FilePath | None = Field(default=None, min_length=1)
-    """The hub's dataset that the documents come from, if they do; Winnow writes it here."""
+    """The hub's dataset of the documents, if any; written by Winnow."""
     revision: str | None = Field(default=None, min_length=1)
-    """The revision of the hub's dataset that the task asks for; None is the main branch."""
+    """The revision of the hub's dataset requested by the task; None is the main branch."""
     commit: Commit = None
-    """The commit of the hub's dataset; Winnow keeps it here."""
+    """The commit of the hub's dataset; written by Winnow."""
     functions: list[str] = []
     """The Python functions that make its documents, FILE.py:FUNCTION; they need --trust."""
 
 
 class InspectSpec(SpecModel):
-    """The samples of a task of Inspect, as its solvers show them to models."""
+    """The samples of an Inspect task, in the form that its solvers give models."""
 
     task: FilePath = Field(min_length=1)
     """FILE.py@TASK, FILE.py with one task, or the name of a task of an installed package."""
@@ -86,10 +86,10 @@ class InspectSpec(SpecModel):
         return Path(found) if found.endswith(".py") else None
 
     def interpreter(self, folder: Path) -> str | None:
-        """The interpreter that is named, a path as an absolute one; None if none is.
+        """The named interpreter, with an absolute path; None if none is named.
 
         Args:
-            folder: Folder in which relative paths begin.
+            folder: Base folder of relative paths.
         """
         if self.python is None or os.sep not in self.python:
             return self.python
@@ -102,18 +102,18 @@ _FOR_INSPECT = ("args", "scorer", "grader", "python")
 
 
 class TaskSpec(SpecModel):
-    """A benchmark of lm-eval or Inspect, which stands for a dataset, prompts, an output type and a judge."""
+    """A benchmark of lm-eval or Inspect that sets dataset, prompts, output type and judge."""
 
     lm_eval: FilePath | None = Field(default=None, min_length=1)
     """The name of a task of the installed lm-eval, or the path of a task's YAML file or its folder."""
     inspect: FilePath | None = Field(default=None, min_length=1)
-    """In the place of lm_eval: FILE.py@TASK of Inspect, or the name of a package's task; it needs --trust."""
+    """Instead of lm_eval: FILE.py@TASK of Inspect, or the name of a package's task; it needs --trust."""
     include_path: FilePath | None = Field(default=None, min_length=1)
-    """For lm_eval: a folder in which a task of this name is looked for first."""
+    """For lm_eval: a folder that is searched first for a task of this name."""
     num_fewshot: int | None = Field(default=None, ge=0, le=1000)
-    """For lm_eval: number of solved examples before each; None is what the task says, or none."""
+    """For lm_eval: number of solved examples before each; None is the task's own number, or none."""
     fewshot_seed: Seed = 1234
-    """For lm_eval: the seed that draws them, as lm-eval does; 1234 is its own."""
+    """For lm_eval: the seed for drawing them, as in lm-eval, whose default is 1234."""
     fewshot_as_multiturn: bool | None = None
     """For lm_eval and models that chat: show solved examples as turns; None is true, as in lm-eval."""
     metric: str | None = Field(default=None, min_length=1)
@@ -123,7 +123,7 @@ class TaskSpec(SpecModel):
     args: dict[str, JsonValue] = {}
     """For inspect: the task's arguments."""
     scorer: str | None = Field(default=None, min_length=1)
-    """For inspect: one of the task's scorers; None is the first that there is a judge for."""
+    """For inspect: one of the task's scorers; None is the first with a judge in Winnow."""
     grader: dict[str, JsonValue] | None = None
     """For inspect: the model that grades, with the keys of a campaign's models."""
     python: FilePath | None = Field(default=None, min_length=1)
@@ -146,8 +146,8 @@ class SourceSpec(SpecModel):
     path: Annotated[str | list[str], BeforeValidator(_listed)] | None = None
     """Files or patterns such as "shards/*.jsonl": .jsonl, .json or .csv, each also with .gz, or .parquet."""
     hub: FilePath | None = Field(default=None, min_length=1)
-    """In the place of path: a dataset of the Hugging Face hub, such as openai/gsm8k, or a folder with one as
-    the hub or `save_to_disk` lays it out."""
+    """Instead of path: a dataset of the Hugging Face hub, such as openai/gsm8k, or a folder with one in the
+    hub's layout or that of `save_to_disk`."""
     name: str | None = Field(default=None, min_length=1)
     """For hub: one of the dataset's configurations."""
     split: str | None = Field(default=None, min_length=1)
@@ -155,7 +155,7 @@ class SourceSpec(SpecModel):
     revision: str | None = Field(default=None, min_length=1)
     """For hub: a commit, branch or tag; None is the main branch."""
     commit: Commit = None
-    """For hub: the commit that the revision leads to; Winnow keeps it here."""
+    """For hub: the commit of the revision; written by Winnow."""
 
     @model_validator(mode="after")
     def _comes_from_one_place(self) -> Self:
@@ -167,7 +167,7 @@ class SourceSpec(SpecModel):
         return self
 
     def _places(self) -> list[str]:
-        """The keys that say where the examples come from, of those that are given."""
+        """The given keys that name a source of examples."""
         return [key for key in ("path", "hub") if getattr(self, key) is not None]
 
     def _which(self) -> str:
@@ -175,28 +175,28 @@ class SourceSpec(SpecModel):
 
     @property
     def source(self) -> str:
-        """The source of the examples, as errors and tables name it."""
+        """The source of the examples, as shown in errors and tables."""
         if self.hub is not None:
             return "/".join(each for each in (self.hub, self.name, self.split) if each is not None)
         return ", ".join(self.path) if isinstance(self.path, list) else str(self.path)
 
 
 class DatasetSpec(SourceSpec):
-    """The source of the examples, and the choice of those that are taken."""
+    """Source and selection of the examples."""
 
     lm_eval: LmEvalSpec | None = None
-    """In the place of path: what `task: {lm_eval: ...}` becomes."""
+    """Instead of path: the result of `task: {lm_eval: ...}`."""
     inspect: InspectSpec | None = None
-    """In the place of path: what `task: {inspect: ...}` becomes."""
+    """Instead of path: the result of `task: {inspect: ...}`."""
     fields: FieldNames = FieldNames()
     filter: str | None = Field(default=None, min_length=1)
-    """A jinja2 expression over the columns of a row; rows for which it does not hold are left out."""
+    """A jinja2 expression over the columns of a row; rows for which it is false are skipped."""
     limit: int | None = Field(default=None, ge=1)
-    """Only the first so many of the rows that the filter leaves."""
+    """Maximum number of rows after the filter."""
     sample: Annotated[SampleSpec | None, BeforeValidator(_sample)] = None
-    """So many of these, drawn at random: a number, or {n: 200, seed: 1}."""
+    """Random sample of these: a number of rows, or {n: 200, seed: 1}."""
     shuffle: Seed | None = None
-    """Seed of the order in which examples stand; None is that of the source."""
+    """Seed of the order of examples; None keeps that of the source."""
     cluster: str | None = Field(default=None, min_length=1)
     """Field that names the document or conversation of an example. Examples with the same value are drawn
     together, so that claims about new examples count such clusters."""
@@ -218,7 +218,7 @@ class DatasetSpec(SourceSpec):
 
     @property
     def title(self) -> str:
-        """A short name of it: that of its first file without suffixes, or of the folder of a pattern."""
+        """A short name: that of its first file without suffixes, or of a pattern's folder."""
         if self.path is None:
             return self.source
         first = self.path if isinstance(self.path, str) else self.path[0]
@@ -227,11 +227,11 @@ class DatasetSpec(SourceSpec):
 
 
 class SolvedSpec(SourceSpec):
-    """The source of solved examples, and the choice of those that may be shown."""
+    """Source and selection of solved examples."""
 
     fields: FieldNames | None = None
-    """None is as in `dataset.fields`."""
+    """None: as in `dataset.fields`."""
     filter: str | None = Field(default=None, min_length=1)
-    """A jinja2 expression over the columns of a row; rows for which it does not hold are left out."""
+    """A jinja2 expression over the columns of a row; rows for which it is false are skipped."""
     limit: int | None = Field(default=None, ge=1)
-    """Only the first so many of the rows that the filter leaves."""
+    """Maximum number of rows after the filter."""

@@ -1,6 +1,6 @@
-"""Settings for running a campaign, for telling others how it ends, and for reusing texts of others.
+"""Settings for running a campaign, for notifications, and for reuse of outputs.
 
-They may change from one run to the next.
+They can change between runs.
 """
 
 import datetime as dt
@@ -24,20 +24,20 @@ from winnow.tasks.spec.spec_model import SECRET, FilePath, SpecModel
 from winnow.tasks.spec.stored_spec import ONLY
 
 Event = Literal["decided", "undecided", "waiting", "failed", "winner-changed", "regression"]
-"""Events at the end of a run that others may be told of:
+"""Events at the end of a run that can be notified:
 
 * decided: the campaign has an answer.
-* undecided: nothing more may be spent or is left to ask, and there is none.
-* waiting: humans have to label examples before it can continue.
+* undecided: a limit is spent or nothing is left to evaluate, without an answer.
+* waiting: annotators have to label examples before it can continue.
 * failed: an error ended the run, or every candidate was dropped.
-* winner-changed: the last campaign of the same schedule that had a winner had another one.
+* winner-changed: the last campaign of the same schedule with a winner had another one.
 * regression: a gate found a candidate to be worse than the baseline.
 """
 
 MOST_WEBHOOKS = 8
 
 LONG = 120.0
-"""Seconds that a server may take to answer one request where nobody says how long."""
+"""Default seconds that a server may take to answer one request."""
 
 
 def _address(value: Any) -> object:  # noqa: ANN401 -- whatever stands in the file
@@ -63,13 +63,13 @@ def _address(value: Any) -> object:  # noqa: ANN401 -- whatever stands in the fi
 
 
 class WebhookSpec(SpecModel):
-    """One address that is told how a run ends."""
+    """An address that receives the outcome of a run."""
 
     url: Annotated[str, BeforeValidator(_address)]
-    """`$NAME` of the environment variable that holds the URL, or the URL itself, which is then stored."""
+    """`$NAME` of the environment variable with the URL, or the URL itself, which is then stored."""
     form: Literal["json", "slack", "apprise"] = "json"
-    """The form of the message: all that is known, for programs; a text for Slack's incoming webhooks; or a
-    text for the service that a URL of Apprise names."""
+    """The form of the message: all data, for programs; a text for Slack's incoming webhooks; or a text for
+    the service of an Apprise URL."""
     events: list[Event] = Field(default=["decided", "failed", "winner-changed", "regression"], min_length=1)
 
     @model_validator(mode="after")
@@ -84,41 +84,41 @@ class WebhookSpec(SpecModel):
 
 
 class ExecutionSpec(SpecModel):
-    """Settings for running a campaign; none of them changes which pairs are chosen or what they score."""
+    """Settings for running a campaign; none of them changes the chosen pairs or their scores."""
 
     max_loaded: int = Field(default=1, ge=1)
-    """Models held in memory at once; where there are `devices`, on each of them."""
+    """Models in memory at once; with `devices`, on each of them."""
     devices: list[Annotated[int, Field(ge=0)]] = []
-    """GPUs to spread models over, one at work on each; where models are fewer, one is loaded on several;
-    empty leaves it to the engines, one at a time."""
+    """GPUs for models, one working on each; with fewer models, one is loaded on several; empty leaves the
+    choice to the engines, one at a time."""
     sleep: bool = False
-    """Let a model that makes room move its weights to the machine's memory, where its device can."""
+    """Move the weights of an evicted model to the machine's memory, if its device supports it."""
     max_asleep: int = Field(default=4, ge=1)
-    """Models that may sleep at once."""
+    """Maximum number of sleeping models."""
     group_size: int = Field(default=64, ge=1)
-    """Generations asked for together; a crash loses the groups that engines are at work on, and of a server
-    only what it has not answered."""
+    """Generations requested together; a crash loses the groups in progress, and for a server only unanswered
+    requests."""
     max_restarts: int = Field(default=2, ge=0)
     """Number of restarts of one model's engine, after which its candidates fail."""
     load_timeout: float = Field(default=600.0, gt=0.0)
-    """Seconds that a model may take to load."""
+    """Seconds for loading a model."""
     batch_timeout: float = Field(default=600.0, gt=0.0)
-    """Seconds one group of generations may take; where an engine works on several, in which none is done."""
+    """Seconds for one group of generations; if an engine works on several, without any of them done."""
     max_connections: int = Field(default=64, ge=1)
-    """Requests that one server is sent at once, at most; fewer while more would bring nothing."""
+    """Maximum concurrent requests to one server; fewer if more would not be faster."""
     request_timeout: float = Field(default=LONG, gt=0.0)
     """Seconds a server may take to answer one request."""
     max_retries: int = Field(default=5, ge=0)
-    """Number of times that one request to a server is sent again, at most."""
+    """Maximum number of times that one request to a server is sent again."""
     allow_missing: bool = False
-    """Begin without models that cannot be asked when the campaign begins; they can join it later."""
+    """Begin without models that are unreachable at the start; they can join later."""
     allow_all_zero: bool = False
-    """Count an answer as one although every score is 0, for benchmarks that are so hard."""
+    """Accept an answer although every score is 0, for very hard benchmarks."""
     log_folder: FilePath = ".winnow/logs"
     notify: list[WebhookSpec] = Field(default=[], max_length=MOST_WEBHOOKS)
-    """Addresses that are told how a run ends."""
+    """Addresses that receive the outcome of a run."""
     prices: dict[str, PriceSpec] = {}
-    """Prices by the name of a model, judges and the autoevaluator included."""
+    """Prices by model name, including judges and the autoevaluator."""
     price_per_hour: float | None = Field(default=None, ge=0.0)
     """The price of an hour of one device, in the same currency."""
     cluster: Literal["ray"] | None = None
@@ -127,7 +127,8 @@ class ExecutionSpec(SpecModel):
     """"auto" joins the cluster that this machine belongs to, "ray://host:port" another one; "local" starts
     one on this machine alone."""
     ray_gpus: float | Literal["auto"] = "auto"
-    """GPUs of one engine; "auto" is as many as its model is spread over, or none in a cluster without any."""
+    """GPUs of one engine; "auto" is the number that its model is spread over, or none in a cluster without
+    GPUs."""
 
     @field_validator("devices")
     @classmethod
@@ -177,13 +178,13 @@ def _age(value: object) -> object:
 
 
 class MaxAge(SpecModel):
-    """Texts that are not older than this when a round is planned."""
+    """Outputs that are not older than this when a round is planned."""
 
     max_age: Annotated[str, BeforeValidator(_age)]
 
     @property
     def age(self) -> dt.timedelta:
-        """The age as a length of time."""
+        """The age as a duration."""
         return dt.timedelta(**{UNITS[self.max_age[-1]]: int(self.max_age[:-1])})
 
 
@@ -191,7 +192,7 @@ def _word_or_mapping(
     value: object,
     union: ValidatorFunctionWrapHandler,
 ) -> object:
-    """The value, checked with one complaint in place of one per type of the union, which is not asked."""
+    """Check a value with one message instead of one per type of the union."""
     if isinstance(value, Mapping | MaxAge):
         return MaxAge.model_validate(value)
     if value in ("all", "campaign", "none", ONLY):

@@ -1,4 +1,4 @@
-"""Settings for sampling texts, and for several texts for an example, as a campaign's file states them."""
+"""Sampling settings, and several outputs per example, in a campaign's file."""
 
 import json
 from typing import Annotated, Self, get_args
@@ -26,7 +26,7 @@ KINDS: tuple[StructureKind, ...] = get_args(StructureKind)
 
 
 def _whole(value: object) -> object:
-    """A token's id, which is a text where it is the key of a JSON object."""
+    """A token's id, which is text as the key of a JSON object."""
     return int(value) if isinstance(value, str) and value.isdecimal() else value
 
 
@@ -34,16 +34,16 @@ TokenId = Annotated[int, BeforeValidator(_whole), Field(ge=0)]
 
 
 class StructuredOutput(SpecModel):
-    """The form that a whole text must have; the engine offers the model no token that leads elsewhere."""
+    """The form of a whole output; the engine offers the model no token that would violate it."""
 
     regex: Text | None = None
-    """A text that matches this pattern from its first character to its last."""
+    """An output that matches this pattern from its first character to its last."""
     choice: list[Text] | None = Field(default=None, min_length=1)
     """One of these texts."""
     json_schema: dict[str, JsonValue] | None = None
-    """JSON that this schema allows."""
+    """JSON that is valid under this schema."""
     grammar: Text | None = None
-    """A text of this context-free grammar, in EBNF as vLLM reads it."""
+    """An output of this context-free grammar, in vLLM's EBNF."""
 
     @model_validator(mode="after")
     def _is_one(self) -> Self:
@@ -53,13 +53,13 @@ class StructuredOutput(SpecModel):
 
     @property
     def structure(self) -> Structure:
-        """The form as engines take it."""
+        """The form for engines."""
         [(kind, value)] = [(kind, getattr(self, kind)) for kind in KINDS if getattr(self, kind) is not None]
         return Structure(kind, value if isinstance(value, str) else json.dumps(value))
 
 
 class GenerateConfig(SpecModel):
-    """Settings for sampling a text."""
+    """Sampling settings."""
 
     temperature: float = Field(default=0.0, ge=0.0, le=10.0)
     top_p: float = Field(default=1.0, gt=0.0, le=1.0)
@@ -68,25 +68,25 @@ class GenerateConfig(SpecModel):
     max_tokens: int = Field(default=256, ge=1)
     stop_seqs: list[Text] = []
     min_p: float = Field(default=0.0, ge=0.0, le=1.0)
-    """Leaves out tokens that are less probable than this share of the most probable one; 0 keeps all."""
+    """Exclude tokens less probable than this share of the most probable one; 0 keeps all."""
     presence_penalty: Penalty = 0.0
-    """Taken from the logit of each token that the text has already."""
+    """Subtracted from the logit of each token that the output already has."""
     frequency_penalty: Penalty = 0.0
-    """Taken from a token's logit as often as the text has it already."""
+    """Subtracted from a token's logit for each of its occurrences in the output."""
     repetition_penalty: float = Field(default=1.0, gt=0.0)
-    """Divides the logits above 0 of tokens that prompt or text have already, and multiplies those below 0;
-    1 leaves them as they are."""
+    """Divides positive logits of tokens that prompt or output already have, and multiplies negative ones; 1
+    has no effect."""
     logit_bias: dict[TokenId, Annotated[float, Field(ge=-100.0, le=100.0)]] = {}
-    """Token id -> what is added to its logit."""
+    """Token id -> number added to its logit."""
     stop_token_ids: list[TokenId] = []
-    """Tokens that end a text, and are no part of it."""
+    """Tokens that end an output, without being part of it."""
     structured_output: StructuredOutput | None = None
     logprobs: bool = False
-    """Keep the log-probability of each token that is written, for judges of one's own."""
+    """Keep the log-probability of each generated token, for custom judges."""
 
     @model_serializer(mode="wrap")
     def _without_defaults(self, write: SerializerFunctionWrapHandler, info: SerializationInfo) -> JsonObject:
-        """Leave out what is rarely set: without it, a campaign is the same as before there was such a key."""
+        """Omit rarely used keys with default values, so that identities are as before they existed."""
         written: JsonObject = write(self)
         if info.exclude_unset:
             return written
@@ -98,7 +98,7 @@ class GenerateConfig(SpecModel):
         }
 
     def given(self) -> JsonObject:
-        """The settings that the file gives, under the keys of a `GenerateConfig`."""
+        """The settings in the file, under the keys of a `GenerateConfig`."""
         return {key: getattr(self, key) for key in self.model_fields_set & GenerateConfig.model_fields.keys()}
 
 
@@ -114,28 +114,28 @@ RARE = frozenset(
         "logprobs",
     }
 )
-"""Keys that are stored only where they are set."""
+"""Keys that are stored only if set."""
 
 
 class NamedGenerateConfig(GenerateConfig):
-    """A way of sampling that candidates are crossed with; the model's own settings fill in the rest."""
+    """Named sampling settings that candidates are crossed with; the model's own settings fill in the rest."""
 
     name: Name
 
 
 class SamplesSpec(SpecModel):
-    """The number of texts that a candidate writes for each example, and how their scores become one."""
+    """Number of outputs per candidate and example, and how their scores are reduced to one."""
 
     n: int = Field(ge=2, le=100)
-    """Texts, each drawn with a seed of its own."""
+    """Number of outputs, each drawn with its own seed."""
     reduce: Annotated[
         str,
         *matching(
             "(mean|majority|best-of|pass@[1-9][0-9]{0,2})", "must be mean, majority, best-of or pass@K"
         ),
     ] = "mean"
-    """mean of the scores; score of the answer that most texts give; pass@K: of K texts, the best; best-of:
-    score of the text that judge best-of prefers."""
+    """mean of the scores; score of the most frequent answer; pass@K: the best of K outputs; best-of: score of
+    the output preferred by judge best-of."""
 
     @model_validator(mode="after")
     def _has_enough(self) -> Self:
@@ -145,12 +145,12 @@ class SamplesSpec(SpecModel):
 
     @property
     def k(self) -> int | None:
-        """Number of texts of which the best is taken; None for the other reducers."""
+        """Number of outputs from which the best is taken; None for the other reducers."""
         return int(self.reduce.removeprefix("pass@")) if self.reduce.startswith("pass@") else None
 
 
 def _spelled_out(value: object) -> object:
-    """A number alone stands for so many texts, and their mean."""
+    """A single number means this many outputs, and their mean."""
     if isinstance(value, (str, float, bool)):
         raise ValueError("must be a number of texts, or a mapping with n and reduce")
     if isinstance(value, int):

@@ -1,4 +1,4 @@
-"""A model of a campaign's file: a checkpoint, the engine that runs it, and how it is asked."""
+"""A model in a campaign's file: a checkpoint, the engine that runs it, and the form of its requests."""
 
 from typing import Annotated, Literal, Self
 
@@ -12,15 +12,16 @@ from winnow.tasks.spec.spec_model import BaseUrl, FilePath, JsonScalar, JsonTree
 
 
 class ReasoningSpec(SpecModel):
-    """The way to tell a model's reasoning apart from its answers; the reasoning is kept beside them."""
+    """How to separate a model's reasoning from its answers; the reasoning is stored next to them."""
 
     parser: Literal["think-tags", "server"]
-    """think-tags: the reasoning stands between <think> and </think>; server: the server of provider openai or
-    litellm tells it."""
+    """think-tags: the reasoning is between <think> and </think>; server: the server of provider openai or
+    litellm returns it."""
     strip: bool = True
-    """Take the reasoning out of the text that judges are given."""
+    """Remove the reasoning from the output for judges."""
     begins_inside: bool = False
-    """For think-tags: a text begins within the reasoning, as chat template or prompt ends with <think>."""
+    """For think-tags: an output begins within the reasoning, because chat template or prompt ends with
+    <think>."""
 
     @model_validator(mode="after")
     def _fits_its_parser(self) -> Self:
@@ -35,32 +36,32 @@ class ModelSpec(SpecModel):
     name: Name
     provider: str = "vllm"
     model: FilePath = Field(min_length=1)
-    """Folder of a checkpoint, or its id on a model hub; for provider openai, what the server calls it; for
+    """Folder of a checkpoint, or its id on a model hub; for provider openai, the server's name for it; for
     litellm, API/MODEL, such as anthropic/claude-x."""
     model_base_url: BaseUrl = None
-    """For provider openai or litellm: the server. None is OpenAI's own, or that of the API."""
+    """For provider openai or litellm: URL of the server. None is OpenAI's own, or that of the API."""
     api_key: KeyVariable = None
-    """For provider openai or litellm: `$NAME` of the environment variable that holds the key. None is
+    """For provider openai or litellm: `$NAME` of the environment variable with the key. None is
     $OPENAI_API_KEY for OpenAI's own server under provider openai, and no key for any other."""
     served_identity: Annotated[str, StringConstraints(min_length=1, max_length=200)] | None = None
-    """For provider openai or litellm: what is served, such as "llama-3-8b fp16". Models of one id at other
-    servers are then the same model if this text is the same, and different ones if it is not; without it,
-    each server's is a model of its own."""
+    """For provider openai or litellm: what is served, such as "llama-3-8b fp16". Models with one id on
+    different servers are the same model if this text is the same, and different ones if it is not; without
+    it, each server has its own model."""
     revision: str | None = None
     model_args: dict[str, JsonTree] = {}
-    """Passed to the engine as they are; for provider openai, put into the body of each request, null to leave
-    a key out of it; for litellm, a few arguments of its calls, see the documentation."""
+    """Passed to the engine unchanged; for provider openai, put into the body of each request, null to omit a
+    key; for litellm, a few arguments of its calls, see the documentation."""
     chat: bool = False
-    """Send each prompt as the messages of a chat, through the checkpoint's chat template; a prompt that is a
-    text is the one message of a user."""
+    """Send each prompt as the messages of a chat, through the checkpoint's chat template; a text prompt
+    becomes one user message."""
     chat_template: FilePath | None = Field(default=None, min_length=1)
-    """A file with a chat template in jinja2, which takes the place of the checkpoint's own."""
+    """A file with a chat template in jinja2, which replaces the checkpoint's own."""
     chat_template_args: dict[str, JsonScalar] = {}
     """Variables of the chat template, such as `enable_thinking`."""
     reasoning: ReasoningSpec | None = None
-    """For models that think before they answer; None takes texts as they are."""
+    """For models that reason before they answer; None leaves outputs unchanged."""
     lora: FilePath | None = Field(default=None, min_length=1)
-    """Folder of a LoRA adapter that is put on the checkpoint; all adapters of one share its engine."""
+    """Folder of a LoRA adapter applied to the checkpoint; all adapters of one checkpoint share its engine."""
     generate_config: GenerateConfig = GenerateConfig()
 
     @field_validator("model_base_url", "api_key", "served_identity")
@@ -91,6 +92,6 @@ class ModelSpec(SpecModel):
 
 
 def _runs_here(info: ValidationInfo) -> bool:
-    """Whether a model's provider asks no server; not so of one that does not exist, which is told instead."""
+    """Whether a model's provider uses no server; False for an unknown provider, which is reported instead."""
     provider = info.data.get("provider")
     return provider is not None and provider not in REMOTE and is_provider(provider)

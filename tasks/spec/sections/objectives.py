@@ -1,4 +1,4 @@
-"""Sections for campaigns of one objective alone: groups, constraints, certificates, and the embedder."""
+"""Sections for campaigns of one objective only: groups, constraints, certificates, and the embedder."""
 
 import sys
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ SHARED = ("equal", "size")
 
 
 def _weights(value: object) -> object:
-    """The weights, checked with one complaint for all types of a union; in YAML a name may be a number."""
+    """Check the weights with one message for all types of a union; in YAML a name may be a number."""
     if value in SHARED:
         return value
     if not isinstance(value, Mapping) or not value or not all(map(_is_weight, value.values())):
@@ -30,10 +30,10 @@ def _is_weight(value: object) -> bool:
 
 
 class GroupsSpec(SpecModel):
-    """Groups of examples, and the rule that makes one value of a candidate's means on the groups."""
+    """Groups of examples, and how a candidate's group means are combined to one value."""
 
     by: str = Field(min_length=1)
-    """The field of an example whose value names its group."""
+    """The field of an example whose value is its group."""
     objective: Literal["mean", "worst"] = "mean"
     """mean: the weighted mean of the groups' means; worst: the lowest of them."""
     weights: Annotated[Literal["equal", "size"] | dict[str, float], BeforeValidator(_weights)] = "equal"
@@ -68,16 +68,16 @@ class AutoevaluatorSpec(SpecModel):
     prompt: str = Field(min_length=1)
     """A jinja2 template over the fields of an example."""
     extract: str | None = None
-    """A pattern whose last match in the model's text is its answer; without it, the whole text is."""
+    """A pattern whose last match in the model's output is its answer; without it, the whole output is."""
 
 
 class CertifySpec(SpecModel):
-    """The risk that is allowed, the cost of candidates, and what stands in for humans."""
+    """The allowed risk, the costs of candidates, and the autoevaluator."""
 
     alpha: float | None = Field(default=None, gt=0.0, lt=1.0)
-    """The highest mean of 1 - score that a certified candidate may have."""
+    """The highest allowed mean of 1 - score of a certified candidate."""
     drop: float | None = Field(default=None, gt=0.0, lt=1.0)
-    """The highest mean of max(0, score of `baseline` - score), instead of `alpha`."""
+    """The highest allowed mean of max(0, score of `baseline` - score), instead of `alpha`."""
     baseline: str | None = None
     """Name of a candidate."""
     cost: Literal["size", "prompt-length", "price", "custom"]
@@ -87,7 +87,7 @@ class CertifySpec(SpecModel):
     labellable: int | None = Field(default=None, ge=1)
     """Number of examples that a human may label; see `tasks.objectives.certify.split`."""
     unlabelled_per_label: int = Field(default=1, ge=1)
-    """Unlabelled examples that belong to each labelled one, r."""
+    """Number r of unlabelled examples for each labelled one."""
     autoevaluator: AutoevaluatorSpec | None = None
 
     @model_validator(mode="after")
@@ -102,25 +102,25 @@ class CertifySpec(SpecModel):
 
     @property
     def risk(self) -> float:
-        """The risk that a certified candidate may have."""
+        """The allowed risk of a certified candidate."""
         return self.alpha if self.alpha is not None else self.drop or 0.0
 
 
 class EmbedderSpec(SpecModel):
-    """An embedder, which makes a vector of a prompt, so that prompts that are alike can be routed alike."""
+    """An embedder, which computes a vector of each prompt, so that similar prompts can be routed alike."""
 
     type: str = Field(default="transformers", min_length=1)
     """One of `BUILT_IN_EMBEDDERS`, or an embedder of a package or a program."""
     model: FilePath | None = None
     """Folder of a checkpoint; None for the sentence-embedding model that Winnow installs."""
     pooling: Literal["mean", "cls", "last"] = "mean"
-    """For transformers: how the vectors of a text's tokens become one."""
+    """For transformers: how the vectors of a text's tokens are combined."""
     path: FilePath | None = None
     """For precomputed: a file with the columns id and vector."""
     params: dict[str, JsonScalar] = {}
-    """For an embedder of a package or a program: the parameters that it is made with."""
+    """For an embedder of a package or a program: its parameters."""
     text: str = Field(default="{{ input }}", min_length=1)
-    """A jinja2 template over the fields of an example, whose text is embedded."""
+    """A jinja2 template of the text to embed, over the fields of an example."""
 
     @model_validator(mode="after")
     def _has_what_its_type_needs(self) -> Self:

@@ -32,14 +32,14 @@ Name = Annotated[str, AfterValidator(_name), Field(json_schema_extra={"pattern":
 
 
 class MessageSpec(SpecModel):
-    """One message of a chat, or the place at which the messages that an example brings along stand."""
+    """One message of a chat, or the position of the messages in an example."""
 
     role: Literal["system", "user", "assistant"] | None = None
     content: str | None = None
     """A jinja2 template over the fields of an example."""
     turns: str | None = Field(default=None, min_length=1)
-    """In the place of role and content: the field of an example that holds a list of {role, content}, which
-    stand here as they are."""
+    """Instead of role and content: the field of an example with a list of {role, content}, inserted here
+    unchanged."""
 
     @model_validator(mode="after")
     def _is_one_of_the_two(self) -> Self:
@@ -51,7 +51,7 @@ class MessageSpec(SpecModel):
 
 
 def _source(value: object) -> object:
-    """A mapping, whose own complaints name its keys."""
+    """A mapping whose own errors name its keys."""
     if isinstance(value, str | list):
         return {"path": value}
     if value is None or isinstance(value, Mapping | SolvedSpec):
@@ -66,16 +66,16 @@ Source = Annotated[
 
 
 class FewShotSpec(SpecModel):
-    """Solved examples that a model is shown before the question."""
+    """Solved examples shown to a model before the question."""
 
     model_config = ConfigDict(serialize_by_alias=True)
 
     n: int = Field(ge=1, le=1000)
     source: Source = Field(default=None, alias="from")
-    """The source they are drawn from: files, or the keys of a dataset; None is the campaign's own dataset, of
-    which an example is never shown when it is asked about."""
+    """Their source: files, or the keys of a dataset; None is the campaign's own dataset, of which an example
+    is never shown with itself."""
     seed: int = Field(default=0, ge=0, lt=2**63)
-    """Seed that draws them, once for all examples."""
+    """Seed for drawing them, once for all examples."""
     fewshot_as_multiturn: bool = False
     """For models that chat: show each as a turn of the user and one of the assistant, not as text."""
     question: str | None = Field(default=None, min_length=1)
@@ -83,9 +83,9 @@ class FewShotSpec(SpecModel):
     answer: str = Field(default="{{ target }}", min_length=1)
     """A jinja2 template of its answer; `target` is the first accepted one."""
     target_delimiter: str = " "
-    """Text between question and answer, where they are text."""
+    """Text between question and answer, in text prompts."""
     delimiter: str = "\n\n"
-    """Text after each solved example, where they are text."""
+    """Text after each solved example, in text prompts."""
 
 
 class PromptSpec(SpecModel):
@@ -93,14 +93,14 @@ class PromptSpec(SpecModel):
 
     name: Name
     template: str | None = Field(default=None, min_length=1)
-    """The whole prompt; of a model that chats, the user's message."""
+    """The whole prompt; for a chat model, the user's message."""
     system: str | None = Field(default=None, min_length=1)
-    """For models that chat: the system message that stands before `template`."""
+    """For models that chat: the system message before `template`."""
     messages: list[MessageSpec] | None = Field(default=None, min_length=1)
-    """For models that chat: the whole chat, instead of `template` and `system`. Where the assistant has the
-    last word, the model goes on from there."""
+    """For models that chat: the whole chat, instead of `template` and `system`. If the last message is the
+    assistant's, the model continues it."""
     few_shot: FewShotSpec | None = None
-    """Solved examples that stand before what is asked."""
+    """Solved examples before the question."""
 
     @model_validator(mode="after")
     def _asks_one_thing(self) -> Self:
@@ -121,7 +121,7 @@ class PromptSpec(SpecModel):
 
     @property
     def question(self) -> str | None:
-        """The template of what the user says last; None if an example brings it along."""
+        """The template of the user's last message; None if an example contains it."""
         if self.messages is None:
             return self.template
         return next((each.content for each in reversed(self.messages) if each.role in ("user", None)), None)
