@@ -35,7 +35,7 @@ Exhaustive = Annotated[
 
 
 def validate(spec: SpecPath, set_: Overrides = None, trust: TrustOption = False) -> None:
-    """Check a campaign's file and everything it refers to; write, send and run nothing of it.
+    """Check a campaign's file and all it refers to; write and send nothing, run no third-party code.
 
     The permissions that a run needs are listed. With --trust they are given from then on: the file's code is
     run, and a missing dataset is downloaded.
