@@ -81,7 +81,7 @@ def folder(tmp_path, monkeypatch):
         (Path(path) / "config.json").write_text(json.dumps({"hidden_size": 64, "at": path}))
         (Path(path) / "chat_template.jinja").write_text("{% for m in messages %}{{ m.content }}{% endfor %}")
         (Path(path) / "model.safetensors").write_bytes(bytes(8 if path.endswith("small") else 16))
-    for data in (ROOT / "examples").glob("*.jsonl"):
+    for data in (*(ROOT / "examples").glob("*.jsonl"), ROOT / "examples" / "agent.py"):
         shutil.copy(data, tmp_path)
     demo = tmp_path / ".winnow" / "demo" / "data"
     demo.mkdir(parents=True)
@@ -125,6 +125,16 @@ def test_the_table_of_examples_names_all_of_them():
     assert set(re.findall(r"^\| `([\w./-]+)`", table, re.M)) == {
         str(file.relative_to(ROOT / "examples")) for file in files
     }
+
+
+def test_the_schema_knows_agents():
+    values = yaml.safe_load((ROOT / "examples" / "agents.yaml").read_text())
+    for key, value in {"timout": 3, "chat": True, "command": "agent.py", "entry": "x"}.items():
+        odd = {**values["models"][0], key: value}
+        assert not SCHEMA.is_valid({**values, "models": [odd]})
+    models = [{"name": "m", "provider": "vllm", "model": "m"}, *values["models"]]
+    assert not SCHEMA.is_valid({**values, "models": models})  # a model needs a prompt
+    assert SCHEMA.is_valid({**values, "models": models, "prompts": ["{{ input }}"]})
 
 
 def test_the_schema_takes_what_is_short():

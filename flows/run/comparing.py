@@ -16,7 +16,7 @@ from winnow.tasks.errors import SpecError
 from winnow.tasks.plugins.extras import missing_for
 from winnow.tasks.setup.auto_epsilon import AUTO
 from winnow.tasks.setup.guesses import columns_of, first_rows, judge_for, prompt_for, targets_in
-from winnow.tasks.spec.shorthands import DELTA, models_of, short_name
+from winnow.tasks.spec.shorthands import DELTA, are_agents, crossed, models_of, short_name
 
 SMALLEST_ROUND = 32
 """Evaluations of a round, unless the budget is smaller."""
@@ -84,13 +84,14 @@ def campaign_values(
         SpecError: If there is only one candidate, a model cannot be read, or a prompt uses no column.
     """
     guessed = list(asked.guessed)
-    written_prompts = _prompts(prompts)
-    if not written_prompts:
+    written_models, written_prompts = _models(models), _prompts(prompts)
+    if not written_prompts and not are_agents(written_models):
         template = prompt_for(str(asked.fields["input"]), asked.targets)
         written_prompts = [{"name": "prompt-1", "template": template}]
         guessed.append(f"prompt  {json.dumps(template, ensure_ascii=False)} (--prompt TEMPLATE)")
     _require_a_column(written_prompts, str(asked.fields["input"]))
-    if len(models) * len(written_prompts) < 2:
+    n_models = sum(len(crossed(each)) for each in written_models)
+    if n_models * max(1, len(written_prompts)) < 2:
         raise SpecError("one candidate has nothing to be compared with; give a second --model or --prompt")
     if judge is None:
         judge, why = judge_for(asked.targets)
@@ -99,8 +100,8 @@ def campaign_values(
         "name": name,
         "objective": OBJECTIVES[0],
         **({} if storage is None else {"storage": storage}),
-        "models": _models(models),
-        "prompts": written_prompts,
+        "models": written_models,
+        **({"prompts": written_prompts} if written_prompts else {}),
         "dataset": {"path": asked.path, "fields": asked.fields},
         "judge": _judge(judge),
         "selector": {"name": "champion"},
@@ -122,7 +123,7 @@ def _models(given: Sequence[Part]) -> list[JsonObject]:
             continue
         if "provider" not in each:
             each["provider"] = "transformers" if missing_for("vllm", "vLLM") else "vllm"
-        if "model_base_url" not in each and Path(each["model"]).is_dir():
+        if "model_base_url" not in each and "model" in each and Path(each["model"]).is_dir():
             each["chat"] = own_template(Path(each["model"])) is not None
     order = ("name", "provider", "model")
     return [{**{key: each[key] for key in order if key in each}, **each} for each in found]

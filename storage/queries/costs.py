@@ -244,6 +244,58 @@ def of_models(session: Session, campaign_id: int, *, after: int = -1) -> Sequenc
     ]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReportedCosts:
+    """Costs that agents reported of their runs."""
+
+    cost: float
+    """Their sum."""
+    are_all: bool
+    """Whether each of the runs reported one."""
+
+
+REPORTED_COST = Generation.choice_logprobs["cost"].as_float()
+"""The price that an agent reported of a run; NULL if it reported none, and for models."""
+
+
+def reported_costs(
+    session: Session, campaign_id: int, models: Sequence[str], *, after: int = -1
+) -> ReportedCosts:
+    """Sum of the costs that these agents reported in the finished rounds with a number above `after`."""
+    cost, told, runs = session.execute(
+        select(func.coalesce(func.sum(REPORTED_COST), 0.0), func.count(REPORTED_COST), func.count())
+        .select_from(Generation)
+        .join(Round, Round.id == Generation.round_id)
+        .join(Decision, Decision.round_id == Round.id)
+        .where(Round.campaign_id == campaign_id, Round.number > after, Generation.model.in_(models))
+    ).one()
+    return ReportedCosts(cost=float(cost), are_all=told == runs)
+
+
+@once_a_look
+def reported_by_candidate(session: Session, campaign_id: int) -> dict[str, tuple[float, float]]:
+    """Mean and standard deviation of the reported costs of those candidates that reported each of them."""
+    rows = session.execute(
+        select(
+            Candidate.name,
+            func.avg(REPORTED_COST),
+            func.avg(REPORTED_COST * REPORTED_COST),
+            func.count(REPORTED_COST),
+            func.count(),
+        )
+        .select_from(Comparison)
+        .join(Candidate, Candidate.id == Comparison.candidate_a_id)
+        .join(Generation, Generation.id == Comparison.generation_a_id)
+        .where(Candidate.campaign_id == campaign_id, Comparison.candidate_b_id.is_(None))
+        .group_by(Candidate.id, Candidate.name)
+    )
+    return {
+        name: (float(mean), sqrt(max(0.0, float(square) - float(mean) ** 2)))
+        for name, mean, square, told, runs in rows
+        if told == runs
+    }
+
+
 SUMS_OF_TEXTS = ("input_tokens", "output_tokens", "seconds")
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from winnow.storage.plain_files import read_text
 from winnow.tasks.answer.unit_costs import unsteady_among
 from winnow.tasks.campaign.resolved import ResolvedCampaign
-from winnow.tasks.engines.known_providers import FUNCTION, NO_SEED, REMOTE
+from winnow.tasks.engines.known_providers import AGENTS, FUNCTION, NO_SEED, REMOTE
 from winnow.tasks.engines.openai.requests import is_seedless
 from winnow.tasks.engines.protocol import ModelRef
 
@@ -35,6 +35,8 @@ def _identity(model: ModelRef, has_gpu: bool) -> str:
     if model.provider in REMOTE:
         words = [model.provider, model.model]
         return " ".join([*words, NO_SEED] if is_seedless(model.model_args) else words)
+    if model.provider in AGENTS:
+        return f"{model.provider} {model.model}"
     if model.provider == "transformers":
         device = str(model.model_args.get("device") or ("cuda" if has_gpu else "cpu"))
         return f"transformers {device} {_precision(model)}"

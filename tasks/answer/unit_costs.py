@@ -7,13 +7,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from winnow.storage.json_types import JsonView
-from winnow.storage.queries.costs import CandidateTexts, texts_by_candidate
+from winnow.storage.queries.costs import CandidateTexts, reported_by_candidate, texts_by_candidate
 from winnow.storage.records.generations import engines_of
 from winnow.storage.records.record_types import CampaignRecord
-from winnow.tasks.campaign.budget import price_weights
+from winnow.tasks.campaign.budget import price_weights, reporting_models
 from winnow.tasks.campaign.look import Look
 from winnow.tasks.candidates.text_rules import OWN_DRAWS, rules_of
-from winnow.tasks.engines.known_providers import FUNCTION, REMOTE
+from winnow.tasks.engines.known_providers import ELSEWHERE, FUNCTION
 from winnow.tasks.spec.judge_tree import judging_models, model_name
 from winnow.tasks.text.phrases import amount
 
@@ -36,17 +36,27 @@ class RunningCost:
 def running_costs(look: Look, names: Sequence[str]) -> tuple[RunningCost, ...]:
     """Running costs of those of these candidates that have outputs."""
     found = texts_by_candidate(look.session, look.record.id, names)
-    return tuple(_running_cost(look.record, name, found[name]) for name in names if name in found)
+    reports = bool(reporting_models(look.record.spec))
+    reported = reported_by_candidate(look.session, look.record.id) if reports else {}
+    return tuple(
+        _running_cost(look.record, name, found[name], reported.get(name)) for name in names if name in found
+    )
 
 
-def _running_cost(campaign: CampaignRecord, name: str, made: CandidateTexts) -> RunningCost:
+def _running_cost(
+    campaign: CampaignRecord, name: str, made: CandidateTexts, reported: tuple[float, float] | None
+) -> RunningCost:
     texts = EXAMPLES * (campaign.spec.get("samples") or {"n": 1})["n"]
     weights = price_weights(campaign, made.model)
     return RunningCost(
         name=name,
         seconds=texts * made.mean(0.0, 0.0, 1.0),
         tokens=texts * made.mean(1.0, 1.0),
-        price=None if weights is None else texts * made.mean(*weights),
+        price=texts * made.mean(*weights)
+        if weights is not None
+        else None
+        if reported is None
+        else texts * reported[0],
     )
 
 
@@ -124,7 +134,7 @@ def _is_unsteady(identity: str, *, streams: bool, ahead: bool, cumulates: bool) 
         cumulates: Whether tokens that Winnow draws are drawn along their cumulated probabilities.
     """
     provider, *words = identity.split(" ")
-    if provider in REMOTE:
+    if provider in ELSEWHERE:
         return True
     if not streams:
         return False

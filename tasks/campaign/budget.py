@@ -15,7 +15,7 @@ from winnow.storage.queries import costs
 from winnow.storage.records import canaries, rounds
 from winnow.storage.records.loads import loads_by_model
 from winnow.storage.records.record_types import CampaignRecord, DecisionRecord
-from winnow.tasks.engines.known_providers import REMOTE, WIDTH_ARGS
+from winnow.tasks.engines.known_providers import AGENTS, ELSEWHERE, WIDTH_ARGS
 from winnow.tasks.spec.judge_tree import judging_models, model_name
 from winnow.tasks.spec.stored_spec import limits_of, own_kind
 from winnow.tasks.text.phrases import amount
@@ -119,8 +119,17 @@ def price_weights(campaign: CampaignRecord, model: str) -> tuple[float, float, f
     )
 
 
+def reporting_models(spec: JsonView) -> list[str]:
+    """Names of the agents of a stored spec, which report what each of their runs cost."""
+    return [model_name(each) for each in spec.get("models", []) if each.get("provider") in AGENTS]
+
+
 def unpriced(
-    models: Iterable[str], prices: Container[str], hourly: float | None, devices: Mapping[str, int]
+    models: Iterable[str],
+    prices: Container[str],
+    hourly: float | None,
+    devices: Mapping[str, int],
+    reporting: Container[str] = (),
 ) -> list[str]:
     """Names of the models without a price. An hourly price applies only to this machine's devices.
 
@@ -129,9 +138,14 @@ def unpriced(
         prices: Models with a token price.
         hourly: Price of an hour of a device; None if not given.
         devices: Number of this machine's devices used by a model, by its name; 0 if it runs elsewhere.
+        reporting: Agents, which report prices themselves.
     """
     is_paid_by_hour = hourly is not None
-    return [each for each in models if each not in prices and not (is_paid_by_hour and devices.get(each, 1))]
+    return [
+        each
+        for each in models
+        if each not in prices and each not in reporting and not (is_paid_by_hour and devices.get(each, 1))
+    ]
 
 
 def lowered_limits(before: CampaignRecord, after: CampaignRecord) -> list[str]:
@@ -162,6 +176,8 @@ class BudgetTracker:
         self._prices = execution.get("prices", {})
         self._hourly = execution.get("price_per_hour") or 0.0
         self._devices = devices_by_model(campaign.spec)
+        self._reporting = [each for each in reporting_models(campaign.spec) if each not in self._prices]
+        self._are_reported = True
         self._last = -1
         self._comparisons = self._tokens = 0
         self._token_cost = 0.0
@@ -190,6 +206,11 @@ class BudgetTracker:
             for kind, limit in self._limits.items()
         )
 
+    @property
+    def are_costs_known(self) -> bool:
+        """Whether each run so far of an agent without a price reported its cost."""
+        return self._are_reported
+
     def _add_rounds(self, session: Session) -> None:
         finished = costs.of_rounds(session, self._campaign_id, after=self._last)
         self._comparisons += finished.comparisons
@@ -198,6 +219,10 @@ class BudgetTracker:
             for each in costs.of_models(session, self._campaign_id, after=self._last):
                 self._seconds[each.model] = self._seconds.get(each.model, 0.0) + each.seconds
                 self._token_cost += self._cost(each.model, each.input_tokens, each.output_tokens)
+            if self._reporting:
+                told = costs.reported_costs(session, self._campaign_id, self._reporting, after=self._last)
+                self._token_cost += told.cost
+                self._are_reported &= told.are_all
         self._last = finished.last
 
     def _cost(self, model: str, input_tokens: int, output_tokens: int) -> float:
@@ -241,10 +266,11 @@ def total_price(session: Session, campaign: CampaignRecord) -> float | None:
     """
     execution, devices = campaign.execution.get("execution", {}), devices_by_model(campaign.spec)
     prices, hourly = execution.get("prices", {}), execution.get("price_per_hour")
-    if not devices or unpriced(devices, prices, hourly, devices):
+    if not devices or unpriced(devices, prices, hourly, devices, reporting_models(campaign.spec)):
         return None
-    (usage,) = BudgetTracker(campaign, {"cost": math.inf}).usage(session)
-    return usage.spent
+    tracker = BudgetTracker(campaign, {"cost": math.inf})
+    (usage,) = tracker.usage(session)
+    return usage.spent if tracker.are_costs_known else None
 
 
 def has_ended(session: Session, campaign: CampaignRecord, decision: DecisionRecord | None) -> bool:
@@ -312,7 +338,7 @@ def devices_by_model(spec: JsonView) -> dict[str, int]:
 
 def _devices(model: JsonView) -> int:
     """Number of this machine's devices of a model: the product of vLLM's parallelism arguments."""
-    if model.get("provider") in REMOTE:
+    if model.get("provider") in ELSEWHERE:
         return 0
     args = model.get("model_args", {})
     return math.prod(args.get(name) or 1 for name in WIDTH_ARGS)

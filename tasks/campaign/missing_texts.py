@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 
 from winnow.storage.records.record_types import StoredText
 from winnow.tasks.campaign.outputs import Settings, judged_text
-from winnow.tasks.engines.known_providers import REMOTE
+from winnow.tasks.engines.known_providers import ELSEWHERE
 from winnow.tasks.engines.protocol import GenerationFailure, ModelRef, Request
 from winnow.tasks.judges.asking.calls import JudgeCall
 
@@ -92,8 +92,8 @@ def _spread(groups: RequestGroups) -> RequestGroups:
     large share of its time. Without the spread, candidates with equal work would get different shares by the
     order of their prompts.
     """
-    local = [group for group in groups if group[0].model.provider not in REMOTE]
-    served = [group for group in groups if group[0].model.provider in REMOTE]
+    local = [group for group in groups if group[0].model.provider not in ELSEWHERE]
+    served = [group for group in groups if group[0].model.provider in ELSEWHERE]
     order = sorted(range(len(served)), key=lambda place: place * GOLDEN % 1.0)
     return [*local, *(served[place] for place in order)]
 

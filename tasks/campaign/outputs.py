@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from winnow.storage.json_types import JsonView
 from winnow.tasks.engines.chat import END, START, Reasoning
+from winnow.tasks.engines.known_providers import AGENTS
 from winnow.tasks.engines.protocol import Structure
 
 if TYPE_CHECKING:
@@ -42,6 +43,8 @@ class Settings(NamedTuple):
     stop: tuple[str, ...] = ()
     reasoning: Reasoning | None = None
     structure: Structure | None = None
+    is_agent: bool = False
+    """Whether an agent wrote them, whose trace is stored where a model's reasoning is."""
 
     @classmethod
     def from_record(cls, model: JsonView, sampling: JsonView) -> "Settings":
@@ -51,6 +54,7 @@ class Settings(NamedTuple):
             stop=tuple(sampling.get("stop") or ()),
             reasoning=None if reasoning is None else Reasoning(*reasoning),
             structure=None if structure is None else Structure(*structure),
+            is_agent=model.get("provider") in AGENTS,
         )
 
 
@@ -83,7 +87,8 @@ def faults_of(output: Output, settings: Settings) -> list[Fault]:
         elif holds_thoughts(text, settings.reasoning):
             found.append("thoughts")
     else:
-        found.append("in-thoughts" if (output.reasoning or "").strip() else "empty")
+        thinks = not settings.is_agent and (output.reasoning or "").strip()
+        found.append("in-thoughts" if thinks else "empty")
     if (stop := _stop_in(output.text, settings)) is not None:
         found.append("stop-ignored" if output.text[stop[1] :].strip() else "stop-kept")
     if text.strip() and settings.structure is not None and not can_begin(text, settings.structure):

@@ -8,7 +8,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 from winnow.algorithms.state.plugin_registry import object_at
-from winnow.tasks.engines.known_providers import REMOTE
+from winnow.tasks.engines.agents.kit.engine import seats_key, settings_of
+from winnow.tasks.engines.known_providers import AGENTS, ELSEWHERE, REMOTE
 from winnow.tasks.engines.protocol import Engine, ModelRef
 from winnow.tasks.engines.providers import (
     EngineFactory,
@@ -74,7 +75,7 @@ def with_limits(factory: EngineFactory, execution: ExecutionSpec) -> EngineFacto
             request_timeout=execution.request_timeout,
             max_retries=execution.max_retries,
         )
-        return (start_engine if model.provider in REMOTE else factory)(model, settings)
+        return (start_engine if model.provider in ELSEWHERE else factory)(model, settings)
 
     return start
 
@@ -108,7 +109,7 @@ def rounds_ahead(at_once: int, batch_size: int, grid: int) -> int:
 
 def requests_at_once(models: Sequence[ModelRef], execution: ExecutionSpec) -> int:
     """Total number of requests that all engines that can run together accept at once."""
-    by_engine = {engine_key(each): each for each in models}.values()
+    by_engine = {_shared_key(each): each for each in models}.values()
     sizes = [(_sequences(each, execution), devices_wanted(each)) for each in by_engine]
     left, total = max(1, len(execution.devices)), 0
     for size, width in sorted(sizes, reverse=True):
@@ -118,10 +119,17 @@ def requests_at_once(models: Sequence[ModelRef], execution: ExecutionSpec) -> in
     return total
 
 
+def _shared_key(model: ModelRef) -> str:
+    """Key of all models that share the number of requests at once."""
+    return seats_key(model) if model.provider in AGENTS else engine_key(model)
+
+
 def _sequences(model: ModelRef, execution: ExecutionSpec) -> int:
     """Number of requests that one engine runs at once; for one that answers batch by batch, a group."""
     if model.provider in REMOTE:
         return execution.max_connections
+    if model.provider in AGENTS:
+        return settings_of(model.provider, model.setup).concurrency
     if model.provider == "vllm":
         given = model.model_args.get("max_num_seqs")
         return given if isinstance(given, int) and not isinstance(given, bool) else VLLM_SEQUENCES

@@ -11,8 +11,9 @@ from pathlib import Path
 
 from winnow.storage.json_types import JsonObject
 from winnow.tasks.data.file_digests import file_digest
+from winnow.tasks.engines.agents.kit.engine import settings_of
 from winnow.tasks.engines.chat import Prompt
-from winnow.tasks.engines.known_providers import FUNCTION, REMOTE
+from winnow.tasks.engines.known_providers import AGENTS, FUNCTION, REMOTE
 from winnow.tasks.engines.protocol import ModelRef, Sampling
 from winnow.tasks.engines.server_keys import server_url
 from winnow.tasks.text.canonical_json import canonical_json, digest, sha256
@@ -32,6 +33,8 @@ def fingerprint_model(model: ModelRef) -> str:
 
 
 def _fingerprint_weights(model: ModelRef) -> str:
+    if model.provider in AGENTS:
+        return sha256({"provider": model.provider, **settings_of(model.provider, model.setup).identity()})
     if model.provider in REMOTE:
         held = {"provider": model.provider, "model": model.model, "revision": model.revision}
         if model.served_identity is not None:
@@ -54,6 +57,11 @@ def _fingerprint_folder(folder: Path) -> str:
     for path in sorted(path for path in folder.rglob("*") if path.is_file()):
         found.update(f"{path.relative_to(folder).as_posix()}\0{file_digest(path)}\0".encode())
     return found.hexdigest()
+
+
+def is_greedy(model: ModelRef, sampling: Sampling) -> bool:
+    """Whether the same request gives the same text each time; what an agent does is its own affair."""
+    return sampling.temperature == 0.0 and model.provider not in AGENTS
 
 
 def request_seed(campaign_seed: int, content: Mapping[str, object]) -> int:
@@ -130,7 +138,7 @@ class RequestKeys:
         ]
         self._to_prompt, self._to_replicate, self._to_seed, rest = parts
         self._rest = rest.removesuffix(",") + "}"
-        self._is_greedy = sampling.temperature == 0.0
+        self._is_greedy = is_greedy(model, sampling)
 
     def of(self, prompt: Prompt, replicate: int, campaign_seed: int) -> tuple[int, str]:
         """Seed of a request, and the key under which its output is stored."""

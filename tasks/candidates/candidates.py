@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Collection, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from typing import NamedTuple, Self
 
@@ -12,17 +12,19 @@ from winnow.storage.records.record_types import NewCandidate
 from winnow.tasks.candidates.cache_keys import fingerprint_model
 from winnow.tasks.candidates.few_shot import draw_few_shot
 from winnow.tasks.candidates.model_refs import model_ref, sampling_of
-from winnow.tasks.candidates.prompt_template import GUARDED, PromptTemplate, as_record
+from winnow.tasks.candidates.prompt_template import GUARDED, PromptTemplate, WholeExample, as_record
 from winnow.tasks.data.datasets import Dataset
 from winnow.tasks.data.sandboxed_templates import Template, compile_template
+from winnow.tasks.engines.agents.kit.engine import NEEDS_COST
 from winnow.tasks.engines.chat import Prompt, Reasoning
-from winnow.tasks.engines.known_providers import FUNCTION
+from winnow.tasks.engines.known_providers import AGENTS, FUNCTION
 from winnow.tasks.engines.protocol import ModelRef, Sampling
 from winnow.tasks.engines.server_keys import SERVER_KEYS, is_openais_own
 from winnow.tasks.errors import SpecError, unknown_name
 from winnow.tasks.spec.campaign import CampaignSpec, Exclusion, GuardrailSpec
 from winnow.tasks.spec.sections.generate_config import GenerateConfig, NamedGenerateConfig
-from winnow.tasks.spec.sections.models import ModelSpec
+from winnow.tasks.spec.sections.models import AgentModelSpec, ModelSpec, places_of
+from winnow.tasks.spec.sections.prompts import PromptSpec
 
 MOST_CANDIDATES = 1_000_000
 """Maximum number of candidates, before exclusions."""
@@ -76,7 +78,8 @@ class Candidate:
         prompt = dict(self.prompt_record)
         if self.guardrail is not None:
             prompt["guardrail"] = {"name": self.names.guardrail, "template": self.guardrail.source}
-        model = {key: value for key, value in asdict(self.model).items() if key not in SERVER_KEYS}
+        left_out = (*SERVER_KEYS, "setup")
+        model = {key: value for key, value in asdict(self.model).items() if key not in left_out}
         for key in ABSENT_WHERE_NONE:
             if model[key] is None:
                 del model[key]
@@ -119,7 +122,7 @@ class StoredCandidate:
         return cls(
             model=ModelRef(**model),
             fingerprint=fingerprint,
-            template=PromptTemplate.from_record(prompt, fields),
+            template=_stored_template(prompt, fields, is_agent=model["provider"] in AGENTS),
             guardrail=None if guardrail is None else compile_template(guardrail["template"], [GUARDED]),
             sampling=Sampling.from_json(record.sampling),
         )
@@ -129,7 +132,13 @@ class StoredCandidate:
         return self.template.render(fields, key, self.guardrail)
 
 
-ABSENT_WHERE_NONE = ("lora", "chat_template", "reasoning")
+def _stored_template(prompt: JsonView, fields: Collection[str], *, is_agent: bool) -> PromptTemplate:
+    if not is_agent:
+        return PromptTemplate.from_record(prompt, fields)
+    return WholeExample.around(PromptTemplate.from_record(prompt, fields) if prompt else None)
+
+
+ABSENT_WHERE_NONE = ("lora", "chat_template", "reasoning", "entry", "params")
 """Keys of a stored model that are absent if null: a candidate without an adapter has the same form as before
 adapters existed."""
 
@@ -149,27 +158,32 @@ def build_candidates(spec: CampaignSpec, dataset: Dataset, *, is_allowed: bool =
     """
     _refuse_too_many(spec)
     templates = [_prompt_template(spec, index, dataset, is_allowed) for index in range(len(spec.prompts))]
+    prompts = list(zip(spec.prompts, templates, strict=True)) or NO_PROMPT
+    whole = [WholeExample.around(template) for _, template in prompts]
     guardrails = [(each, _guardrail(each, index)) for index, each in enumerate(spec.guardrails)]
-    models = [model_ref(model, f"models[{index}]") for index, model in enumerate(spec.models)]
-    fingerprints = [fingerprint_model(model) for model in models]
+    places = places_of(spec.models)
+    models = [
+        _with_cost(model_ref(model, place), spec) for model, place in zip(spec.models, places, strict=True)
+    ]
+    fingerprints = [_fingerprint(model, place) for model, place in zip(models, places, strict=True)]
     _refuse_idle_exclusions(spec)
     candidates = [
         Candidate(
             names=Names(
                 model.name,
-                None if model.provider == FUNCTION else prompt.name,
+                _prompt_name(model, prompt),
                 None if guardrail is None else guardrail.name,
                 None if config is None else config.name,
             ),
             model=ref,
             fingerprint=fingerprint,
-            template=template,
-            prompt_record=as_record(prompt, template.few_shot),
+            template=around if template is None or isinstance(model, AgentModelSpec) else template,
+            prompt_record={} if prompt is None else as_record(prompt, around.few_shot),
             guardrail=guardrail_template,
             sampling=sampling_of(merged, model, partial(_place_of, spec, model, config)),
         )
         for model, ref, fingerprint in zip(spec.models, models, fingerprints, strict=True)
-        for prompt, template in zip(spec.prompts, templates, strict=True)
+        for (prompt, template), around in zip(prompts, whole, strict=True)
         for guardrail, guardrail_template in guardrails or NO_GUARDRAIL
         for config, merged in _generate_configs(spec, model)
     ]
@@ -185,16 +199,40 @@ def candidate_names(spec: CampaignSpec) -> list[Names]:
     found = [
         Names(
             model.name,
-            None if model.provider == FUNCTION else prompt.name,
+            _prompt_name(model, prompt),
             None if guardrail is None else guardrail.name,
             None if config is None else config.name,
         )
         for model in spec.models
-        for prompt in spec.prompts
+        for prompt in spec.prompts or (None,)
         for guardrail in spec.guardrails or (None,)
         for config in spec.generate_configs or (None,)
     ]
     return [each for each in found if not any(_matches(rule, each) for rule in spec.exclude)]
+
+
+def _prompt_name(model: ModelSpec, prompt: PromptSpec | None) -> str | None:
+    return None if prompt is None or model.provider == FUNCTION else prompt.name
+
+
+def _with_cost(model: ModelRef, spec: CampaignSpec) -> ModelRef:
+    """An agent whose runs have to report what they cost if a limit on costs depends on it."""
+    if model.provider in AGENTS and "cost" in spec.limits and model.name not in spec.execution.prices:
+        return replace(model, setup={**model.setup, NEEDS_COST: True})
+    return model
+
+
+def _fingerprint(model: ModelRef, place: str) -> str:
+    """The identity of a model; raises `SpecError` if an agent's code cannot be read."""
+    try:
+        return fingerprint_model(model)
+    except ValueError as error:
+        if model.provider not in AGENTS:
+            raise
+        raise SpecError(str(error), path=place) from error
+
+
+NO_PROMPT: list[tuple[PromptSpec | None, PromptTemplate | None]] = [(None, None)]
 
 
 def _refuse_too_few(spec: CampaignSpec, candidates: Sequence[Candidate]) -> None:

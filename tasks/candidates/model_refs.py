@@ -27,7 +27,7 @@ from winnow.tasks.engines.server_keys import (
 )
 from winnow.tasks.errors import SpecError, unknown_name
 from winnow.tasks.spec.sections.generate_config import GenerateConfig, StructuredOutput
-from winnow.tasks.spec.sections.models import ModelSpec
+from winnow.tasks.spec.sections.models import AgentModelSpec, ModelSpec
 
 IS_SCORING = "winnow.tasks.engines.external.scoring_function:is_scoring"
 """Import path of the function, so that only runs of `winnow.select` load it."""
@@ -50,6 +50,8 @@ def model_ref(model: ModelSpec, place: str) -> ModelRef:
         SpecError: If there is no such provider, the folder has no checkpoint or its adapter is missing, or no
             key of the server is set.
     """
+    if isinstance(model, AgentModelSpec):
+        return _agent_ref(model, place)
     if not is_provider(model.provider):
         raise SpecError(_no_provider(model), path=f"{place}.provider")
     remote = model.provider in REMOTE
@@ -83,6 +85,27 @@ def model_ref(model: ModelSpec, place: str) -> ModelRef:
         reasoning=None
         if model.reasoning is None
         else Reasoning(model.reasoning.parser, model.reasoning.strip, model.reasoning.begins_inside),
+    )
+
+
+def _agent_ref(model: AgentModelSpec, place: str) -> ModelRef:
+    """All that is needed to run an agent.
+
+    Raises:
+        SpecError: If it cannot run here.
+    """
+    try:
+        model.settings.check()
+    except ValueError as error:
+        raise SpecError(str(error), path=place) from error
+    return ModelRef(
+        name=model.name,
+        provider=model.provider,
+        model=model.settings.shown,
+        chat=True,
+        entry=model.settings.entry,
+        params=model.settings.params,
+        setup=model.setup,
     )
 
 

@@ -11,6 +11,7 @@ from winnow.tasks.data.sandboxed_templates import Template, compile_template, re
 from winnow.tasks.engines.chat import Message, Prompt, Role
 from winnow.tasks.errors import SpecError, TemplateError, unknown_name
 from winnow.tasks.spec.sections.prompts import MessageSpec, PromptSpec
+from winnow.tasks.text.canonical_json import canonical_json
 
 GUARDED = "prompt"
 """Name of the prompt inside the template of a guardrail."""
@@ -135,6 +136,32 @@ class PromptTemplate:
                 self.turns[-1].path,
             )
         return tuple(messages) if self.is_chat else messages[0].content
+
+
+class WholeExample(PromptTemplate):
+    """What an agent is given: the fields of the example, and the prompt about it if there is one."""
+
+    __slots__ = ()
+
+    @classmethod
+    def around(cls, prompt: PromptTemplate | None) -> Self:
+        """The example with a prompt, or without one."""
+        if prompt is None:
+            return cls(turns=(), is_chat=False)
+        return cls(turns=prompt.turns, is_chat=prompt.is_chat, few_shot=prompt.few_shot)
+
+    @property
+    def is_continued(self) -> bool:
+        """See `PromptTemplate`; an agent gets the messages as they are."""
+        return False
+
+    def render(self, fields: JsonView, key: str, guardrail: Template | None = None) -> Prompt:
+        """Render the prompt, and write it with the example as JSON; see `PromptTemplate`."""
+        if not self.turns:
+            return canonical_json({"example": fields})
+        prompt = PromptTemplate.render(self, fields, key, guardrail)
+        told = prompt if isinstance(prompt, str) else [each._asdict() for each in prompt]
+        return canonical_json({"example": fields, "prompt": told})
 
 
 def as_record(spec: PromptSpec, few_shot: FewShot | None) -> JsonObject:

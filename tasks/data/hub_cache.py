@@ -15,7 +15,7 @@ from typing import Literal, TypeVar
 
 from winnow.algorithms.state.plugin_registry import in_words
 from winnow.storage.json_types import JsonObject, JsonView
-from winnow.tasks.engines.known_providers import FUNCTION, REMOTE
+from winnow.tasks.engines.known_providers import AGENTS, FUNCTION, REMOTE
 from winnow.tasks.engines.protocol import ModelRef
 from winnow.tasks.errors import DatasetError
 from winnow.tasks.plugins.extras import require
@@ -224,7 +224,11 @@ def _pinned_certify(spec: CampaignSpec, begun: Revisions) -> JsonObject:
 
 def _revision(model: JsonView, place: str, begun: Revisions) -> object:
     given, name = model.get("revision"), model.get("model")
-    if given is not None or model.get("provider", "vllm") in {FUNCTION, *REMOTE} or not isinstance(name, str):
+    if (
+        given is not None
+        or model.get("provider", "vllm") in {FUNCTION, *AGENTS, *REMOTE}
+        or not isinstance(name, str)
+    ):
         return given
     if not _may_be_on_hub(name):
         return None

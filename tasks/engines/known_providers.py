@@ -1,6 +1,14 @@
 """Names of providers and related constants, for modules that import no engine."""
 
+from pathlib import Path
+
+AGENTS = frozenset(
+    path.stem for path in Path(__file__).with_name("agents").glob("*.py") if not path.stem.startswith("_")
+)
+"""Providers of programs, endpoints and functions as candidates: the files of `tasks.engines.agents`."""
+
 PROVIDERS: dict[str, str] = {
+    **dict.fromkeys(sorted(AGENTS), "winnow.tasks.engines.agents.kit.engine:start"),
     "function": "winnow.tasks.engines.external.scoring_function:start",
     "litellm": "winnow.tasks.engines.litellm.engine:start",
     "openai": "winnow.tasks.engines.openai.engine:start",
@@ -17,7 +25,10 @@ FUNCTION = "function"
 own."""
 
 REMOTE: frozenset[str] = frozenset({"litellm", "openai"})
-"""Providers whose models run elsewhere: they take no memory here, and are queried alongside all others."""
+"""Providers whose models run on servers with a protocol for models."""
+
+ELSEWHERE = REMOTE | AGENTS
+"""Providers that take no device of ours, and are queried alongside all others."""
 
 OWN_TOKENS = frozenset({"transformers", "vllm"})
 """Providers whose prompts Winnow tokenizes itself."""

@@ -48,6 +48,12 @@ class ModelRef:
     """Folder of a LoRA adapter applied to the model; the model's engine serves all its adapters."""
     reasoning: Reasoning | None = None
     """How to separate its reasoning from its answers; None leaves outputs unchanged. Engines ignore it."""
+    entry: str | None = None
+    """Of an agent, the name of its entry in the campaign's file before its `params` were crossed."""
+    params: Mapping[str, JsonScalar] | None = None
+    """Of an agent, the `params` of this combination; None for models."""
+    setup: Mapping[str, JsonTree] = field(default_factory=dict)
+    """Of an agent, all keys of its entry; see `tasks.engines.agents`. Not stored with a candidate."""
 
 
 StructureKind = Literal["regex", "choice", "json_schema", "grammar"]
@@ -257,6 +263,8 @@ class Completion:
     served_as: str | None = None
     """The server's name for the model that wrote the text, whatever was requested; None if it gives none.
     Untrusted."""
+    reported: Mapping[str, float] | None = None
+    """Of an agent, the numbers that it reports of the run: its metrics, and its `cost`. Untrusted."""
 
     def __post_init__(self) -> None:
         if not isinstance(self.text, str):
@@ -276,6 +284,9 @@ class Completion:
         for choice, logprob in (self.choice_logprobs or {}).items():
             if not isfinite(logprob):
                 raise ValueError(f"the log-probability of {choice!r} must be finite, got {logprob!r}")
+        for name, number in (self.reported or {}).items():
+            if not isfinite(number):
+                raise ValueError(f"the reported {name!r} must be finite, got {number!r}")
         for logprob in self.token_logprobs or ():
             if not isfinite(logprob):
                 raise ValueError(f"the log-probability of a token must be finite, got {logprob!r}")

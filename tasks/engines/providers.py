@@ -10,7 +10,7 @@ from pathlib import Path
 
 from winnow.algorithms.state.plugin_registry import object_at, plugins
 from winnow.tasks.engines.errors import EngineLoadFailed
-from winnow.tasks.engines.known_providers import FUNCTION, PROVIDERS, REMOTE, WIDTH_ARGS
+from winnow.tasks.engines.known_providers import ELSEWHERE, FUNCTION, PROVIDERS, WIDTH_ARGS
 from winnow.tasks.engines.protocol import Engine, ModelRef
 from winnow.tasks.plugins.allowed_code import require_code_allowed
 from winnow.tasks.plugins.extras import Extra, require
@@ -80,7 +80,7 @@ def start_engine(model: ModelRef, settings: EngineSettings) -> Engine:
         NotAllowed: If it would run code that was not allowed.
         PluginFailed: If it is a plug-in that raises anything else.
     """
-    if model.provider not in REMOTE:
+    if model.provider not in ELSEWHERE:
         require_code_allowed(model.model, model.revision, model.model_args)
     if model.provider not in PROVIDERS:
         if entry := plugins(GROUP).get(model.provider):
@@ -109,7 +109,8 @@ def engine_key(model: ModelRef) -> str:
     """Key of all parts of a reference that affect what an engine loads; adapters share an engine."""
     parts = (model.provider, model.model, model.revision, model.chat, model.model_base_url, model.api_key)
     args = (dict(model.model_args), dict(model.chat_template_args), model.chat_template)
-    return json.dumps([*parts, *args], sort_keys=True)
+    setup = [dict(model.setup)] if model.setup else []
+    return json.dumps([*parts, *args, *setup], sort_keys=True)
 
 
 def adapters_by_engine(models: Sequence[ModelRef]) -> dict[str, frozenset[str]]:
@@ -127,7 +128,7 @@ def devices_wanted(model: ModelRef) -> int:
     Raises:
         ValueError: If one of the parallelism arguments is not a whole number from 1 on.
     """
-    if model.provider in REMOTE:
+    if model.provider in ELSEWHERE:
         return 0
     width = 1
     for name in WIDTH_ARGS:

@@ -17,7 +17,7 @@ from winnow.storage.records.record_types import NewComparison, RoundRecord
 from winnow.tasks.campaign.canaries.contacts import OUT_OF_REACH
 from winnow.tasks.campaign.missing_texts import GenerationBatch, TextOrFailure
 from winnow.tasks.campaign.session import CampaignSession, EarlyTexts
-from winnow.tasks.engines.known_providers import REMOTE
+from winnow.tasks.engines.known_providers import ELSEWHERE
 from winnow.tasks.engines.protocol import GenerationFailure, ModelRef
 from winnow.tasks.errors import WinnowError
 from winnow.tasks.judges.asking.calls import TOO_FEW_JUDGES
@@ -107,7 +107,7 @@ def require_a_server(
     of_replies = any(each.is_answered and each.reason in OUT_OF_REACH for each in comparisons)
     for of_judges, is_lost, what_for in ((False, of_texts, "for texts"), (True, of_replies, "to judge")):
         models = campaign.checked.deciding_models if of_judges else _answering(campaign, comparisons)
-        gone = _given_up(campaign, models) if all(each.provider in REMOTE for each in models) else []
+        gone = _given_up(campaign, models) if all(each.provider in ELSEWHERE for each in models) else []
         if gone and is_lost:
             so_far = (
                 f"no server of this round {what_for} is reachable"
@@ -223,7 +223,7 @@ def require_what_losses_need(campaign: CampaignSession, texts: GenerationBatch) 
         pairs = zip(texts.planned, texts, strict=True)
         answers = [text for planned, text in pairs if planned.model.name == model.name]
         gone = campaign.engines.failure(model) if any(map(_is_lost, answers)) else None
-        if gone and (model.provider in REMOTE or campaign.allowance.answered):
+        if gone and (model.provider in ELSEWHERE or campaign.allowance.answered):
             raise NoServer(
                 f"{gone.detail}; without the answers of {whose} no loss is known, and this round is not "
                 "recorded: fix the cause, then resume"

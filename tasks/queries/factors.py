@@ -129,7 +129,8 @@ def factor_tables(look: Look) -> FactorTables | None:
 def factors_of(candidates: Sequence[NewCandidate]) -> tuple[list[Factor], list[list[int]]]:
     """The choices in which candidates differ, and each candidate's level index of each."""
     choices: dict[str, list[str]] = {
-        "model": [str(each.model.get("name", "")) for each in candidates],
+        "model": [str(each.model.get("entry") or each.model.get("name", "")) for each in candidates],
+        **_params([each.model.get("params") or {} for each in candidates]),
         "prompt": [str(each.prompt.get("name", "")) for each in candidates],
         "guardrail": [_guardrail(each.prompt) for each in candidates],
         "sampling": _samplings([each.sampling for each in candidates]),
@@ -141,6 +142,14 @@ def factors_of(candidates: Sequence[NewCandidate]) -> tuple[list[Factor], list[l
         for number in range(len(candidates))
     ]
     return factors, chosen
+
+
+def _params(found: Sequence[JsonView]) -> dict[str, list[str]]:
+    """The values of each parameter of agents, as a factor called `params.NAME`."""
+    names = dict.fromkeys(name for each in found for name in each)
+    return {
+        f"params.{name}": [str(each[name]) if name in each else "none" for each in found] for name in names
+    }
 
 
 def _guardrail(prompt: JsonView) -> str:

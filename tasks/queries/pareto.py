@@ -6,9 +6,9 @@ their standard deviations. Cost and time are not certified, and no selector obse
 
 from winnow.storage.json_types import Row
 from winnow.storage.queries.campaign_views import leaderboard
-from winnow.storage.queries.costs import CandidateTexts, texts_by_candidate
+from winnow.storage.queries.costs import CandidateTexts, reported_by_candidate, texts_by_candidate
 from winnow.storage.records.record_types import CampaignRecord
-from winnow.tasks.campaign.budget import price_weights
+from winnow.tasks.campaign.budget import price_weights, reporting_models
 from winnow.tasks.campaign.look import Look
 
 TEXTS = 1_000
@@ -28,8 +28,9 @@ def pareto(look: Look) -> list[Row]:
     one of the three. It compares these numbers without any proof.
     """
     texts = texts_by_candidate(look.session, look.record.id)
+    reported = reported_of(look)
     rows = [
-        _row(look.record, row, texts[row["candidate"]])
+        _row(look.record, row, texts[row["candidate"]], reported.get(row["candidate"]))
         for row in leaderboard(look.session, look.record.id)
         if row["candidate"] in texts
     ]
@@ -41,8 +42,17 @@ def pareto(look: Look) -> list[Row]:
     return [{**row, "pareto": place in unbeaten} for row, place in zip(rows, places, strict=True)]
 
 
-def _row(campaign: CampaignRecord, row: Row, texts: CandidateTexts) -> Row:
+def reported_of(look: Look) -> dict[str, tuple[float, float]]:
+    """Mean and standard deviation of the costs that agents reported; none in campaigns without agents."""
+    return reported_by_candidate(look.session, look.record.id) if reporting_models(look.record.spec) else {}
+
+
+def _row(
+    campaign: CampaignRecord, row: Row, texts: CandidateTexts, reported: tuple[float, float] | None
+) -> Row:
     weights = price_weights(campaign, texts.model)
+    cost = None if weights is None else (texts.mean(*weights), texts.deviation(*weights))
+    cost = cost or reported
     latency, latency_sd = texts.latency or (None, None)
     return {
         **{name: row[name] for name in ("candidate", "status", "estimate", "lower", "upper")},
@@ -53,8 +63,8 @@ def _row(campaign: CampaignRecord, row: Row, texts: CandidateTexts) -> Row:
         "seconds_sd": texts.deviation(0.0, 0.0, 1.0),
         "latency": latency,
         "latency_sd": latency_sd,
-        "cost": None if weights is None else TEXTS * texts.mean(*weights),
-        "cost_sd": None if weights is None else TEXTS * texts.deviation(*weights),
+        "cost": None if cost is None else TEXTS * cost[0],
+        "cost_sd": None if cost is None else TEXTS * cost[1],
     }
 
 

@@ -23,11 +23,18 @@ from winnow.tasks.campaign.missing_texts import (
 from winnow.tasks.campaign.replay import arms_and_examples
 from winnow.tasks.campaign.reuse import reusable_texts, stored_texts
 from winnow.tasks.campaign.session import CampaignSession
-from winnow.tasks.candidates.cache_keys import RequestKeys, generation_key, request_content, request_seed
+from winnow.tasks.candidates.cache_keys import (
+    RequestKeys,
+    generation_key,
+    is_greedy,
+    request_content,
+    request_seed,
+)
 from winnow.tasks.candidates.candidates import Candidate
 from winnow.tasks.candidates.likelihood_scoring import Asked, asked_of
 from winnow.tasks.candidates.text_rules import settled
 from winnow.tasks.engines.chat import as_stored, separated
+from winnow.tasks.engines.known_providers import AGENTS
 from winnow.tasks.engines.pool.load_times import LoadTime
 from winnow.tasks.engines.pool.request_scheduler import Parts, RequestGroup
 from winnow.tasks.engines.protocol import Answer, Completion, GenerationFailure, ModelRef, Request, Sampling
@@ -300,7 +307,7 @@ def plan_text(
             unasked=asked,
         )
     # Greedy text depends on no seed and is the same every time: campaigns of other seeds can reuse it.
-    greedy = sampling.temperature == 0.0
+    greedy = is_greedy(model, sampling)
     replicate = 0 if greedy else replicate
     weighed = tuple(dict.fromkeys(asked.continuations))
     if not weighed:
@@ -370,6 +377,8 @@ def _new_generation(
     given = generation.request.sampling.choices or generation.request.continuations
     how = None if given else generation.model.reasoning
     text, reasoning = separated(completion.text, completion.reasoning, how)
+    if generation.model.provider in AGENTS:  # an agent's trace
+        reasoning = completion.reasoning
     return NewGeneration(
         key=generation.key,
         request_key=generation.request_key,
@@ -379,7 +388,7 @@ def _new_generation(
         replicate=generation.replicate,
         text=storable(text),
         reasoning=None if reasoning is None else storable(reasoning),
-        choice_logprobs=completion.choice_logprobs,
+        choice_logprobs=completion.choice_logprobs or completion.reported,
         token_logprobs=completion.token_logprobs,
         finish_reason=completion.finish_reason,
         input_tokens=completion.input_tokens,

@@ -10,10 +10,11 @@ from winnow.algorithms.errors import AlgorithmError
 from winnow.algorithms.registry import describe, looks_ahead, third_party
 from winnow.algorithms.state.plugin_registry import object_at
 from winnow.storage.objectives import traits_of
-from winnow.tasks.campaign.budget import devices_by_model, unpriced
+from winnow.tasks.campaign.budget import devices_by_model, reporting_models, unpriced
 from winnow.tasks.campaign.kept_rules import EXCESS, TIES
 from winnow.tasks.campaign.resolved import ResolvedCampaign, common_params
 from winnow.tasks.campaign.scored import ScoredCampaign
+from winnow.tasks.candidates.cache_keys import is_greedy
 from winnow.tasks.candidates.candidates import Candidate
 from winnow.tasks.data.clusters import PLACE, clusters_of
 from winnow.tasks.data.datasets import Dataset, Example
@@ -174,7 +175,7 @@ def _check_samples(checked: ResolvedCampaign) -> None:
             path="samples",
         )
     for each in checked.candidates:
-        if each.sampling.temperature == 0.0:
+        if is_greedy(each.model, each.sampling):
             raise SpecError(
                 f"candidate '{each.name}' is greedy, so all its samples are equal; set a temperature for "
                 "it, exclude it, or remove samples",
@@ -254,8 +255,10 @@ def _check_prices(checked: ResolvedCampaign) -> None:
             raise SpecError(unknown_name("model", name, names), path=f"execution.prices.{name}")
     if "cost" not in checked.spec.limits:
         return
-    devices = devices_by_model(checked.spec.identity())
-    if missing := unpriced(names, execution.prices, execution.price_per_hour, devices):
+    identity = checked.spec.identity()
+    devices = devices_by_model(identity)
+    reporting = reporting_models(identity)
+    if missing := unpriced(names, execution.prices, execution.price_per_hour, devices, reporting):
         by_hour = ", or execution.price_per_hour" if devices.get(missing[0], 1) else ""
         raise SpecError(
             f"no token price for model {missing[0]}; set execution.prices.{missing[0]}: "

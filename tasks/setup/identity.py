@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from winnow.storage.json_types import JsonView
-from winnow.tasks.engines.known_providers import FUNCTION, REMOTE
+from winnow.tasks.engines.known_providers import ELSEWHERE, FUNCTION
 from winnow.tasks.errors import SpecError
 from winnow.tasks.spec.identity_keys import FOLLOWS, GROWING, IN_WORDS
 from winnow.tasks.spec.judge_tree import judge_trees, model_name
@@ -237,7 +237,7 @@ def _models(identity: JsonView) -> Iterator[JsonView]:
 def _is_weights_alone(model: JsonView) -> bool:
     """Whether a model's files are only those of its folder, if it has one."""
     parts = (model.get("lora"), model.get("chat_template"))
-    return model.get("provider") not in (*REMOTE, FUNCTION) and parts == (None, None)
+    return model.get("provider") not in (*ELSEWHERE, FUNCTION) and parts == (None, None)
 
 
 def _refuse(name: str, given: JsonView, found: Sequence[Change]) -> None:

@@ -11,9 +11,11 @@ from pydantic.json_schema import GenerateJsonSchema
 from pydantic_core.core_schema import ModelSchema
 
 from winnow.storage.json_types import JsonObject
+from winnow.tasks.engines.known_providers import AGENTS
 from winnow.tasks.setup.task_key import BECOMES
 from winnow.tasks.setup.yaml_file import FOR_MERGING
 from winnow.tasks.spec.campaign import CampaignFile
+from winnow.tasks.spec.sections.models import OF_MODELS, agent_class
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
@@ -31,6 +33,8 @@ class _Explained(GenerateJsonSchema):
         found = super().model_schema(schema)
         model = schema["cls"]
         for field, text in _explanations(model):
+            if field not in model.model_fields:  # a constant of the class
+                continue
             found["properties"][model.model_fields[field].alias or field]["description"] = text
         return found
 
@@ -52,8 +56,18 @@ def campaign_schema(
     stood_for = [key for key in schema["required"] if key in BECOMES]
     schema["required"] = [key for key in schema["required"] if key not in (*BECOMES, *DEFAULTED)]
     schema["patternProperties"] = {f"^{FOR_MERGING}": {}}
-    schema["anyOf"] = [{"required": ["task"]}, {"required": stood_for}]
+    agents = {"type": "object", "properties": {"provider": {"enum": sorted(AGENTS)}}}
+    without_prompts = [key for key in stood_for if key != "prompts"]
+    schema["anyOf"] = [
+        {"required": ["task"]},
+        {"required": stood_for},
+        {"required": without_prompts, "properties": {"models": {"items": agents}}},
+    ]
     parts = schema["$defs"]
+    for provider in AGENTS:
+        properties = parts[agent_class(provider).__name__]["properties"]
+        for key in (*OF_MODELS, "model", "entry"):
+            del properties[key]
     parts["SelectorSpec"]["properties"]["name"] |= _offered(selectors)
     parts["JudgeSpec"]["properties"]["type"] |= _offered(judges)
     parts["ModelSpec"]["properties"]["provider"] |= _offered(providers)
@@ -64,10 +78,15 @@ def _offered(names: Sequence[str]) -> JsonObject:
     return {"anyOf": [{"enum": list(names)}, {"type": "string"}]}
 
 
+def _made() -> list[type[BaseModel]]:
+    """Classes without a source of their own."""
+    return [agent_class(provider) for provider in AGENTS]
+
+
 def _explanations(model: type[BaseModel]) -> Iterator[tuple[str, str]]:
     """Each field of a model and its bases, with the string after it."""
     for part in reversed(model.__mro__):
-        if not issubclass(part, BaseModel) or part is BaseModel:
+        if not issubclass(part, BaseModel) or part is BaseModel or part in _made():
             continue
         [definition] = ast.parse(textwrap.dedent(inspect.getsource(part))).body
         assert isinstance(definition, ast.ClassDef)

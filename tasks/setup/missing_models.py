@@ -19,7 +19,7 @@ from winnow.storage.json_types import JsonView
 from winnow.tasks.campaign.outputs import can_begin
 from winnow.tasks.campaign.resolved import ResolvedCampaign
 from winnow.tasks.data.hub_cache import why_unknown_to_hub
-from winnow.tasks.engines.known_providers import REMOTE
+from winnow.tasks.engines.known_providers import AGENTS, REMOTE
 from winnow.tasks.engines.protocol import Completion, GenerationFailure, ModelRef, Request
 from winnow.tasks.engines.providers import engine_key, start_engine
 from winnow.tasks.errors import SpecError
@@ -101,7 +101,11 @@ def missing_models(
     found, unstructured = _answers(checked, served)
     if checked.spec.execution.cluster is None:  # the machines of a cluster have caches of their own
         for model in models:
-            if model not in served and (why := why_unknown_to_hub(model)) is not None:
+            if (
+                model not in served
+                and model.provider not in AGENTS
+                and (why := why_unknown_to_hub(model)) is not None
+            ):
                 found[model.name] = why
     missing = {each.name: found[each.name] for each in models if each.name in found}
     return missing, {each.name: unstructured[each.name] for each in models if each.name in unstructured}

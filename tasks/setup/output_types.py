@@ -7,7 +7,7 @@ from winnow.algorithms.state.plugin_registry import object_at
 from winnow.storage.objectives import traits_of
 from winnow.tasks.campaign.resolved import ResolvedCampaign
 from winnow.tasks.candidates.likelihood_scoring import Choices, FirstTargets, Weighing, weighing_of
-from winnow.tasks.engines.known_providers import REMOTE
+from winnow.tasks.engines.known_providers import AGENTS, REMOTE
 from winnow.tasks.engines.server_keys import is_openais_own
 from winnow.tasks.errors import JudgeError, SpecError
 from winnow.tasks.judges.protocol import Sample
@@ -142,6 +142,11 @@ def _refuse_unable(output_type: OutputType, model: ModelSpec, place: str) -> Non
     if model.reasoning is not None:
         raise SpecError(
             f"nothing is thought with output_type: {output_type}; leave it out", path=f"{place}.reasoning"
+        )
+    if model.provider in AGENTS:
+        raise SpecError(
+            f"an agent tells no log-likelihoods, which output_type: {output_type} asks for; leave it out",
+            path=f"{place}.provider",
         )
     if model.provider == "litellm":
         raise SpecError(

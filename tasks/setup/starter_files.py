@@ -2,6 +2,7 @@
 
 from winnow.storage.json_types import JsonObject
 from winnow.storage.objectives import OBJECTIVES
+from winnow.tasks.engines.known_providers import AGENTS
 from winnow.tasks.setup.auto_epsilon import AUTO
 from winnow.tasks.setup.guesses import Columns, columns_of, first_rows, judge_for, prompt_for, targets_in
 from winnow.tasks.setup.written_files import campaign_text
@@ -23,6 +24,19 @@ MODELS: dict[str, tuple[JsonObject, str]] = {
     "litellm": (
         {"provider": "litellm", "model": "anthropic/NAME", "api_key": "$ANTHROPIC_API_KEY", "chat": True},
         "API/NAME as LiteLLM calls it, and the variable that holds the key",
+    ),
+    "command": (
+        {"provider": "command", "command": ["python", "agent.py"], "params": {"k": 3}},
+        "a program reads one JSON object and prints the output; see docs/how-to/agents.md",
+    ),
+    "http": (
+        {"provider": "http", "url": "http://127.0.0.1:8000/answer", "params": {"k": 3}},
+        "the endpoint gets one JSON object and answers with one; body and output change that, see "
+        "docs/how-to/agents.md",
+    ),
+    "python": (
+        {"provider": "python", "function": "agent.py:answer", "params": {"k": 3}},
+        "answer(example, params) returns the output; see docs/how-to/agents.md",
     ),
 }
 """An example model of each provider, with notes."""
@@ -59,14 +73,16 @@ def starter_text(provider: str, data: str | None, path: str) -> str:
         columns = columns_of(rows, data, None, None)
         targets = targets_in(rows, columns.target)
     model, note = MODELS[provider]
+    is_agent = provider in AGENTS
     bare = f"{{{{ {columns.input} }}}}"
     told = prompt_for(columns.input, targets)
     told = f"Answer with the answer alone.\n\n{bare}" if told == bare else told
+    prompts = [{"name": "bare", "template": bare}, {"name": "told", "template": told}]
     values = {
         "name": "my-campaign" if data is None else short_name(data).partition(".")[0],
         "objective": OBJECTIVES[0],
-        "models": [{"name": name, **model} for name in ("first", "second")],
-        "prompts": [{"name": "bare", "template": bare}, {"name": "told", "template": told}],
+        "models": [_numbered(name, model, number) for number, name in enumerate(("first", "second"), 1)],
+        **({} if is_agent else {"prompts": prompts}),
         "dataset": {"path": data or "data.jsonl", "fields": columns.fields()},
         "judge": {"type": judge_for(targets)[0]},
         "selector": {"name": "champion"},
@@ -76,3 +92,8 @@ def starter_text(provider: str, data: str | None, path: str) -> str:
         f"Check it: winnow validate {path}; see some outputs: winnow try {path}; run it: winnow run {path}"
     ]
     return campaign_text(values, [*comment, f"models: {note}."]) + MORE
+
+
+def _numbered(name: str, model: JsonObject, number: int) -> JsonObject:
+    """One of two models; two agents differ in a parameter."""
+    return {"name": name, **model, **({"params": {"k": number}} if "params" in model else {})}

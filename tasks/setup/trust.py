@@ -19,7 +19,8 @@ from winnow.storage.engine.database import without_password
 from winnow.storage.json_types import JsonView
 from winnow.storage.text import in_home
 from winnow.tasks.data.harnesses import harness_of
-from winnow.tasks.engines.known_providers import REMOTE
+from winnow.tasks.engines.agents.kit.settings import AgentSettings
+from winnow.tasks.engines.known_providers import ELSEWHERE, REMOTE
 from winnow.tasks.engines.server_keys import (
     DEFAULT_VARIABLE,
     OPENAI_URL,
@@ -31,6 +32,7 @@ from winnow.tasks.plugins.allowed_code import PROGRAMS_OF_MODELS, Act, act_of_fu
 from winnow.tasks.spec.campaign import CampaignSpec, judges_of
 from winnow.tasks.spec.judge_tree import names_file
 from winnow.tasks.spec.sections.dataset import SourceSpec
+from winnow.tasks.spec.sections.models import AgentModelSpec, places_of
 
 Placed = tuple[str, JsonView]
 """A mapping with its key in the file."""
@@ -66,9 +68,15 @@ def _needed(spec: CampaignSpec, folder: Path) -> Iterator[Permission]:
     yield from _files_sent(spec, folder)
     for place, model in _models(spec):
         yield from _keys_sent(place, model)
-        if model.get("provider", "vllm") not in REMOTE:
+        if model.get("provider", "vllm") not in ELSEWHERE:
             for name, act in code_of_model(model, folder):
                 yield _allowing(act, f"{place}.model_args.{name}")
+    for place, agent in agents_of(spec):
+        for key, act in agent.acts(folder):
+            yield _allowing(act, f"{place}.{key}")
+        if agent.server is not None:
+            for variable, key in agent.variables():
+                yield from _key_sent(agent.server, variable, f"{place}.{key}", f"{place}.url")
     if (harness := harness_of(spec.dataset)) is not None:
         for act, keys in harness.acts(spec.dataset, folder):
             yield _allowing(act, *keys)
@@ -90,6 +98,13 @@ def _needed(spec: CampaignSpec, folder: Path) -> Iterator[Permission]:
         yield Permission(text=f"write logs into {logs}", keys=("execution.log_folder",))
     if (results := place_of_results(spec.storage, folder)) is not None:
         yield results
+
+
+def agents_of(spec: CampaignSpec) -> Iterator[tuple[str, AgentSettings]]:
+    """The agents of a campaign, each with its place in the file."""
+    for place, model in zip(places_of(spec.models), spec.models, strict=True):
+        if isinstance(model, AgentModelSpec):
+            yield place, model.settings
 
 
 def _allowing(act: Act, *keys: str) -> Permission:
@@ -144,6 +159,10 @@ def _files_sent(spec: CampaignSpec, folder: Path) -> Iterator[Permission]:
             files += [each for each in of_all if each not in files]
             if isinstance(template := model.get("chat_template"), str):
                 files.append((f"{place}.chat_template", in_home(template)))
+    for _, agent in agents_of(spec):
+        if agent.server is not None:
+            files = sent.setdefault(origin_of(agent.server), [])
+            files += [each for each in of_all if each not in files]
     for judge in judges_of(spec):
         template = judge.params.get("template")
         if isinstance(template, str) and names_file(template):
@@ -220,14 +239,18 @@ def _keys_sent(place: str, model: Mapping[str, object]) -> Iterator[Permission]:
         url = base_url_of(model.get("provider"), model.get("model"), url)
         if (variable := key_variable(url, key)) is None:
             return
-        origin = origin_of(url)
-        host = urlsplit(origin).hostname
+        if f"${variable}" == DEFAULT_VARIABLE and origin_of(url) == origin_of(OPENAI_URL):
+            return
+        yield from _key_sent(url, variable, f"{place}.api_key", f"{place}.model_base_url")
     except ValueError:  # no URL, or none that is known: the check of the models says so
         return
-    if is_loopback(host) or (f"${variable}" == DEFAULT_VARIABLE and origin == origin_of(OPENAI_URL)):
-        return
-    text = f"send the environment variable {variable} to {origin!a}"
-    yield Permission(text=text, keys=(f"{place}.api_key", f"{place}.model_base_url"))
+
+
+def _key_sent(url: str | None, variable: str, *keys: str) -> Iterator[Permission]:
+    """Sending a variable to another machine; raises `ValueError` for what is no URL."""
+    origin = origin_of(url)
+    if not is_loopback(urlsplit(origin).hostname):
+        yield Permission(text=f"send the environment variable {variable} to {origin!a}", keys=keys)
 
 
 def _told(spec: CampaignSpec) -> Iterator[Permission]:

@@ -38,7 +38,7 @@ class SpecKeys(TypedDict, total=False):
     objective: str
     seed: int
     storage: str
-    models: Required[Sequence[ModelSpec | str]]
+    models: Required[Sequence[ModelSpec | Mapping[str, object] | str]]
     prompts: Sequence[PromptSpec | str]
     guardrails: Sequence[GuardrailSpec]
     generate_configs: Sequence[NamedGenerateConfig]

@@ -15,10 +15,12 @@ from winnow.storage.json_types import JsonObject, JsonView
 from winnow.storage.objectives import OBJECTIVES, traits_of
 from winnow.storage.plain_files import open_plain
 from winnow.storage.text import in_home
+from winnow.tasks.engines.known_providers import AGENTS
 from winnow.tasks.errors import SpecError, SpecMistakes
 from winnow.tasks.setup.task_key import with_task
 from winnow.tasks.spec.campaign import CampaignFile, CampaignSpec
 from winnow.tasks.spec.sections.dataset import TaskSpec
+from winnow.tasks.spec.sections.models import OF_MODELS, agent_class
 from winnow.tasks.spec.selector_traits import TO_BEGIN_WITH, WITHOUT_AUTOEVALUATOR
 from winnow.tasks.spec.spec_model import SECRET, keys_of
 from winnow.tasks.spec.value_errors import demand, missing_form, remedy, shown
@@ -419,7 +421,8 @@ def _complaint(file: SpecFile, detail: ErrorDetails, place: KeyPath = ()) -> str
     where = file.locate(format_key(parts))
     if detail["type"] == "extra_forbidden":
         above = (*place, *parts[:-1])
-        known, meant = _known_keys(above), _meant(above, str(parts[-1]))
+        agent = None if place else _agent_at(parts, file.values)
+        known, meant = _known_keys(above, agent), _meant(above, str(parts[-1]), agent)
         hint = f"did you mean {' or '.join(meant)}?" if meant else f"known here: {', '.join(known)}"
         may_be_merged = not above and not meant and isinstance(detail["input"], dict)
         merging = f"; a mapping that others merge by << has a key such as {FOR_MERGING}base" * may_be_merged
@@ -469,13 +472,13 @@ def format_key(parts: Sequence[str | int]) -> str:
     return text
 
 
-def _meant(parts: KeyPath, key: str) -> list[str]:
+def _meant(parts: KeyPath, key: str, agent: type[BaseModel] | None = None) -> list[str]:
     """Keys that an unknown key may mean, in quotes.
 
     That is the key with this name in other tools, or a top-level one; else the nearest of the part's own
     keys, and then of a section in it.
     """
-    plain, known, top = _plain(key), _known_keys(parts), _known_keys(())
+    plain, known, top = _plain(key), _known_keys(parts, agent), _known_keys(())
     words = [word.format(plain) for word, others in ELSEWHERE.items() if plain in others]
     if here := next((word for word in (plain, *words) if word.partition(".")[0] in known), None):
         return [f"'{here}'"]
@@ -507,7 +510,7 @@ def _one_level_down(parts: KeyPath, key: str) -> list[str]:
 def _in_lists(parts: KeyPath, key: str) -> list[str]:
     """The first list of a part whose entries have this key, as `'key' in list`."""
     lists = {
-        name: get_args(info.annotation)[0]
+        name: getattr(entry := get_args(info.annotation)[0], "__origin__", entry)
         for name, info in keys_of(_model_of(parts)).items()
         if get_origin(info.annotation) is list
     }
@@ -516,12 +519,26 @@ def _in_lists(parts: KeyPath, key: str) -> list[str]:
     return [f"'{key}' in {name}" for name in found][:1]
 
 
-def _known_keys(parts: KeyPath) -> list[str]:
-    return sorted(keys_of(_model_of(parts)))
+def _known_keys(parts: KeyPath, agent: type[BaseModel] | None = None) -> list[str]:
+    known = keys_of(_model_of(parts, agent))
+    return sorted(known if agent is None or len(parts) > 2 else known.keys() - {*OF_MODELS, "model", "entry"})
 
 
-def _model_of(parts: KeyPath) -> type[BaseModel]:
+def _agent_at(parts: KeyPath, values: JsonView) -> type[BaseModel] | None:
+    """The class of an agent's entry that a key is in; None if it is in none."""
+    if parts[0] != "models" or len(parts) < 2 or not isinstance(parts[1], int):
+        return None
+    listed = values.get("models")
+    entry = listed[parts[1]] if isinstance(listed, list) and parts[1] < len(listed) else None
+    provider = entry.get("provider") if isinstance(entry, dict) else None
+    return agent_class(provider) if provider in AGENTS else None
+
+
+def _model_of(parts: KeyPath, agent: type[BaseModel] | None = None) -> type[BaseModel]:
+    """The class of a part of the file; `agent` is that of the agent's entry that it is in."""
     model: Any = CampaignFile
+    if agent is not None:
+        model, parts = agent, parts[2:]
     is_name = False
     for part in parts:
         if isinstance(part, str) and not is_name:

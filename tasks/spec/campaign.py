@@ -29,13 +29,12 @@ from winnow.tasks.spec.sections.budget import Budget, BudgetSpec, refuse_unfit
 from winnow.tasks.spec.sections.dataset import DatasetSpec, TaskSpec
 from winnow.tasks.spec.sections.execution import ExecutionSpec, Reuse
 from winnow.tasks.spec.sections.generate_config import NamedGenerateConfig, Samples
-from winnow.tasks.spec.sections.models import ModelSpec
+from winnow.tasks.spec.sections.models import AgentModelSpec, AnyModel, each_crossed, knobs_of
 from winnow.tasks.spec.sections.objectives import CertifySpec, ConstraintSpec, EmbedderSpec, GroupsSpec
 from winnow.tasks.spec.sections.prompts import Name, PromptSpec
 from winnow.tasks.spec.shorthands import (
     dataset_of,
     judge_of,
-    models_of,
     prompts_of,
     selector_of,
     with_defaults,
@@ -196,14 +195,14 @@ class CampaignSpec(SpecModel):
     seed: int = Field(default=0, ge=0, lt=2**63)
     storage: StorageUrl = DEFAULT_STORAGE
     models: Annotated[
-        list[ModelSpec], BeforeValidator(models_of, json_schema_input_type=Listed[ModelSpec])
+        list[AnyModel], WrapValidator(each_crossed, json_schema_input_type=Listed[AnyModel])
     ] = Field(min_length=1)
     """Each is a mapping, or a text such as openai:gpt-x, http://host/v1#served-name, ./folder or the id of a
     hub."""
     prompts: Annotated[
         list[PromptSpec], BeforeValidator(prompts_of, json_schema_input_type=Listed[PromptSpec])
-    ] = Field(min_length=1)
-    """Each is a mapping, or a template alone."""
+    ]
+    """Each is a mapping, or a template alone. May be left out if all models are agents."""
     guardrails: list[GuardrailSpec] = []
     generate_configs: list[NamedGenerateConfig] = []
     exclude: list[Exclusion] = []
@@ -272,6 +271,14 @@ class CampaignSpec(SpecModel):
                 raise ValueError(f"the name '{entry.name}' is used twice; every name must be different")
             seen.add(entry.name)
         return entries
+
+    @field_validator("prompts")
+    @classmethod
+    def _are_there_for_models(cls, prompts: list[PromptSpec], info: ValidationInfo) -> list[PromptSpec]:
+        models = info.data.get("models")
+        if not prompts and models and not all(isinstance(each, AgentModelSpec) for each in models):
+            raise ValueError("must have at least 1 entry: a model needs a prompt; agents can do without")
+        return prompts
 
     @field_validator("lookahead")
     @classmethod
@@ -451,7 +458,7 @@ def without_servers(spec: JsonView) -> tuple[JsonObject, JsonObject]:
     bare = deepcopy(dict(spec))
     servers: dict[str, JsonObject] = {}
     for place, model in _models(bare):
-        taken = {key: model.pop(key, None) for key in SERVER_KEYS}
+        taken = {key: model.pop(key, None) for key in (*SERVER_KEYS, *knobs_of(model))}
         if given := {key: value for key, value in taken.items() if value is not None}:
             servers[place] = given
     return bare, servers

@@ -3,13 +3,16 @@
 They are expanded when the file is read, so a campaign is the same in either form.
 """
 
+import math
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping
+from itertools import product
 
 from winnow.storage.json_types import JsonObject
 from winnow.storage.objectives import OBJECTIVES, traits_of
-from winnow.tasks.engines.known_providers import REMOTE
+from winnow.tasks.engines.agents.kit.engine import provider_of
+from winnow.tasks.engines.known_providers import AGENTS, REMOTE
 from winnow.tasks.engines.providers import is_provider, provider_names
 
 DELTA = 0.05
@@ -48,6 +51,12 @@ def model_of(text: str) -> JsonObject:
             f"{text!r} is no model; write one of {known} before its name, http://HOST/v1#SERVED-NAME, a "
             "folder, or the id of a hub"
         )
+    if provider in AGENTS:
+        return {
+            "name": short_name(model),
+            "provider": provider,
+            **provider_of(provider).settings.from_text(model),
+        }
     chats = {"chat": True} if provider in REMOTE else {}
     return {"name": short_name(model), "provider": provider, "model": model, **chats}
 
@@ -61,6 +70,44 @@ def short_name(text: str) -> str:
 def models_of(given: object) -> object:
     """A list of models with texts expanded; a single text is a list of one."""
     return _written_out(given, lambda text, _: model_of(text))
+
+
+MOST_OF_A_GRID = 1_000
+"""Combinations of the `params` of one agent."""
+
+
+def crossed(entry: object) -> list[object]:
+    """An agent for each combination of its `params`, of which a list holds several values.
+
+    Its name says which one it is: `agent_k-3`. An entry without lists stays as it is.
+
+    Raises:
+        ValueError: If there are too many, or two have the same name.
+    """
+    if not isinstance(entry, Mapping) or entry.get("provider") not in AGENTS:
+        return [entry]
+    params = entry.get("params")
+    if not isinstance(params, Mapping) or not any(isinstance(each, list) for each in params.values()):
+        return [entry]
+    name = str(entry.get("name"))
+    lists = {key: value for key, value in params.items() if isinstance(value, list)}
+    if empty := [key for key, value in lists.items() if not value]:
+        raise ValueError(f"params.{empty[0]} of {name} is an empty list; give it values, or leave it out")
+    if math.prod(map(len, lists.values())) > MOST_OF_A_GRID:
+        raise ValueError(f"params of {name} have more than {MOST_OF_A_GRID} combinations; name fewer values")
+    found: list[object] = []
+    names: set[str] = set()
+    for values in product(*lists.values()):
+        chosen = dict(zip(lists, values, strict=True))
+        told = [f"{key}-{value}" for key, value in chosen.items() if len(lists[key]) > 1]
+        own = "_".join([name, *(re.sub(r"[^A-Za-z0-9._-]+", "-", each) for each in told)])
+        if own in names:
+            raise ValueError(
+                f"two combinations of the params of {name} would both be called {own}; name them apart"
+            )
+        names.add(own)
+        found.append({**entry, "name": own, "entry": name, "params": {**params, **chosen}})
+    return found
 
 
 def prompts_of(given: object) -> object:
@@ -102,10 +149,12 @@ def with_defaults(values: object) -> object:
     """Add the default selector, budget and error probability to a campaign's values.
 
     Objectives without a default selector have no such defaults. A file with a selector and a budget, but no
-    error probability, uses none.
+    error probability, uses none. A campaign of agents alone can leave out prompts.
     """
     if not isinstance(values, Mapping) or values.get("objective") not in OBJECTIVES:
         return values
+    if "prompts" not in values and are_agents(values.get("models")):
+        values = {**values, "prompts": []}
     selector = traits_of(str(values["objective"])).default_selector
     stopping = values.get("stopping", {})
     if selector is None or not isinstance(stopping, Mapping):
@@ -113,3 +162,17 @@ def with_defaults(values: object) -> object:
     if "selector" not in values or "budget" not in stopping:
         stopping = {"delta": DELTA, **stopping}
     return {"selector": {"name": selector}, **values, "stopping": stopping}
+
+
+def are_agents(models: object) -> bool:
+    """Whether all models of a file are agents, which need no prompt."""
+    listed = [models] if isinstance(models, str) else models
+    providers = [
+        each.partition(":")[0]
+        if isinstance(each, str)
+        else each.get("provider")
+        if isinstance(each, Mapping)
+        else None
+        for each in (listed if isinstance(listed, list) else ())
+    ]
+    return bool(providers) and all(each in AGENTS for each in providers)

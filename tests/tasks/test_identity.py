@@ -34,6 +34,9 @@ BASE = {
     "model_base_url": None,
     "api_key": None,
     "served_identity": None,
+    "entry": None,
+    "params": None,
+    "setup": {},
     "fingerprint": "0" * 64,
     "prompt": "1+1=",
     "temperature": 1.0,
@@ -102,6 +105,10 @@ DOES_NOT = {
     "model_base_url": "http://elsewhere/v1",
     "api_key": "OTHER_KEY",
     "served_identity": "llama fp16",
+    # Of agents, whose fingerprint stands for all of it.
+    "entry": "agent",
+    "params": {"k": 3},
+    "setup": {"command": ["agent"]},
 }
 
 

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from spec_files import load_spec
 
 import winnow
+from winnow.tasks.engines.known_providers import AGENTS
 from winnow.tasks.errors import SpecError
 from winnow.tasks.setup import typed_parts
 from winnow.tasks.setup.typed_spec import SpecKeys
@@ -51,7 +52,10 @@ def typed(values):
     written = {}
     for key, value in values.items():
         if key in LISTED:
-            written[key] = [LISTED[key](**each) for each in value]
+            is_agent = [key == "models" and each.get("provider") in AGENTS for each in value]
+            written[key] = [
+                each if agent else LISTED[key](**each) for each, agent in zip(value, is_agent, strict=True)
+            ]
         else:
             written[key] = SINGLE[key](**value) if key in SINGLE else value
     return winnow.Spec(**written)

@@ -196,16 +196,19 @@ def _guesses(asked: "Examples", checked: "ResolvedCampaign") -> list[str]:
     from winnow.flows.reports.summary import hanging
     from winnow.tasks.answer.resolution import expected_resolution
     from winnow.tasks.engines.known_providers import REMOTE
+    from winnow.tasks.setup.trust import agents_of
     from winnow.tasks.text.printable import one_line
 
     spec, width = checked.spec, terminal_width(sys.stdout)
     examples = count_of(len(checked.dataset.examples), "example")
+    prompts = f" x {count_of(len(spec.prompts), 'prompt')}" if spec.prompts else ""
     lines = [
-        f"{spec.name}: {count_of(len(spec.models), 'model')} x {count_of(len(spec.prompts), 'prompt')} on "
+        f"{spec.name}: {count_of(len(spec.models), 'model')}{prompts} on "
         f"{examples} of {one_line(asked.path)}, judge {spec.judge.type}"
     ]
     lines += [line for each in asked.guessed for line in hanging("  guessed ", one_line(each), width)]
     servers = {_server_of(each) for each in checked.models if each.provider in REMOTE}
+    servers |= {agent.server for _, agent in agents_of(spec) if agent.server is not None}
     if servers:
         to = " and ".join(sorted(map(one_line, servers)))
         lines += hanging(

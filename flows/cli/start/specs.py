@@ -24,7 +24,10 @@ def init(
     ] = FIRST_OBJECTIVE,
     provider: Annotated[
         str | None,
-        typer.Option(metavar="PROVIDER", help="What runs your models: openai, vllm, transformers, litellm."),
+        typer.Option(
+            metavar="PROVIDER",
+            help="What runs your models: openai, vllm, transformers, litellm, command, http, python.",
+        ),
     ] = None,
     data: Annotated[
         str | None,
@@ -50,7 +53,8 @@ def _starter(objective: str, provider: str | None, data: str | None, spec: Path)
     is_first = objective == FIRST_OBJECTIVE
     if is_first and provider is None and data is None and can_ask(sys.stdout):
         provider = typer.prompt(
-            "What runs your models (openai, vllm, transformers, litellm)?", default="openai"
+            "What runs your models (openai, vllm, transformers, litellm, command, http, python)?",
+            default="openai",
         )
         data = typer.prompt(
             "Your examples (a .csv, .jsonl, .json or .parquet file; Enter for none)?", default=""

@@ -119,6 +119,8 @@ class Server:
     """Name of the environment variable that holds the key."""
     proxy: str = ""
     """Phrase in brackets for the proxy of the environment on the way to the server; empty for none."""
+    address_key: str = "model_base_url"
+    """Key of the campaign's file that holds the URL."""
 
     @property
     def where(self) -> str:

@@ -24,6 +24,9 @@ LISTING_BYTES = 8 * MIB
 
 MOST_REDIRECTS = 5
 
+PLAIN = {"accept": "application/json", "accept-encoding": "identity", "user-agent": "winnow"}
+"""Headers of every request."""
+
 ACCOUNT = {"OPENAI_ORG_ID": "openai-organization", "OPENAI_PROJECT_ID": "openai-project"}
 """Variables with an account at OpenAI -> headers that send it to OpenAI, and to no other server."""
 
@@ -34,19 +37,30 @@ class HttpConnection:
     Args:
         server: The server that requests go to.
         max_connections: Maximum number of connections.
+        headers: Headers that are sent in place of a key and an account.
+        follows: Whether redirects to the same origin are followed.
 
     Raises:
         EngineLoadFailed: If the URL is invalid, or the key or the account at OpenAI cannot be sent in a
             header.
     """
 
-    def __init__(self, server: Server, *, max_connections: int) -> None:
-        self._server = server
+    def __init__(
+        self,
+        server: Server,
+        *,
+        max_connections: int,
+        headers: Mapping[str, str] | None = None,
+        follows: bool = True,
+    ) -> None:
+        self._server, self._follows = server, follows
         try:
             self._origin = origin_of(httpx.URL(server.url))
             is_local = is_loopback(httpx.URL(server.url).host)
             self._client = httpx.AsyncClient(
-                headers=_headers(server, is_openai=self._origin == origin_of(httpx.URL(OPENAI_URL))),
+                headers={**PLAIN, **headers}
+                if headers is not None
+                else _headers(server, is_openai=self._origin == origin_of(httpx.URL(OPENAI_URL))),
                 timeout=None,  # the caller bounds the whole exchange
                 trust_env=not is_local,  # proxies
                 verify=httpx.create_ssl_context() if is_local and server.url.startswith("https") else True,
@@ -60,14 +74,14 @@ class HttpConnection:
             raise EngineLoadFailed(
                 server.model,
                 f"no connection to {server.url} can be set up ({server.shown(one_sentence(error))}); correct "
-                "model_base_url, or the proxy in the environment",
+                f"{server.address_key}, or the proxy in the environment",
             ) from error
 
     async def send(self, method: str, url: str, content: bytes | None, *, most_bytes: int) -> bytes:
         """Send a request and return the body of the answer.
 
         Args:
-            method: "GET" or "POST".
+            method: "GET", "POST" or "PUT".
             url: On this server.
             content: A JSON text, or None.
             most_bytes: Maximum length of a body that is read.
@@ -83,7 +97,7 @@ class HttpConnection:
         for _ in range(1 + MOST_REDIRECTS):
             response = await self._client.send(request, stream=True)
             try:
-                if response.next_request is None:
+                if response.next_request is None or not self._follows:
                     return await _body(response, most_bytes)
                 request = response.next_request
             finally:
@@ -103,7 +117,7 @@ class HttpConnection:
             raise EngineLoadFailed(
                 self._server.model,
                 f"{self._server.url} sends requests on to {self._server.shown(str(url))}, which gets neither "
-                "prompts nor keys; name that server as model_base_url if it is the one you mean",
+                f"prompts nor keys; name that server as {self._server.address_key} if it is the one you mean",
             )
 
 
@@ -148,7 +162,7 @@ def origin_of(url: httpx.URL) -> tuple[str, str, int | None]:
 
 
 def _headers(server: Server, *, is_openai: bool) -> Mapping[str, str]:
-    headers = {"accept": "application/json", "accept-encoding": "identity", "user-agent": "winnow"}
+    headers = dict(PLAIN)
     sent: dict[str, tuple[str | None, str]] = {}
     if server.key:
         sent["authorization"] = server.variable, f"Bearer {server.key}"

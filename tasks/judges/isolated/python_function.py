@@ -8,8 +8,7 @@ separate process that can import from the file's folder. Its identity is the con
 modules that it imports from there.
 """
 
-import ast
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from math import isfinite
 from pathlib import Path
@@ -17,12 +16,11 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field
 
-from winnow.algorithms.state.plugin_registry import in_words
 from winnow.storage.json_types import JsonObject
-from winnow.storage.text import in_home
-from winnow.tasks.errors import JudgeError, unknown_name
+from winnow.tasks.errors import JudgeError
 from winnow.tasks.judges.isolated.process import IsolatedJudge, IsolationFailed
 from winnow.tasks.judges.protocol import JUDGE_FAILED, Judge, Sample, Scale, Verdict
+from winnow.tasks.plugins import python_files
 from winnow.tasks.plugins.allowed_code import function_of, require_allowed
 from winnow.tasks.plugins.entry_points import Plugin
 from winnow.tasks.plugins.source_code import file_digests
@@ -52,7 +50,10 @@ class PythonJudge(Judge[Sample]):
         if not (isfinite(low) and isfinite(high) and low < high):
             raise JudgeError(f"must be [low, high] with low below high, got {[low, high]}", "judge.range")
         file, function = located(self.path)
-        _require_bound(file, function)
+        try:
+            python_files.require_bound(file, function)
+        except ValueError as error:
+            raise JudgeError(str(error), _PATH) from error
         params = {
             "file": str(file),
             "function": function,
@@ -99,39 +100,10 @@ def located(path: str) -> tuple[Path, str]:
     Raises:
         JudgeError: If there is no such file, or no function is named.
     """
-    file, colon, function = path.rpartition(":")
-    if not colon or not function.isidentifier():
-        raise JudgeError(f"must be FILE.py:FUNCTION, got {path!r}", _PATH)
-    found = Path(in_home(file))
     try:
-        is_file = found.suffix == ".py" and found.is_file()
-    except (OSError, ValueError):
-        is_file = False
-    if not is_file:
-        raise JudgeError(f"there is no Python file {file!r}; give its path from here, {Path.cwd()}", _PATH)
-    return found.resolve(), function
-
-
-def _require_bound(file: Path, function: str) -> None:
-    """Refuse a file that is not Python or does not define this name; it is parsed, not run."""
-    try:
-        tree = ast.parse(file.read_bytes())
-    except (OSError, SyntaxError, ValueError) as error:
-        raise JudgeError(f"the file {str(file)!r} is no Python: {in_words(error)}", _PATH) from error
-    names = {name for node in tree.body for name in _bound(node)}
-    if function not in names and "*" not in names:
-        raise JudgeError(unknown_name(f"function of {file.name}", function, sorted(names)), _PATH)
-
-
-def _bound(statement: ast.stmt) -> Iterator[str]:
-    """Names that a module's statement may bind, including those in its blocks."""
-    for node in ast.walk(statement):
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-            yield node.name
-        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-            yield node.id
-        elif isinstance(node, ast.alias):
-            yield (node.asname or node.name).partition(".")[0]
+        return python_files.located(path)
+    except ValueError as error:
+        raise JudgeError(str(error), _PATH) from None
 
 
 def digests(file: Path) -> dict[str, str]:

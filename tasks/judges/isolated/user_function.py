@@ -2,17 +2,13 @@
 
 import inspect
 import math
-import sys
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from hashlib import sha256
-from importlib.util import module_from_spec, spec_from_file_location
 from numbers import Real
-from pathlib import Path
 
 from winnow.algorithms.errors import at_bound
 from winnow.tasks.judges.protocol import InvalidScore, Sample, Verdict
-from winnow.tasks.plugins.source_code import FromSource, import_sources_of
+from winnow.tasks.plugins.python_files import import_function
 
 
 def loaded(
@@ -24,18 +20,7 @@ def loaded(
         ImportError: If the code no longer matches the digests.
         AttributeError, TypeError: If there is no such function.
     """
-    import_sources_of(Path(file).parent, digests)
-    name = Path(file).stem
-    spec = spec_from_file_location(name, file, loader=FromSource(name, file))
-    assert spec is not None
-    assert spec.loader is not None
-    module = module_from_spec(spec)
-    sys.modules[name] = module
-    spec.loader.exec_module(module)
-    _require_unchanged(digests)
-    call = getattr(module, function)
-    if not callable(call):
-        raise TypeError(f"{function} is no function")
+    call = import_function(file, function, digests)
     _require_one_argument(function, call)
     return lambda sample: _verdict(call(sample), low, high)
 
@@ -57,10 +42,3 @@ def _verdict(said: object, low: float, high: float) -> Verdict:
     if not low <= number <= high:
         raise InvalidScore(f"a score is a number from {low:g} to {high:g}, got {repr(said)[:100]}")
     return Verdict(score=(number - low) / (high - low), answer=f"{number:g}")
-
-
-def _require_unchanged(digests: Mapping[str, str]) -> None:
-    for name, digest in digests.items():
-        file = getattr(sys.modules.get(name), "__file__", None)
-        if file is not None and sha256(Path(file).read_bytes()).hexdigest() != digest:
-            raise ImportError(f"{file} was changed after the campaign started or resumed")

@@ -10,6 +10,7 @@ from winnow.storage.json_types import JsonObject
 from winnow.tasks.campaign.look import Look
 from winnow.tasks.campaign.resolved import ResolvedCampaign
 from winnow.tasks.campaign.scored import fingerprints, refuse_shared_names
+from winnow.tasks.candidates.cache_keys import is_greedy
 from winnow.tasks.candidates.candidates import Candidate, build_candidates
 from winnow.tasks.data.datasets import Dataset
 from winnow.tasks.engines.protocol import ModelRef
@@ -100,7 +101,9 @@ class BestDuel(ResolvedCampaign):
         """
         is_certain = self.judge.is_deterministic and not chosen_features(self.spec, self.candidates)
         fresh = self.spec.fresh_generations
-        return [is_certain and (each.sampling.temperature == 0.0 or not fresh) for each in self.candidates]
+        return [
+            is_certain and (is_greedy(each.model, each.sampling) or not fresh) for each in self.candidates
+        ]
 
     @property
     def _n_pairs(self) -> int:

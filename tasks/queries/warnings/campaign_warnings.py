@@ -15,7 +15,7 @@ from winnow.storage.records import outcomes as outcome_records
 from winnow.storage.records.record_types import CampaignRecord
 from winnow.tasks.answer.unit_costs import engines_by_model
 from winnow.tasks.campaign.look import Look
-from winnow.tasks.engines.known_providers import REMOTE
+from winnow.tasks.engines.known_providers import ELSEWHERE
 from winnow.tasks.judges.asking.calls import FALLS_BACK, TOO_FEW_JUDGES, VERDICT_MISSING
 from winnow.tasks.queries.warnings.from_outputs import (
     FEWEST_WITHOUT_POINT,
@@ -255,7 +255,7 @@ def _other_engine(look: Look) -> CampaignWarning | None:
     changed = {
         model: engines
         for model, engines in found.items()
-        if len(engines) > 1 and not any(each.split(" ")[0] in REMOTE for each in engines)
+        if len(engines) > 1 and not any(each.split(" ")[0] in ELSEWHERE for each in engines)
     }
     if not changed:
         return None

@@ -448,6 +448,8 @@ def _of_thoughts(output: JudgedOutput, settings: Settings) -> str:
 
 def _of_empty(looked: Looked, output: JudgedOutput) -> str:
     settings = looked.settings
+    if settings.is_agent:
+        return "the agent gave no output, or its run failed (on_failure: empty); its trace says more"
     if output.finish_reason == "length":
         return "all tokens went elsewhere, such as thoughts; raise max_tokens, or turn thinking off"
     if settings.stop:

@@ -1,14 +1,40 @@
-"""A model in a campaign's file: a checkpoint, the engine that runs it, and the form of its requests."""
+"""A model in a campaign's file: a checkpoint, its engine and the form of its requests; or an agent."""
 
-from typing import Annotated, Literal, Self
+from collections.abc import Mapping, Sequence
+from functools import cache
+from typing import TYPE_CHECKING, Annotated, Literal, Self, Union
 
-from pydantic import Field, StringConstraints, ValidationInfo, field_validator, model_validator
+from pydantic import (
+    Field,
+    SerializeAsAny,
+    StringConstraints,
+    ValidationError,
+    ValidationInfo,
+    ValidatorFunctionWrapHandler,
+    WrapValidator,
+    create_model,
+    field_validator,
+    model_validator,
+)
+from pydantic_core import InitErrorDetails, PydanticCustomError
 
-from winnow.tasks.engines.known_providers import REMOTE
+from winnow.storage.json_types import JsonObject
+from winnow.tasks.engines.agents.kit.engine import provider_of
+from winnow.tasks.engines.agents.kit.settings import AgentSettings
+from winnow.tasks.engines.known_providers import AGENTS, REMOTE
 from winnow.tasks.engines.providers import is_provider
 from winnow.tasks.spec.sections.generate_config import GenerateConfig
 from winnow.tasks.spec.sections.prompts import Name
-from winnow.tasks.spec.spec_model import BaseUrl, FilePath, JsonScalar, JsonTree, KeyVariable, SpecModel
+from winnow.tasks.spec.shorthands import crossed, models_of
+from winnow.tasks.spec.spec_model import (
+    SECRET,
+    BaseUrl,
+    FilePath,
+    JsonScalar,
+    JsonTree,
+    KeyVariable,
+    SpecModel,
+)
 
 
 class ReasoningSpec(SpecModel):
@@ -64,6 +90,13 @@ class ModelSpec(SpecModel):
     """Folder of a LoRA adapter applied to the checkpoint; all adapters of one checkpoint share its engine."""
     generate_config: GenerateConfig = GenerateConfig()
 
+    @field_validator("provider")
+    @classmethod
+    def _is_for_models(cls, provider: str) -> str:
+        if provider in AGENTS and not issubclass(cls, AgentModelSpec):
+            raise ValueError(f"{provider} is for the candidates under models; choose a provider of models")
+        return provider
+
     @field_validator("model_base_url", "api_key", "served_identity")
     @classmethod
     def _is_asked_at_a_server(cls, value: str | None, info: ValidationInfo) -> str | None:
@@ -95,3 +128,116 @@ def _runs_here(info: ValidationInfo) -> bool:
     """Whether a model's provider uses no server; False for an unknown provider, which is reported instead."""
     provider = info.data.get("provider")
     return provider is not None and provider not in REMOTE and is_provider(provider)
+
+
+class AgentModelSpec(ModelSpec):
+    """An agent: a program, an endpoint or a function; its keys are those of its provider."""
+
+    model: FilePath = ""
+
+    @model_validator(mode="after")
+    def _has_no_keys_of_models(self) -> Self:
+        for key in OF_MODELS:
+            if getattr(self, key) != ModelSpec.model_fields[key].default and key in self.model_fields_set:
+                raise ValueError(f"{key} is for models, and provider {self.provider} runs none; leave it out")
+        return self
+
+    @property
+    def settings(self) -> AgentSettings:
+        """Its keys as its provider reads them."""
+        assert isinstance(self, AgentSettings)
+        return self
+
+    @property
+    def setup(self) -> JsonObject:
+        """The same as JSON values."""
+        keys = set(provider_of(self.provider).settings.model_fields)
+        return self.model_dump(mode="json", include=keys)
+
+
+OF_MODELS = (
+    "model_base_url",
+    "api_key",
+    "served_identity",
+    "revision",
+    "model_args",
+    "chat",
+    "chat_template",
+    "chat_template_args",
+    "reasoning",
+    "lora",
+)
+"""Keys of a model that no agent has."""
+
+
+@cache
+def agent_class(provider: str) -> type[AgentModelSpec]:
+    """The class of an entry of an agent's provider: the keys of all agents, and its own."""
+    settings = provider_of(provider).settings
+    found: type[AgentModelSpec] = create_model(
+        f"{provider.title()}Agent",
+        __base__=(settings, AgentModelSpec),  # type: ignore[arg-type]  # the settings are keys of it
+        __doc__=settings.__doc__,
+        provider=(Literal[provider], ...),  # type: ignore[arg-type]  # known at run time
+    )
+    return found
+
+
+def knobs_of(model: Mapping[str, object]) -> tuple[str, ...]:
+    """Keys of a model's mapping that may change from one run to the next, beside those of its server."""
+    provider = model.get("provider")
+    return provider_of(str(provider)).settings.KNOBS if provider in AGENTS else ()
+
+
+def _of_its_provider(value: object, handler: ValidatorFunctionWrapHandler) -> object:
+    """An entry, read by the class of its provider."""
+    if isinstance(value, AgentModelSpec):
+        return value
+    if isinstance(value, Mapping) and value.get("provider") in AGENTS:
+        return agent_class(str(value["provider"])).model_validate(dict(value))
+    return handler(value)
+
+
+def each_crossed(given: object, handler: ValidatorFunctionWrapHandler) -> object:
+    """The list of a file's models, with an agent for each combination of its `params`.
+
+    What is wrong with a combination is reported once, at the place of its entry.
+    """
+    listed = models_of(given)
+    if not isinstance(listed, list):
+        return handler(listed)
+    found = [(place, each) for place, entry in enumerate(listed) for each in crossed(entry)]
+    try:
+        return handler([each for _, each in found])
+    except ValidationError as error:
+        raise _moved(error, [place for place, _ in found]) from None
+
+
+def _moved(error: ValidationError, places: Sequence[int]) -> ValidationError:
+    """The same errors at the places of the entries, each once."""
+    moved: dict[tuple[object, ...], InitErrorDetails] = {}
+    for each in error.errors():
+        first, *rest = each["loc"] or (None,)
+        loc = (places[first], *rest) if isinstance(first, int) else each["loc"]
+        kind: str | PydanticCustomError = each["type"]
+        if each["type"] == SECRET:
+            kind = PydanticCustomError(SECRET, each["msg"])
+        details = InitErrorDetails(type=kind, loc=loc, input=each["input"], ctx=each.get("ctx", {}))
+        moved.setdefault((loc, each["msg"]), details)
+    return ValidationError.from_exception_data(error.title, list(moved.values()))
+
+
+def places_of(models: Sequence[ModelSpec]) -> list[str]:
+    """The place in the file of each model, such as "models[0]"; combinations of one entry share it."""
+    entries = [getattr(each, "entry", None) or each.name for each in models]
+    order = list(dict.fromkeys(entries))
+    return [f"models[{order.index(entry)}]" for entry in entries]
+
+
+if TYPE_CHECKING:
+    _Any = ModelSpec | AgentModelSpec
+else:
+    _Any = Union[ModelSpec, *(agent_class(provider) for provider in sorted(AGENTS))]
+
+AnyModel = Annotated[SerializeAsAny[ModelSpec], WrapValidator(_of_its_provider, json_schema_input_type=_Any)]
+"""A model, or an agent."""

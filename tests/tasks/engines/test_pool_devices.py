@@ -192,7 +192,7 @@ def test_whoever_stops_listening_ends_the_engines_that_are_at_work(open_pool):
 
 
 def test_models_elsewhere_take_no_place_and_are_asked_beside_the_others(open_pool, monkeypatch):
-    monkeypatch.setattr("winnow.tasks.engines.providers.REMOTE", frozenset({"far"}))
+    monkeypatch.setattr("winnow.tasks.engines.providers.ELSEWHERE", frozenset({"far"}))
     together = meeting(3)
     factory = ScriptedFactory({name: [together] for name in "abc"})
     pool = open_pool(factory)

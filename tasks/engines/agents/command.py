@@ -1,0 +1,328 @@
+"""A program as a candidate: one JSON object at its standard input, a text or JSON at its standard output."""
+
+import json
+import os
+import re
+import selectors
+import shlex
+import shutil
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from hashlib import sha256
+from pathlib import Path
+from signal import SIGKILL, Signals
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import AfterValidator, Field
+
+from winnow.storage.json_types import JsonObject
+from winnow.tasks.engines.agents.kit.calls import CallFailed
+from winnow.tasks.engines.agents.kit.replies import is_reply, json_or_text
+from winnow.tasks.engines.agents.kit.secrets import NAME, shown, variable_values
+from winnow.tasks.engines.agents.kit.settings import AgentSettings
+from winnow.tasks.engines.errors import EngineLoadFailed
+from winnow.tasks.plugins.allowed_code import Act, digests_of, file_digest
+from winnow.tasks.processes.child_process import end_process, start_process
+from winnow.tasks.processes.orphans import OrphanGuard
+
+MOST_BYTES = 4 << 20
+"""Bytes of standard output that a run may write."""
+
+KEPT_OF_STDERR = 1 << 16
+
+TEMPORARY = 75
+"""Exit code by which programs report a failure that may pass, EX_TEMPFAIL of sysexits.h."""
+
+PASSED_ON = ("PATH", "HOME", "USER", "LOGNAME", "LANG", "LANGUAGE", "TZ", "TMPDIR", "VIRTUAL_ENV",
+             "SSL_CERT_FILE", "SSL_CERT_DIR")  # fmt: skip
+"""Environment variables that every program sees, beside those that begin with LC_."""
+
+INTERPRETER = re.compile(r"(?:python|pypy)[\d.]*(?:\.exe)?")
+
+SYSTEM = ("/bin", "/sbin", "/usr", "/lib", "/opt/homebrew", "/nix")
+"""Folders whose programs are known by their name: updates of a machine change them."""
+
+LARGEST_HASHED = 64 << 20
+"""Bytes of a file that is hashed; a larger one is known by its size alone."""
+
+LOOK_EVERY_S = 0.1
+
+
+def _variable(name: str) -> str:
+    if (found := NAME.fullmatch(name)) is None:
+        raise ValueError("must be names of environment variables, such as OPENAI_API_KEY")
+    return found[1]
+
+
+class Settings(AgentSettings):
+    """Keys of an entry with `provider: command`."""
+
+    KNOBS: ClassVar[tuple[str, ...]] = (*AgentSettings.KNOBS, "env")
+
+    command: list[Annotated[str, Field(min_length=1)]] = Field(min_length=1)
+    """The program and its arguments, such as [python, agent.py]; no shell reads them."""
+    env: list[Annotated[str, AfterValidator(_variable)]] = Field(default=[])
+    """Environment variables that the program may see beside PATH, HOME, language and time zone."""
+    reply: Literal["auto", "json", "text"] = "auto"
+    """How standard output is read: json is an object with `output`, text is the output itself; auto tells by
+    the content."""
+    retry_on: list[int] = Field(default=[TEMPORARY])
+    """Exit codes after which a run is tried again."""
+
+    @classmethod
+    def from_text(cls, text: str) -> JsonObject:
+        """See `AgentSettings`."""
+        return {"command": shlex.split(text)}
+
+    @property
+    def shown(self) -> str:
+        """See `AgentSettings`."""
+        return shlex.join(self.command)
+
+    def acts(self, folder: Path) -> Iterator[tuple[str, Act]]:
+        """See `AgentSettings`."""
+        text = f"run the command {shlex.join(self.command)!a} in {str(folder.resolve())!a}"
+        if self.env:
+            text += f" with the environment variables {', '.join(sorted(set(self.env)))}"
+        yield "command", Act(text, _digests(self.command, folder) or None)
+
+    def code(self) -> Mapping[str, str]:
+        """See `AgentSettings`."""
+        return _digests(self.command, Path.cwd())
+
+    def check(self) -> None:
+        """See `AgentSettings`."""
+        if shutil.which(self.command[0]) is None:
+            raise ValueError(
+                f"there is no program {self.command[0]!r}; install it, or give its path from {Path.cwd()}"
+            )
+        variable_values(self.env)
+
+
+def _digests(command: list[str], folder: Path) -> dict[str, str]:
+    """SHA-256 of the files that a command names, with what Python files import, by argument and module."""
+    found: dict[str, str] = {}
+    program = command[0] if os.sep in command[0] else shutil.which(command[0])
+    if program is not None and not _is_of_the_system(folder / program):
+        found |= _digests_of_file(command[0], folder / program)
+    for place, argument in enumerate(command[1:], 1):
+        path = folder / argument.partition("=")[2] if argument.startswith("-") else folder / argument
+        if command[place - 1] == "-m":
+            path = _module(argument, folder)
+        if _is_file(path):
+            found |= _digests_of_file(argument, path)
+    return found
+
+
+def _module(name: str, folder: Path) -> Path:
+    """The file of a module that `python -m` runs from a folder."""
+    path = folder.joinpath(*name.split("."))
+    return path / "__main__.py" if path.is_dir() else path.with_suffix(".py")
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except (OSError, ValueError):
+        return False
+
+
+def _is_of_the_system(program: Path) -> bool:
+    real = program.resolve()
+    is_python = INTERPRETER.fullmatch(real.name) is not None or real.is_relative_to(Path(sys.base_prefix))
+    return is_python or any(real.is_relative_to(folder) for folder in SYSTEM)
+
+
+def _digests_of_file(argument: str, path: Path) -> dict[str, str]:
+    if path.suffix == ".py":
+        return {f"{argument}:{name}": digest for name, digest in digests_of(path.resolve()).items()}
+    if not _is_file(path):
+        return {}
+    if (size := path.stat().st_size) > LARGEST_HASHED:
+        return {argument: sha256(f"{size} bytes".encode()).hexdigest()}
+    return {argument: file_digest(path)}
+
+
+class Caller:
+    """Runs the program once for each attempt.
+
+    Args:
+        name: The agent's.
+        settings: Its keys of the campaign's file.
+        log_folder: Not used: what the program says stands in the reason of a failed run.
+    """
+
+    def __init__(self, name: str, settings: Settings, log_folder: Path) -> None:
+        self._name, self._settings = name, settings
+        self._secrets = variable_values(settings.env)
+        passed = {key for key in os.environ if key in PASSED_ON or key.startswith("LC_")}
+        self._environment = {**{key: os.environ[key] for key in passed}, **self._secrets}
+        self._guard = OrphanGuard()
+        self._changed = threading.Condition()  # guards everything below
+        self._running: set[subprocess.Popen[bytes]] = set()
+        self._closed = False
+
+    def answer(self, message: JsonObject) -> object:
+        """See `Caller`."""
+        process = self._started()
+        try:
+            run = _Run(process, json.dumps(message).encode("ascii"))
+            is_done = run.until(time.monotonic() + self._settings.timeout)
+        finally:
+            self._end(process)
+        if not is_done:
+            raise CallFailed(
+                f"the command did not end within {self._settings.timeout:g} s", reason="timed_out"
+            )
+        if run.is_too_long:
+            raise CallFailed(f"the command printed more than {MOST_BYTES} bytes", reason="bad_reply")
+        if code := process.returncode:
+            raise CallFailed(
+                f"the command {_ending(code)}{self._words(run.errors)}",
+                may_retry=code in self._settings.retry_on,
+                said=_said(bytes(run.output)),
+            )
+        return self._read(bytes(run.output))
+
+    def close(self) -> None:
+        """End all programs with their children."""
+        with self._changed:
+            self._closed = True
+            for process in self._running:
+                with suppress(OSError):
+                    if process.returncode is None:
+                        os.killpg(process.pid, SIGKILL)
+            self._changed.wait_for(lambda: not self._running)
+        self._guard.close()
+
+    def _started(self) -> "subprocess.Popen[bytes]":
+        with self._changed:
+            if self._closed:
+                raise CallFailed("the command was ended")
+            try:
+                process = start_process(
+                    self._settings.command,
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE,
+                    stderr=subprocess.PIPE,
+                    environment=self._environment,
+                )
+            except OSError as error:
+                why = f"the command {self._settings.shown!r} cannot be started ({error.strerror})"
+                raise EngineLoadFailed(self._name, why) from error
+            self._guard.watch(process.pid)
+            self._running.add(process)
+            return process
+
+    def _end(self, process: "subprocess.Popen[bytes]") -> None:
+        try:
+            end_process(process)
+        finally:
+            self._guard.forget(process.pid)
+            with self._changed:
+                self._running.discard(process)
+                self._changed.notify_all()
+
+    def _read(self, output: bytes) -> object:
+        if self._settings.reply == "text":
+            return output.decode("utf-8", errors="replace").removesuffix("\n")
+        said = json_or_text(output)
+        if self._settings.reply == "json" and not is_reply(said):
+            raise CallFailed("the command printed no JSON object with output", reason="bad_reply")
+        return said
+
+    def _words(self, errors: bytearray) -> str:
+        words = shown(errors.decode(errors="replace"), self._secrets)
+        return f": {words}" if words else ""
+
+
+class _Run:
+    """Writes a program's input and reads its output, of which a bounded part is kept."""
+
+    def __init__(self, process: "subprocess.Popen[bytes]", content: bytes) -> None:
+        self._process, self._left = process, memoryview(content)
+        self.output, self.errors = bytearray(), bytearray()
+
+    @property
+    def is_too_long(self) -> bool:
+        """Whether it wrote more than is read."""
+        return len(self.output) > MOST_BYTES
+
+    def until(self, deadline: float) -> bool:
+        """Exchange until the program has ended; return whether it did so in time."""
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        assert self._process.stderr is not None
+        with selectors.DefaultSelector() as selector:
+            for pipe, event in (
+                (self._process.stdin, selectors.EVENT_WRITE),
+                (self._process.stdout, selectors.EVENT_READ),
+                (self._process.stderr, selectors.EVENT_READ),
+            ):
+                os.set_blocking(pipe.fileno(), False)
+                selector.register(pipe, event)
+            while not self._is_over(selector):
+                left = deadline - time.monotonic()
+                if left <= 0.0:
+                    return False
+                for key, _ in selector.select(min(left, LOOK_EVERY_S)):
+                    if not self._move(key.fd):
+                        selector.unregister(key.fileobj)
+                        key.fileobj.close()  # type: ignore[union-attr]  # the selector has files alone
+        if self.is_too_long:
+            return True
+        try:
+            self._process.wait(max(0.0, deadline - time.monotonic()))
+        except subprocess.TimeoutExpired:
+            return False
+        return True
+
+    def _is_over(self, selector: selectors.BaseSelector) -> bool:
+        if self.is_too_long:
+            return True
+        open_files = {key.fileobj for key in selector.get_map().values()}
+        if not open_files & {self._process.stdout, self._process.stderr}:
+            return True
+        # A child of the program may hold its pipes open after the program's own end.
+        return self._process.poll() is not None and not selector.select(0)
+
+    def _move(self, descriptor: int) -> bool:
+        """Write or read what can be moved now; return whether there may be more."""
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        try:
+            if not self._process.stdin.closed and descriptor == self._process.stdin.fileno():
+                self._left = self._left[os.write(descriptor, self._left[: 1 << 16]) :]
+                return bool(self._left)
+            chunk = os.read(descriptor, 1 << 16)
+        except BlockingIOError:
+            return True
+        except OSError:  # it closed its standard input, as it may
+            return False
+        if not self._process.stdout.closed and descriptor == self._process.stdout.fileno():
+            self.output += chunk
+        else:
+            self.errors += chunk
+            del self.errors[:-KEPT_OF_STDERR]
+        return bool(chunk)
+
+
+def _ending(code: int) -> str:
+    if code > 0:
+        return f"ended with exit code {code}"
+    try:
+        return f"was ended by signal {Signals(-code).name}"
+    except ValueError:
+        return f"was ended by signal {-code}"
+
+
+def _said(output: bytes) -> object:
+    """What a failed run printed, if it is JSON that may say what it cost."""
+    try:
+        return json.loads(output)
+    except (ValueError, RecursionError):
+        return None

@@ -1,0 +1,1 @@
+"""What all agents share: keys of the campaign's file, seats, attempts, and how replies are read."""

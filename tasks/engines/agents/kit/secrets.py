@@ -1,0 +1,31 @@
+"""Environment variables of agents: read by name, and never shown."""
+
+import os
+import re
+from collections.abc import Iterable, Mapping
+
+NAME = re.compile(r"\$?([A-Za-z_][A-Za-z0-9_]*)")
+
+SHOWN = 300
+"""Characters of what an agent says that a reason shows."""
+
+SHORTEST_SECRET = 4
+"""Characters of a value that is hidden: of a shorter one, every word would be."""
+
+
+def variable_values(names: Iterable[str]) -> dict[str, str]:
+    """Values of environment variables by name; raises `ValueError` for one that is not set."""
+    found = {name: os.environ.get(name, "").strip() for name in names}
+    for name, value in found.items():
+        if not value:
+            raise ValueError(f"the environment variable {name} is not set; export it")
+    return found
+
+
+def shown(text: str, hidden: Mapping[str, str]) -> str:
+    """The end of a text on one line, without the values of variables and of bounded length."""
+    for name, value in hidden.items():
+        if len(value) >= SHORTEST_SECRET:
+            text = text.replace(value, f"${name}")
+    line = " ".join("".join(each if each.isprintable() else " " for each in text).split())
+    return line if len(line) <= SHOWN else f"…{line[-SHOWN + 1 :]}"

@@ -1,0 +1,92 @@
+"""Functions of the user's own Python files: found without running the file, and imported where they run."""
+
+import ast
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from hashlib import sha256
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+
+from winnow.algorithms.state.plugin_registry import in_words
+from winnow.storage.text import in_home
+from winnow.tasks.errors import unknown_name
+from winnow.tasks.plugins.source_code import FromSource, import_sources_of
+
+
+def located(path: str) -> tuple[Path, str]:
+    """The file and the name of the function of `FILE.py:FUNCTION`.
+
+    Raises:
+        ValueError: If there is no such file, or no function is named.
+    """
+    file, colon, function = path.rpartition(":")
+    if not colon or not function.isidentifier():
+        raise ValueError(f"must be FILE.py:FUNCTION, got {path!r}")
+    found = Path(in_home(file))
+    try:
+        is_file = found.suffix == ".py" and found.is_file()
+    except (OSError, ValueError):
+        is_file = False
+    if not is_file:
+        raise ValueError(f"there is no Python file {file!r}; give its path from here, {Path.cwd()}")
+    return found.resolve(), function
+
+
+def require_bound(file: Path, function: str) -> None:
+    """Refuse a file that is no Python, or that gives nothing this name; it is read and not run.
+
+    Raises:
+        ValueError: In words that name the file.
+    """
+    try:
+        tree = ast.parse(file.read_bytes())
+    except (OSError, SyntaxError, ValueError) as error:
+        raise ValueError(f"the file {str(file)!r} is no Python: {in_words(error)}") from error
+    names = {name for node in tree.body for name in _bound(node)}
+    if function not in names and "*" not in names:
+        raise ValueError(unknown_name(f"function of {file.name}", function, sorted(names)))
+
+
+def _bound(statement: ast.stmt) -> Iterator[str]:
+    """The names that a statement of a module may bind, those within its blocks among them."""
+    for node in ast.walk(statement):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            yield node.name
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            yield node.id
+        elif isinstance(node, ast.alias):
+            yield (node.asname or node.name).partition(".")[0]
+
+
+def import_function(file: str, function: str, digests: Mapping[str, str]) -> Callable[..., object]:
+    """Import a file into this process and return its function.
+
+    Args:
+        file: The file's whole path.
+        function: The function's name.
+        digests: SHA-256 of the files that were looked at, by the module's name.
+
+    Raises:
+        ImportError: If the code is not the one any more that the digests are of.
+        AttributeError, TypeError: If there is no such function.
+    """
+    import_sources_of(Path(file).parent, digests)
+    name = Path(file).stem
+    spec = spec_from_file_location(name, file, loader=FromSource(name, file))
+    assert spec is not None
+    assert spec.loader is not None
+    module = module_from_spec(spec)
+    sys.modules[name] = module
+    spec.loader.exec_module(module)
+    _require_unchanged(digests)
+    call: Callable[..., object] = getattr(module, function)
+    if not callable(call):
+        raise TypeError(f"{function} is no function")
+    return call
+
+
+def _require_unchanged(digests: Mapping[str, str]) -> None:
+    for name, digest in digests.items():
+        file = getattr(sys.modules.get(name), "__file__", None)
+        if file is not None and sha256(Path(file).read_bytes()).hexdigest() != digest:
+            raise ImportError(f"{file} was changed after the campaign started or resumed")
