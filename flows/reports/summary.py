@@ -105,6 +105,13 @@ def _brief(told: Sequence[Line], status: CampaignStatus) -> list[Line]:
     return [*warnings, *found]
 
 
+def lines_in_two(status: CampaignStatus) -> tuple[list[Line], list[Line]]:
+    """The lines of the answer that are read first, as those of a brief block, and all others."""
+    told = status_lines(status.answer, status.totals)
+    lines, brief = [*told, *further_lines(status)], _brief(told, status)
+    return [line for line in brief if line in lines], [line for line in lines if line not in brief]
+
+
 def hanging(head: str, text: str, width: int | None) -> list[str]:
     """A sentence beside its head, its further lines below its first.
 

@@ -12,10 +12,8 @@ from typing import Any, Literal
 from sqlalchemy import (
     ColumnElement,
     Select,
-    Text,
     and_,
     case,
-    cast,
     exists,
     false,
     func,
@@ -44,6 +42,7 @@ from winnow.storage.models import (
 )
 from winnow.storage.queries.comparison_joins import (
     EXAMPLE,
+    INPUT,
     PLACE,
     PROMPT_A,
     PROMPT_B,
@@ -230,9 +229,8 @@ def beginnings(session: Session, comparison_ids: Sequence[int], *, characters: i
 
 def example_beginnings(characters: int) -> list[ColumnElement[object]]:
     """Columns `input`, `target` and `more_targets` of an example; little of long ones leaves the database."""
-    given = func.coalesce(Example.fields["input"].as_string(), cast(Example.fields, Text))
     return [
-        func.substr(given, 1, characters).label("input"),
+        func.substr(INPUT, 1, characters).label("input"),
         func.substr(Example.targets[0].as_string(), 1, characters).label("target"),
         (func.json_array_length(Example.targets) - 1).label("more_targets"),
     ]

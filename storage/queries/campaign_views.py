@@ -27,6 +27,7 @@ from winnow.storage.models import (
     Round,
 )
 from winnow.storage.objectives import traits_of
+from winnow.storage.queries.comparison_joins import EXAMPLE_TEXTS
 from winnow.storage.records.campaigns import candidate_names
 from winnow.storage.records.candidates.states import BET_LISTS
 from winnow.storage.records.loads import load_totals
@@ -125,13 +126,14 @@ def comparisons(
 def scored_pairs(
     session: Session, campaign_id: int, columns: Sequence[object], *, candidate: str | None, limit: int | None
 ) -> Iterator[Row]:
-    """Yield round, position, candidate, example and these columns for each pair of candidate and example."""
+    """Yield the place, candidate, example and these columns for each pair of candidate and example."""
     rows = (
         select(
             Round.number.label("round"),
             Comparison.position,
             Candidate.name.label("candidate"),
             Example.key.label("example"),
+            *EXAMPLE_TEXTS,
             *columns,
         )
         .join(Round, Round.id == Comparison.round_id)

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from sqlalchemy import ColumnElement, Select, case
+from sqlalchemy import ColumnElement, Select, Text, case, cast, func
 from sqlalchemy.orm import QueryableAttribute, aliased
 
 from winnow.storage.models import Candidate, Comparison, Example, Generation, Prompt, Round
@@ -21,6 +21,20 @@ PLACE = (
 
 EXAMPLE = (Example.key.label("example"), Example.position.label("example_number"))
 """Key of the example, and its position in the dataset."""
+
+INPUT = func.coalesce(Example.fields["input"].as_string(), cast(Example.fields, Text))
+"""Input of an example; all its fields as JSON if none is called so."""
+
+_N_TARGETS = func.json_array_length(Example.targets)
+
+EXAMPLE_TEXTS = (
+    INPUT.label("input"),
+    case(
+        (_N_TARGETS == 1, Example.targets[0].as_string()),
+        (_N_TARGETS > 1, cast(Example.targets, Text)),
+    ).label("target"),
+)
+"""The input, and the target: several are a list as JSON."""
 
 
 def joined(rows: Select[Any]) -> Select[Any]:

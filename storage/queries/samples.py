@@ -5,7 +5,18 @@ from sqlalchemy.orm import Session
 
 from winnow.storage.json_types import Row
 from winnow.storage.models import Candidate, Comparison, Decision, Example, Round
-from winnow.storage.queries.comparison_joins import PLACE, PROMPT_A, PROMPT_B, TEXT_A, TEXT_B, A, B, joined
+from winnow.storage.queries.comparison_joins import (
+    EXAMPLE,
+    INPUT,
+    PLACE,
+    PROMPT_A,
+    PROMPT_B,
+    TEXT_A,
+    TEXT_B,
+    A,
+    B,
+    joined,
+)
 
 GOOD, BAD, EVEN, UNSCORED = "good", "bad", "even", "unscored"
 """High outcomes, low ones, ties of duels, and missing ones."""
@@ -59,7 +70,7 @@ def samples(
         joined(
             select(
                 *PLACE,
-                Example.key.label("example"),
+                *EXAMPLE,
                 Example.targets,
                 Comparison.outcome,
                 Comparison.reason,
@@ -127,6 +138,7 @@ def _chosen(
 
 def _beginnings(characters: int) -> list[ColumnElement[object]]:
     texts = {
+        "input": INPUT,
         "detail": Comparison.detail,
         "answer": Comparison.answer,
         "prompt": PROMPT_A.text,

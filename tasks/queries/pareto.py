@@ -4,17 +4,21 @@ Quality is what the campaign proves or estimates; cost and time are plain means 
 their standard deviations. Cost and time are not certified, and no selector observes them.
 """
 
+import math
+
 from winnow.storage.json_types import Row
 from winnow.storage.queries.campaign_views import leaderboard
 from winnow.storage.queries.costs import CandidateTexts, reported_by_candidate, texts_by_candidate
 from winnow.storage.records.record_types import CampaignRecord
 from winnow.tasks.campaign.budget import price_weights, reporting_models
 from winnow.tasks.campaign.look import Look
+from winnow.tasks.queries.warnings.from_outputs import OUT
 
 TEXTS = 1_000
 """Number of outputs that a price refers to."""
 
-Place = tuple[float, float, float]
+NOISE = 2.0
+"""Standard errors of a difference between two means up to which the means count as equal."""
 
 
 def pareto(look: Look) -> list[Row]:
@@ -23,9 +27,10 @@ def pareto(look: Look) -> list[Row]:
     `tokens`, `seconds`, `latency` and `cost` are means per output, each followed by its standard deviation:
     input and output tokens; engine time, which outputs of one batch share; the time from a request to its
     answer, null if no engine reported it; and the price of a thousand outputs, null if a price is unknown.
-    `pareto` is true if no other candidate has at least as high an estimate, as low a cost (or tokens, if not
-    all prices are known) and as low a latency (or seconds, if not all latencies are known), and is better in
-    one of the three. It compares these numbers without any proof.
+
+    `pareto` is true if the candidate is not out and no other one that is not out beats it: none has at least
+    as high an estimate, is not clearly dearer (in tokens if a price is unknown), is not clearly slower (in
+    seconds if a latency is unknown), and is better in one of the three. Nothing of this is proved.
     """
     texts = texts_by_candidate(look.session, look.record.id)
     reported = reported_of(look)
@@ -36,10 +41,11 @@ def pareto(look: Look) -> list[Row]:
     ]
     by = "tokens" if any(row["cost"] is None for row in rows) else "cost"
     time = "seconds" if any(row["latency"] is None for row in rows) else "latency"
-    places = [_place(row, by, time) for row in rows]
-    known = {place for place in places if place is not None}
-    unbeaten = {place for place in known if not any(_beats(other, place) for other in known)}
-    return [{**row, "pareto": place in unbeaten} for row, place in zip(rows, places, strict=True)]
+    left = [row for row in rows if row["estimate"] is not None and row["status"] not in OUT]
+    return [
+        {**row, "pareto": row in left and not any(_beats(other, row, by, time) for other in left)}
+        for row in rows
+    ]
 
 
 def reported_of(look: Look) -> dict[str, tuple[float, float]]:
@@ -68,10 +74,16 @@ def _row(
     }
 
 
-def _place(row: Row, by: str, time: str) -> Place | None:
-    """Estimate, cost and time, each with its sign set so that higher is better; None without an estimate."""
-    return None if row["estimate"] is None else (row["estimate"], -row[by], -row[time])
+def _beats(one: Row, other: Row, by: str, time: str) -> bool:
+    spent = [_compared(one, other, name) for name in (by, time)]
+    is_higher = one["estimate"] > other["estimate"]
+    return one["estimate"] >= other["estimate"] and max(spent) <= 0 and (is_higher or min(spent) < 0)
 
 
-def _beats(one: Place, other: Place) -> bool:
-    return one != other and one[0] >= other[0] and one[1] >= other[1] and one[2] >= other[2]
+def _compared(one: Row, other: Row, name: str) -> int:
+    """The sign of the difference of two candidates' means; 0 if it is within the noise of these means."""
+    difference: float = one[name] - other[name]
+    error = math.hypot(*(row[f"{name}_sd"] / math.sqrt(row["texts"]) for row in (one, other)))
+    if abs(difference) <= NOISE * error:
+        return 0
+    return 1 if difference > 0 else -1

@@ -12,7 +12,8 @@ from waiting import PATIENCE_S
 
 from winnow.flows.reports.dashboard import ALLOW_LABELS_VARIABLE, STORAGE_VARIABLE
 from winnow.flows.reports.dashboard.screens import comparisons_page
-from winnow.flows.reports.dashboard.screens.comparison_view import example_name, listed
+from winnow.flows.reports.dashboard.screens.comparison_view import listed
+from winnow.flows.reports.html.figures.labels import example_name
 
 pytestmark = pytest.mark.usefixtures("streamlit_once")
 
@@ -233,8 +234,7 @@ def test_an_example_without_an_id_is_known_by_its_number(tmp_path, decided):
     assert open_one(page) == ("b", "#2")
     assert [each for each in page.text if "id b1946ac92492d234" in each.value]
     assert ("b", "#2") in rows(page)
-    twin = {"example": "b1946ac92492d234-2", "example_number": 6}
-    assert example_name(twin) == "#7"
+    assert example_name("b1946ac92492d234-2", 6) == "#7"
 
 
 def test_a_table_leaves_out_what_is_the_same_in_all_rows():

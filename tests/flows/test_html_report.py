@@ -210,7 +210,11 @@ def test_samples_show_targets_and_mark_what_is_right_and_what_is_wrong(scored):
         (None, "score 0.5"),
         (None, "no outcome: no_answer"),
     }
-    assert all((each.passages[-1].label, each.passages[-1].text) == ("target", "x") for each in samples)
+    for each in samples:
+        assert [passage.label for passage in each.side_by_side] == ["input", "target", "output"]
+        assert each.side_by_side[1].text == "x"
+        assert [passage.label for passage in each.passages] == ["prompt"]
+    assert {each.heading for each in samples if each.mark == "right"} == {"example e0", "example e2"}
     places = {each.facts[1] for each in samples}  # counted as the lines of a run count rounds
     assert places == {
         "round 1, position 3",

@@ -34,10 +34,11 @@ def test_without_chrome_one_sentence_says_what_to_install_and_nothing_is_written
 
 def test_a_picture_has_the_headline_above_its_figure_as_text():
     figure = Figure(layout={"height": 380, "margin": {"t": 36}})
-    found = titled(figure, "letters: Use <b>: mean 0.9. " + "word " * 40)
+    found = titled(figure, "letters: Use <b>: mean 0.9. " + "word " * 40, "Lead of <b>")
     assert found.layout.title.text.startswith("letters: Use &lt;b&gt;: mean 0.9. word")
+    assert found.layout.title.text.endswith(">Lead of &lt;b&gt;</span>")
     n = found.layout.title.text.count("<br>") + 1
-    assert n == 3
+    assert n == 4
     assert (found.layout.height, found.layout.margin.t) == (380 + 20 * n + 12, 36 + 20 * n + 12)
 
 

@@ -185,3 +185,36 @@ def test_below_a_leaderboard_stands_what_is_wrong_with_a_candidates_outputs(tmp_
         assert "check" not in shown.stdout
         assert winnow(tmp_path, "query", "letters", view, "--json").stderr == ""
     assert "3 empty" in shown.stdout
+
+
+@pytest.mark.parametrize("duel", [False, True])
+def test_comparisons_show_input_target_output_and_score_side_by_side_in_80_columns(monkeypatch, duel):
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setenv("NO_COLOR", "1")
+    row = {
+        "round": 0,
+        "position": 3,
+        "candidate": "qwen-7b/step-by-step/greedy",
+        **({"candidate_b": "llama-8b/terse/greedy"} if duel else {}),
+        "example": "ticket-17",
+        "input": "My parcel has not arrived and nobody answers the telephone. " * 9,
+        "target": "delivery",
+        "outcome": 1.0,
+        "reason": None,
+        "judge": "exact",
+        "prompt": "Label: My parcel " * 9,
+        "text": "The label is delivery. " * 9,
+        **({"text_b": "Complaint. " * 9} if duel else {}),
+        **{f"further_{number}": "x" for number in range(9)},
+    }
+    terminal = Terminal()
+    monkeypatch.setattr("sys.stdout", terminal)
+    print_rows([row], "table", view="comparisons")
+    heading, shown, *rest = terminal.getvalue().splitlines()
+    texts = ["text", "text_b"] if duel else ["text"]
+    assert {"outcome", "candidate", "input", "target", *texts} <= {*heading.split()}
+    assert heading.split()[0] == "outcome"
+    assert shown.split()[0] == "1.000"
+    assert "delivery" in shown
+    assert all(len(line) <= 80 for line in (heading, shown, *rest))
+    assert rest[0].startswith("not shown: ")

@@ -1,5 +1,7 @@
 """The browser of comparisons: filters, pages, one comparison with its judgments, and a bound on the wait."""
 
+import json
+
 import pytest
 from stored_campaigns import NOW, generation, judgment, new_database, store_campaign
 
@@ -7,6 +9,7 @@ from winnow.storage.engine.statements import give_up_after, run_sql
 from winnow.storage.errors import QueryRefused
 from winnow.storage.models import Example
 from winnow.storage.queries import browse as browse_views
+from winnow.storage.queries import campaign_views
 from winnow.storage.queries.browse import Filters
 from winnow.storage.queries.objective.agreement import annotators
 from winnow.storage.records import generations as generation_records
@@ -140,6 +143,15 @@ def test_of_a_long_input_and_target_the_beginning_is_read(database):
     assert second["input"] == '{"que'
     assert third["input"].startswith('{"a"')
     assert not {"fields", "targets"} & {*first}
+    with campaign.database.reading() as session:
+        exported = {
+            row["position"]: (row["input"], row["target"])
+            for row in campaign_views.comparisons(session, campaign.record.id, candidate="a")
+        }
+    assert exported[0][0] == "é" * 100_000
+    assert json.loads(exported[0][1]) == ["ü" * 100_000, "b", "c"]
+    assert json.loads(exported[2][0]) == {"question": "ä" * 100_000}
+    assert (json.loads(exported[4][0]), exported[4][1]) == ({"a": 1}, "x")
     assert {id_: row["input"] for id_, row in few.items()} == {row["id"]: row["input"] for row in rows}
 
 

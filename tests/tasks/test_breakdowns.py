@@ -24,6 +24,7 @@ from winnow.tasks.data.tag_counts import TagCounts, values_of
 from winnow.tasks.engines.known_providers import PROVIDERS
 from winnow.tasks.errors import SpecError
 from winnow.tasks.queries import breakdowns, factors
+from winnow.tasks.queries import pareto as pareto_module
 from winnow.tasks.queries.breakdowns import tags, wilson
 from winnow.tasks.queries.factors import Factor
 from winnow.tasks.queries.pareto import pareto
@@ -269,7 +270,8 @@ def test_latencies_are_told_with_their_spread_and_compared_once_all_are_known(as
         (statistics.mean(told), statistics.pstdev(told))
     )
     assert rows["two/plain"]["latency"] is None
-    assert all(row["pareto"] for row in rows.values())  # by seconds, in which all are alike
+    # By seconds, in which all are alike; the second model is out.
+    assert {name for name, row in rows.items() if row["pareto"]} == {"one/plain", "one/asked"}
     change_texts(asked.database, "latency = CASE WHEN model = 'one' THEN id ELSE 9999 END, output_tokens = 1")
     marked = {row["candidate"] for row in asked.again(pareto) if row["pareto"]}
     assert marked <= {"one/plain", "one/asked", "two/plain", "two/asked"}
@@ -277,13 +279,56 @@ def test_latencies_are_told_with_their_spread_and_compared_once_all_are_known(as
     assert all("±" in row["latency"] for row in shown)
 
 
-def test_whoever_is_beaten_in_all_three_is_not_marked(asked):
+def test_of_two_that_are_alike_both_are_marked_and_none_that_is_out(asked):
     marked = {row["candidate"]: row["pareto"] for row in asked(pareto, execution=PRICES)}
-    # The second model is worse and cheaper; of two that are alike in all three, neither beats the other.
-    assert marked == dict.fromkeys(marked, True)
-    change_texts(asked.database, "output_tokens = 20 WHERE model = 'two'")
-    marked = {row["candidate"]: row["pareto"] for row in asked.again(pareto)}
+    # The second model is cheaper, and out; of two that are alike in all three, neither beats the other.
     assert marked == {name: name.startswith("one") for name in marked}
+
+
+def unbeaten(monkeypatch, **candidates):
+    """The unbeaten ones of candidates with this status, estimate, and mean and deviation of their seconds."""
+    board = [
+        {"candidate": name, "status": status, "estimate": estimate, "lower": None, "upper": None}
+        for name, (status, estimate, *_) in candidates.items()
+    ]
+    texts = {
+        name: CandidateTexts(
+            model="m",
+            texts=25,
+            sums=(0.0, 25 * 9.0, 25 * mean),
+            squares=(0.0, 25 * 81.0, 25 * (mean**2 + deviation**2), 0.0, 0.0, 25 * 9 * mean),
+            timed=0,
+            latencies=(0.0, 0.0),
+        )
+        for name, (_, _, mean, deviation) in candidates.items()
+    }
+    monkeypatch.setattr(pareto_module, "leaderboard", lambda *_: board)
+    monkeypatch.setattr(pareto_module, "texts_by_candidate", lambda *_: texts)
+    monkeypatch.setattr(pareto_module, "price_weights", lambda *_: None)
+    look = SimpleNamespace(session=None, record=SimpleNamespace(id=1))
+    return {row["candidate"] for row in pareto(look) if row["pareto"]}
+
+
+@pytest.mark.parametrize(
+    ("candidates", "marked"),
+    [
+        # Twice as fast, and not within noise.
+        ({"a": ("best", 0.9, 2.0, 0.5), "b": ("active", 0.7, 1.0, 0.5)}, {"a", "b"}),
+        # Faster by less than two standard errors, which are 0.28.
+        ({"a": ("best", 0.9, 2.0, 0.5), "b": ("active", 0.7, 1.75, 0.5)}, {"a"}),
+        ({"a": ("best", 0.9, 2.0, 0.5), "b": ("active", 0.7, 1.7, 0.5)}, {"a", "b"}),
+        # As good, and slower by noise alone.
+        ({"a": ("tied", 0.9, 2.0, 0.5), "b": ("tied", 0.9, 2.2, 0.5)}, {"a", "b"}),
+        ({"a": ("tied", 0.9, 2.0, 0.5), "b": ("tied", 0.9, 2.4, 0.5)}, {"a"}),
+        # Fast, and out; who is out beats nobody.
+        ({"a": ("best", 0.9, 2.0, 0.5), "b": ("eliminated", 0.7, 1.0, 0.5)}, {"a"}),
+        ({"a": ("infeasible", 0.9, 2.0, 0.5), "b": ("best", 0.7, 2.0, 0.5)}, {"b"}),
+        ({"a": ("baseline", 0.9, 2.0, 0.5), "b": ("worse", 0.7, 1.0, 0.5)}, {"a"}),
+        ({"a": ("best", 0.9, 2.0, 0.5), "b": ("active", None, 1.0, 0.5)}, {"a"}),
+    ],
+)
+def test_who_is_out_or_better_by_noise_alone_is_not_unbeaten(monkeypatch, candidates, marked):
+    assert unbeaten(monkeypatch, **candidates) == marked
 
 
 def test_without_prices_tokens_stand_for_the_cost(asked):

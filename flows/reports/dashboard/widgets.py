@@ -65,6 +65,7 @@ STYLE = """<style>
   [class*="st-key-soft"] [data-testid="stText"] {
     opacity: 0.68; font-size: 0.875rem; overflow-wrap: anywhere;
   }
+  .st-key-headline [data-testid="stText"] { font-size: 1.15rem; max-width: 60rem; overflow-wrap: anywhere; }
   .stSlider [role="slider"] p, .stSlider [data-testid*="ThumbValue"] p {
     color: light-dark(#24292f, #fafafa) !important;
   }

@@ -18,6 +18,8 @@ WIDTH = 952
 """Pixels of a figure's width on the widest page."""
 TITLE_WIDTH, TITLE_LINE, TITLE_GAP = 110, 20, 12
 """Characters of a line of a title, and pixels of a line and below the last one."""
+CAPTION_SIZE = 13
+"""Pixels of the letters of the caption below a title."""
 SCALE = 2
 """Pixels of the picture that make one of the page."""
 PATIENCE = 120.0
@@ -78,7 +80,7 @@ def pictures(sections: Sequence[Section], title: str) -> dict[str, bytes]:
     drawn = [section for section in sections if section.figure is not None]
     figures = {
         f"{number:02}-{section.name}.png": titled(
-            Figure(section.figure, layout_template=themes()["light"]), title
+            Figure(section.figure, layout_template=themes()["light"]), title, section.title
         )
         for number, section in enumerate(drawn, 1)
     }
@@ -89,13 +91,14 @@ def pictures(sections: Sequence[Section], title: str) -> dict[str, bytes]:
         return {name: (Path(folder) / name).read_bytes() for name in figures}
 
 
-def titled(figure: Figure, title: str) -> Figure:
-    """The figure with a sentence above it, higher by as much as that takes."""
-    lines = wrap(title, TITLE_WIDTH) or [""]
+def titled(figure: Figure, title: str, caption: str) -> Figure:
+    """The figure with a sentence and a caption above it, higher by as much as these take."""
+    lines = [as_label(line) for line in wrap(title, TITLE_WIDTH) or [""]]
+    lines.append(f'<span style="font-size: {CAPTION_SIZE}px">{as_label(caption)}</span>')
     room = TITLE_LINE * len(lines) + TITLE_GAP
     figure.update_layout(
         title={
-            "text": "<br>".join(map(as_label, lines)),
+            "text": "<br>".join(lines),
             "font": {"size": 15},
             "x": 0,
             "xref": "paper",

@@ -34,7 +34,10 @@ class Sample:
     mark: Literal["right", "wrong"] | None
     """Whether the answer has the full score of an example that names its targets, or none of it."""
     facts: Sequence[str]
+    side_by_side: Sequence[Passage]
+    """Input, target and outputs, as far as there are any."""
     passages: Sequence[Passage]
+    """What stands behind them, such as prompts."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

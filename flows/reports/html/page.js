@@ -35,6 +35,11 @@
   };
   if (plots.length > 0) unpack().then(draw);
 
+  // Paper shows what a reader of the screen opens.
+  window.addEventListener("beforeprint", () => {
+    for (const each of document.querySelectorAll("details.printed")) each.open = true;
+  });
+
   const sortBy = (table, column, heading) => {
     const up = heading.getAttribute("aria-sort") !== "ascending";
     const worth = (row) => Number.parseFloat(row.cells[column].dataset.worth);

@@ -20,11 +20,13 @@ from winnow.flows.reports.html.figures.theme import narrow_script, themes
 from winnow.flows.reports.html.leaderboard import Leaderboard
 from winnow.flows.reports.html.model import Section
 from winnow.flows.reports.rows.text_table import decimals_of
-from winnow.flows.reports.summary import further_lines, nothing_yet
+from winnow.flows.reports.summary import lines_in_two, nothing_yet
 from winnow.storage.json_types import Row
 from winnow.storage.records.record_types import CampaignRecord
-from winnow.tasks.answer.sentences.answer_lines import badge, headline, outcome_words
-from winnow.tasks.answer.status_lines import named_winner, status_lines
+from winnow.tasks.answer.model import Answer
+from winnow.tasks.answer.sentences.answer_lines import badge, outcome_words
+from winnow.tasks.answer.sentences.clauses import Line
+from winnow.tasks.answer.status_lines import named_winner
 from winnow.tasks.queries.status import CampaignStatus
 
 RESOURCES = files("winnow.flows.reports.html")
@@ -46,19 +48,16 @@ def page(
     a third of its size.
     """
     answer, (packed, plotly_source) = status.answer, _packed_plotly()
+    first, further = lines_in_two(status)
     script = narrow_script() + (RESOURCES / "page.js").read_text("utf-8")
     return _template().render(
         campaign=campaign,
         status=status,
-        headline=headline(answer, status.state),
         outcome=outcome_words(answer, status.state),
         sentences=[sentence(each) for each in status.headline_sentences()],
         badge=badge(answer),
-        answer=[
-            (word, *_around(named_winner(answer, (word, said)), said))
-            for word, said in status_lines(answer, status.totals)
-        ],
-        further=[(word, sentence(said)) for word, said in further_lines(status)],
+        answer=_around_names(answer, first),
+        further=_around_names(answer, further),
         board=board,
         sections=sections,
         nothing_yet=readable(nothing_yet(status)),
@@ -90,6 +89,10 @@ def _packed_plotly() -> tuple[Markup, str]:
     plotly = get_plotlyjs()
     packed = base64.b64encode(gzip.compress(plotly.encode("utf-8"), mtime=0))
     return Markup(packed.decode()), _source(plotly)
+
+
+def _around_names(answer: Answer, lines: Sequence[Line]) -> list[tuple[str, str, str]]:
+    return [(word, *_around(named_winner(answer, (word, said)), said)) for word, said in lines]
 
 
 def _around(name: str | None, said: str) -> tuple[str, str]:

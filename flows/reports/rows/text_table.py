@@ -1,7 +1,8 @@
 """Rows as a table for people: no number is broken, no word is folded, and what did not fit is named.
 
 A narrow terminal gets texts shortened in the middle, as names differ at their ends; then the last columns are
-left out and named below; and where less than half of the columns fit, few rows are shown one below the other.
+left out and named below; and where less than half of the columns fit, few rows are shown one below the other,
+unless the texts that people compare all fit.
 """
 
 import datetime as dt
@@ -30,6 +31,10 @@ SENTENCES = ("detail",)
 LONGEST_SENTENCE = 160
 SHORTEST_CELL = 14
 """A text is not cut below this to make room for further columns."""
+SIDE_BY_SIDE = ("input", "target", "text", "text_b")
+"""Columns of texts that are read side by side: each keeps a place in a narrow terminal."""
+LEAST_SIDE = 8
+"""Characters to which such a text may be cut."""
 MOST_DECIMALS = 6
 """Decimals of the numbers of a column, below 100, of which one is very small."""
 NAMING = ("candidate", "candidate_b", "opponent")
@@ -75,7 +80,8 @@ class Column:
         """Columns of the terminal that it takes at least."""
         if not self.is_text:
             return self.width
-        least = min(self.width, max(cell_len(self.name), SHORTEST_CELL))
+        shortest = LEAST_SIDE if self.name in SIDE_BY_SIDE else SHORTEST_CELL
+        least = min(self.width, max(cell_len(self.name), shortest))
         return self._apart_from(least) if self.names_rows else least
 
     def _apart_from(self, least: int) -> int:
@@ -140,7 +146,9 @@ def table_lines(
         _column(name, rows, names_rows=not number or name in NAMING) for number, name in enumerate(names)
     ]
     shown = columns if width is None else _fitting(columns, width)
-    is_too_wide = 2 * len(shown) < len(columns) and len(rows) <= MOST_RECORDS
+    texts = {name for name in names if name in SIDE_BY_SIDE}
+    shows_texts = texts and texts <= {column.name for column in shown}
+    is_too_wide = 2 * len(shown) < len(columns) and len(rows) <= MOST_RECORDS and not shows_texts
     if len(shown) < len(columns) and (is_too_wide or all_columns):
         return _records(columns, width or 0)
     widths = _widths(shown, width)

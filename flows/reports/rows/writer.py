@@ -57,6 +57,8 @@ def print_rows(
         _write_parquet(typed, output, view, heading)
     elif format_ == "table":
         with nullcontext(sys.stdout) if output is None else _new(output) as file:
+            if view == "comparisons" and not columns:
+                typed = (_for_people(row) for row in typed)
             print_table(list(typed), file, all_columns=bool(columns), shown_by=shown_by)
     elif output is not None:
         with _new(output) as file:
@@ -123,6 +125,14 @@ def _of_row(row: dict[str, Cell], columns: Sequence[str]) -> dict[str, Cell]:
         if name not in row:
             raise WinnowError(unknown_name("column", name, list(row)))
     return {name: row[name] for name in columns} if columns else row
+
+
+READ_FIRST = ("outcome", "candidate", "candidate_b", "input", "target", "text", "text_b", "reason", "example")
+"""Columns of comparisons that people read, and a narrow terminal has room for."""
+
+
+def _for_people(row: dict[str, Cell]) -> dict[str, Cell]:
+    return {name: row[name] for name in READ_FIRST if name in row} | row
 
 
 def _lines(rows: Iterator[Row], format_: Format, heading: Sequence[str] = ()) -> Iterator[str]:

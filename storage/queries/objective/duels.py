@@ -20,6 +20,7 @@ from winnow.storage.models import (
 )
 from winnow.storage.queries.campaign_views import stream
 from winnow.storage.queries.comparison_joins import (
+    EXAMPLE_TEXTS,
     PLACE,
     PROMPT_A,
     PROMPT_B,
@@ -41,6 +42,7 @@ def comparisons(
             select(
                 *PLACE,
                 Example.key.label("example"),
+                *EXAMPLE_TEXTS,
                 Comparison.outcome,
                 Comparison.reason,
                 Comparison.detail,

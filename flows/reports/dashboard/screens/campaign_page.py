@@ -1,6 +1,6 @@
 """One campaign as it stands: its answer, its leaderboard and the figures of its report, live."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 import streamlit as st
 
@@ -17,11 +17,11 @@ from winnow.flows.reports.dashboard.widgets import (
     show_soft,
 )
 from winnow.flows.reports.html.figures.labels import readable, sentence
-from winnow.flows.reports.summary import further_lines, nothing_yet
+from winnow.flows.reports.summary import lines_in_two, nothing_yet
 from winnow.storage.json_types import Row
 from winnow.storage.records import campaigns as campaign_records
 from winnow.tasks.answer.sentences.answer_lines import headline
-from winnow.tasks.answer.status_lines import status_lines
+from winnow.tasks.answer.sentences.clauses import Line
 from winnow.tasks.queries.status import CampaignStatus
 
 EVERY = 2.0
@@ -69,14 +69,21 @@ def _wait(name: str, drawn: Snapshot) -> None:
 def _head(status: CampaignStatus) -> None:
     show_heading(status.name, key="campaign")
     show_soft(f"{status.objective} campaign, {headline(status.answer, status.state)}", key="campaign")
-    st.text(sentence(" ".join(status.headline_sentences())))
+    with st.container(key="headline"):
+        st.text(sentence(" ".join(status.headline_sentences())))
+    first, further = lines_in_two(status)
     with st.container(border=True, key="answer"):
-        lines = (*status_lines(status.answer, status.totals), *further_lines(status))
-        for number, (word, said) in enumerate(lines):  # a word may begin several lines
-            left, right = st.columns([1, 8])
-            with left:
-                show_soft(word, key=f"word-{number}")
-            right.text(sentence(said))
+        _lines(first, key="first")
+    with st.expander("Details of the answer", key="answer-details"):
+        _lines(further, key="further")
+
+
+def _lines(lines: Sequence[Line], *, key: str) -> None:
+    for number, (word, said) in enumerate(lines):  # a word may begin several lines
+        left, right = st.columns([1, 8])
+        with left:
+            show_soft(word, key=f"word-{key}-{number}")
+        right.text(sentence(said))
 
 
 def _leaderboard(look: Snapshot, comparisons: Link, compare: Link) -> None:

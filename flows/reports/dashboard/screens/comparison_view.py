@@ -12,7 +12,7 @@ from streamlit.delta_generator import DeltaGenerator
 from winnow.flows.reports.dashboard.db import asking
 from winnow.flows.reports.dashboard.screens.notes import STAR, edit_note
 from winnow.flows.reports.dashboard.widgets import show_heading, show_passage, show_soft
-from winnow.flows.reports.html.figures.labels import readable
+from winnow.flows.reports.html.figures.labels import example_name, readable
 from winnow.flows.reports.html.sections.samples import judge_name, place_of
 from winnow.storage.json_types import Row
 from winnow.storage.queries import browse as browse_views
@@ -74,7 +74,7 @@ def show_pair(compared: Sequence[tuple[CampaignRecord, int]], *, whole: bool) ->
         st.text(GONE)
         return
     example = known[0][0]
-    show_heading(f"example {example_name(example)}", key="pair")
+    show_heading(f"example {_name_of(example)}", key="pair")
     _input_and_target(example, whole=whole)
     is_across = compared[0][0].id != compared[1][0].id
     sides = zip(compared, known, st.columns(2), strict=True)
@@ -204,7 +204,7 @@ def listed(rows: Sequence[Row]) -> list[Row]:
 def example_cells(row: Row) -> Row:
     """The cells of a row that say which example it is, with the beginnings of its input and target."""
     return {
-        "example": example_name(row),
+        "example": _name_of(row),
         "input": _unescaped(row["input"]),
         "target": _target_cell(row),
     }
@@ -235,19 +235,14 @@ def _unescaped(text: str | None) -> str | None:
     return ESCAPED.sub(lambda found: json.loads(f'"{found[0]}"'), text)
 
 
-DIGEST = re.compile(r"[0-9a-f]{16}(-\d+)?")
-"""Matches the key of an example whose data has no ids."""
-
-
-def example_name(row: Row) -> str:
-    """The id of an example; where the data has none, its number in the dataset."""
-    return f"#{row['example_number'] + 1}" if DIGEST.fullmatch(row["example"]) else row["example"]
+def _name_of(row: Row) -> str:
+    return example_name(row["example"], row["example_number"])
 
 
 def heading(row: Row) -> str:
     """The names of the compared candidates and of the example."""
     rival = f" against {row['candidate_b']}" if row["candidate_b"] else ""
-    return f"{row['candidate']}{rival} on example {example_name(row)}"
+    return f"{row['candidate']}{rival} on example {_name_of(row)}"
 
 
 def facts(row: Row) -> list[str]:
@@ -261,7 +256,7 @@ def facts(row: Row) -> list[str]:
             for name in ("human_loss", "auto_loss", "unlabelled_loss", "unlabelled_missing")
             if row[name] is not None
         ),
-        *([f"id {row['example']}"] if example_name(row) != row["example"] else []),
+        *([f"id {row['example']}"] if _name_of(row) != row["example"] else []),
     ]
 
 

@@ -26,6 +26,20 @@ def sentence(text: str) -> str:
     return UNIT.sub("\N{NO-BREAK SPACE}", readable(text))
 
 
+DIGEST = re.compile(r"[0-9a-f]{16}(-\d+)?")
+"""Matches the key of an example whose data has no ids."""
+
+
+def example_name(key: str, number: int) -> str:
+    """The id of an example; if its data has none, the example's number in the dataset.
+
+    Args:
+        key: Key of the example, stored as a digest if the data has no ids.
+        number: Its position in the dataset, from 0.
+    """
+    return f"#{number + 1}" if DIGEST.fullmatch(key) else key
+
+
 def as_label(name: str) -> str:
     """A name as figures show it: on one line, its markup as text."""
     return _escaped(readable(name).replace("\n", " "))

@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
-from winnow.flows.reports.html.figures.labels import readable
+from winnow.flows.reports.html.figures.labels import example_name, readable
 from winnow.flows.reports.html.model import Passage, Sample, SampleGroup
 from winnow.storage.json_types import Row
 from winnow.storage.objectives import traits_of
@@ -16,11 +16,11 @@ MOST_SAMPLES = 5
 MOST_CHARACTERS = 2_000
 """Of each text."""
 
+LABELS = {"input": "input", "text": "output", "text_b": "output"}
+"""Headings of the texts that stand side by side."""
 PASSAGES = {
     "prompt": "prompt",
-    "text": "text",
     "prompt_b": "prompt",
-    "text_b": "text",
     "answer": "read by the judge",
     "detail": "detail",
 }
@@ -36,7 +36,7 @@ def sample_groups(look: Look, titles: Mapping[str, str], *, best: str | None) ->
             but for the unscored, which may be anyone's.
         best: Its name, if any.
     """
-    groups = []
+    found = []
     for kind, title in titles.items():
         of_best = best if kind != sample_views.UNSCORED else None
         rows = sample_views.samples(
@@ -48,19 +48,33 @@ def sample_groups(look: Look, titles: Mapping[str, str], *, best: str | None) ->
             characters=MOST_CHARACTERS,
             are_duels=traits_of(look.record.objective).compares_pairs,
         )
-        if rows:
-            heading = f"{title}: {of_best}" if of_best else title
-            groups.append(SampleGroup(title=heading, samples=[_sample(row) for row in rows]))
-    return groups
+        found.append((title, of_best, rows))
+    several_judges = len({row["judge"] for *_, rows in found for row in rows}) > 1
+    return [
+        SampleGroup(
+            title=f"{title}: {of_best}" if of_best else title,
+            samples=[_sample(row, of_best, with_judge=several_judges) for row in rows],
+        )
+        for title, of_best, rows in found
+        if rows
+    ]
 
 
-def _sample(row: Row) -> Sample:
+def _sample(row: Row, candidate: str | None, *, with_judge: bool) -> Sample:
+    """A comparison, whose heading leaves out the candidate that the heading of its group names."""
     rival = f" against {row['candidate_b']}" if row["candidate_b"] else ""
+    example = f"example {example_name(row['example'], row['example_number'])}"
+    is_named = candidate == row["candidate"] and not rival
     return Sample(
-        heading=readable(f"{row['candidate']}{rival} on example {row['example']}"),
+        heading=readable(example if is_named else f"{row['candidate']}{rival} on {example}"),
         mark=_mark(row),
-        facts=[*_ending(row), place_of(row), f"judge {judge_name(row['judge'])}"],
-        passages=_passages(row),
+        facts=[*_ending(row), place_of(row), *([f"judge {judge_name(row['judge'])}"] if with_judge else [])],
+        side_by_side=[
+            *_passages(row, ("input",)),
+            *_targets(row),
+            *_passages(row, ("text", "text_b")),
+        ],
+        passages=_passages(row, tuple(PASSAGES)),
     )
 
 
@@ -105,19 +119,23 @@ def _preferred(row: Row) -> str:
     return readable(f"{preferred} preferred" if share == 1.0 else f"{preferred} preferred by {share:g}")
 
 
-def _passages(row: Row) -> list[Passage]:
-    texts = [
+def _passages(row: Row, names: Sequence[str]) -> list[Passage]:
+    return [
         Passage(
             label=_called(row, name),
             text=readable(row[name]),
             shown=len(row[name]),
             length=row[f"{name}_length"],
         )
-        for name in PASSAGES
-        # Two candidates may have been given the same prompt.
-        if row[name] is not None and not (name == "prompt_b" and row["prompt_b"] == row["prompt"])
+        for name in names
+        if row[name] is not None and not _is_repeated(row, name)
     ]
-    return [*texts, *_targets(row)]
+
+
+def _is_repeated(row: Row, name: str) -> bool:
+    """Whether another text of the comparison says the same."""
+    same = {"prompt_b": "prompt", "answer": "text"}.get(name)
+    return same is not None and row[name] == row[same]
 
 
 def _targets(row: Row) -> list[Passage]:
@@ -131,7 +149,8 @@ def _targets(row: Row) -> list[Passage]:
 
 
 def _called(row: Row, name: str) -> str:
-    if row["candidate_b"] is None or name in ("answer", "detail"):
-        return PASSAGES[name]
+    label = {**LABELS, **PASSAGES}[name]
+    if row["candidate_b"] is None or name in ("input", "answer", "detail"):
+        return label
     whose = row["candidate_b"] if name.endswith("_b") else row["candidate"]
-    return readable(f"{PASSAGES[name]} of {whose}")
+    return readable(f"{label} of {whose}")

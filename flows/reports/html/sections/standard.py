@@ -229,8 +229,9 @@ def pareto(look: Look) -> Section | None:
         note="Means over the stored outputs with standard deviations: input and output tokens, engine "
         "seconds, which outputs of one batch share, the latency (seconds from request to answer, "
         "beside what else was asked) where engines tell it, and the price of a thousand texts where "
-        "it is known. Nothing of cost and time is certified. Unbeaten is whoever no other candidate "
-        f"equals in all three and betters in one.{cut}",
+        "it is known. Nothing of cost and time is certified. Unbeaten: not out, and no other candidate "
+        "that is not out has at least this estimate, costs and takes no more beyond noise, and is better in "
+        f"one of the three.{cut}",
         table=[
             {
                 "candidate": row["candidate"],
