@@ -1,4 +1,4 @@
-"""The exit codes of `winnow` for answers and errors, and the one place where errors become sentences."""
+"""Exit codes of `winnow` for answers and errors, and the conversion of errors to sentences."""
 
 import errno
 import os
@@ -24,17 +24,17 @@ WORSE = 4
 FORCED = 130
 
 OF_ANSWERS = (DECIDED, UNDECIDED, WORSE)
-"""The exit codes of a campaign that came to where it could."""
+"""Exit codes of a campaign that completed."""
 
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
-"""The error numbers of the system where a disk is full, or a user's share of it."""
+"""System error numbers for a full disk, or an exceeded quota."""
 
 
 @contextmanager
 def sentences_for_errors() -> Generator[None, None, None]:
     """Turn errors that a user can act on into one message on standard error and an exit code.
 
-    Anything else that escapes is a bug, and keeps its traceback in the message's place.
+    Anything else that escapes is a bug, and keeps its traceback instead of a message.
     """
     try:
         try:
@@ -71,7 +71,7 @@ def sentences_for_errors() -> Generator[None, None, None]:
 
 
 def exit_code(status: "CampaignStatus") -> int:
-    """The exit code of a command that ran a campaign up to here."""
+    """The exit code of a command that ran a campaign up to this status."""
     code = _code_of_outcome(status)
     return code if status.answer.baseline is None else gate_code(status, code)
 
@@ -91,10 +91,10 @@ def _code_of_outcome(status: "CampaignStatus") -> int:
 
 
 def gate_code(status: "CampaignStatus", code: int) -> int:
-    """The exit code of a command that holds candidates against a baseline, given that of the campaign's run.
+    """The exit code of a gate command, given that of the campaign's run.
 
-    It is 4 as soon as some candidate is shown to be worse, and 0 once all are shown to be no worse. Where all
-    were dropped nothing is shown of any, as where one was.
+    It is 4 as soon as some candidate is shown to be worse, and 0 once all are shown to be no worse. If
+    candidates were dropped, nothing is shown about them.
     """
     if code not in (DECIDED, UNDECIDED) and status.answer.outcome != "failed":
         return code
@@ -123,7 +123,7 @@ def _is_of_proxy(error: Exception) -> bool:
 
 
 def sentence_of(error: Exception) -> str:
-    """The sentence that an error says to a user."""
+    """The user-facing sentence of an error."""
     if isinstance(error, MemoryError):
         return (
             "out of memory; stored results are safe: give the process more memory, or load fewer models "

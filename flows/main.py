@@ -16,7 +16,7 @@ from winnow.flows.reports.output import tell
 from winnow.tasks.plugins.allowed_code import ask_of
 
 GARBAGE = 50_000
-"""New objects after which Python looks for garbage among them."""
+"""Number of new objects that triggers a garbage collection."""
 
 
 def main() -> None:
@@ -53,19 +53,19 @@ def _allows(act: str, digests: Mapping[str, str] | None) -> bool:
 
 
 def leave_garbage() -> None:
-    """Keep Python from collecting garbage as it ends, which nothing needs, unless torch was imported.
+    """Skip the final garbage collection, which only slows exit, unless torch was imported.
 
-    With torch come libraries that print whatever is not given back to them by then.
+    Libraries loaded by torch would then print which resources were not released.
     """
     if "torch" not in sys.modules:
         gc.freeze()
 
 
 def open_standard_streams() -> None:
-    """Open standard streams that we were started without, to and from nowhere.
+    """Open missing standard streams as null devices.
 
-    Python has None in their place, which nobody can write to; and the next file that is opened, a database's
-    for one, would get the number of one, to which engines and libraries print.
+    Otherwise Python sets them to None, which cannot be written to; and the next opened file, for example a
+    database's, would get the number of one, to which engines and libraries print.
     """
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
@@ -75,13 +75,13 @@ def open_standard_streams() -> None:
 
 
 ESCAPES = "winnow-escapes"
-"""Name of the error handler of a standard output whose encoding lacks characters."""
+"""Name of the error handler for characters that standard output cannot encode."""
 
 
 def escape_what_is_lacking() -> None:
-    """Let standard output escape the characters that its encoding lacks, as JSON does; say so once.
+    """Make standard output escape characters that its encoding lacks, as in JSON; report it once.
 
-    It stays as it is where the user has chosen what becomes of them, as by PYTHONIOENCODING=ascii:replace.
+    A handler set by the user, such as by PYTHONIOENCODING=ascii:replace, is kept.
     """
     if not isinstance(sys.stdout, io.TextIOWrapper) or sys.stdout.errors != "strict":
         return
@@ -93,13 +93,13 @@ def escape_what_is_lacking() -> None:
 
 @dataclass
 class Escapes:
-    r"""Write characters that an encoding lacks as \uXXXX, so that JSON stays JSON of the same texts."""
+    r"""Write characters that an encoding lacks as \uXXXX, so that JSON stays JSON with the same texts."""
 
     encoding: str
     is_told: bool = False
 
     def __call__(self, error: UnicodeError) -> tuple[str, int]:
-        """The escapes of the characters that could not be written, and where to continue."""
+        """The escapes of the unencodable characters, and the position at which to continue."""
         if not isinstance(error, UnicodeEncodeError):
             raise error
         if not self.is_told:
@@ -113,7 +113,7 @@ class Escapes:
 
 
 def _require_folder() -> None:
-    """Refuse to run where the working folder has been removed."""
+    """Refuse to run in a removed working folder."""
     try:
         Path.cwd()
     except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""schedule: a new campaign of the same series at set times."""
+"""schedule: start a new campaign of the same series at set times."""
 
 import os
 from pathlib import Path
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from winnow.tasks.spec.campaign import CampaignSpec
 
 LONGEST_OF_SERIES = LONGEST_NAME - len("-20261121T020000Z")
-"""Characters of a name of a series that leave room for the time in the names of its campaigns."""
+"""Maximum length of a series name, which leaves room for the time in its campaigns' names."""
 
 
 def schedule(
@@ -49,12 +49,12 @@ def schedule(
     storage: SpecStorage = None,
     trust: TrustOption = False,
 ) -> None:
-    """Run a new campaign of a file again and again, reusing all that earlier ones have generated.
+    """Run a new campaign of a file repeatedly, reusing everything that earlier ones have generated.
 
-    Every run reads the file again, finishes what crashed before, and begins the campaign NAME-TIME; winnow
-    query --series NAME says whether the winner changed. Without --work-pool the schedule lives as long as
-    this command. A run may do what its user has allowed: one whose file needs more is refused. Workers of a
-    pool get permissions where they run: winnow validate FILE --trust.
+    Every run reads the file again, finishes crashed campaigns, and starts the campaign NAME-TIME; winnow
+    query --series NAME shows changes of the winner. Without --work-pool the schedule ends with this command.
+    A run has the permissions that its user has given: one whose file needs more is refused. Workers of a pool
+    get permissions on their machines: winnow validate FILE --trust.
     """
     from winnow.flows.run.trust_prompt import Trust
     from winnow.flows.schedule.trigger import When
@@ -96,7 +96,7 @@ def schedule(
 
 
 def _approved(spec: str, given: list[str], trust: "Trust", folder: Path, *, is_here: bool) -> "CampaignSpec":
-    """The campaign of a file, checked as far as that can be done here."""
+    """The campaign of a file, checked as far as possible on this machine."""
     from winnow.flows.run.trust_prompt import approving
     from winnow.tasks.setup.load import check_campaign_file
     from winnow.tasks.setup.yaml_file import parse_spec, read_spec_file

@@ -1,4 +1,4 @@
-"""simulate: selectors compared on a table whose scores are all known."""
+"""simulate: compare selectors on a table with known scores."""
 
 import sys
 from enum import StrEnum
@@ -14,7 +14,7 @@ from winnow.flows.simulate.budgets import BUDGETS
 
 
 class MetricChoice(StrEnum):
-    """A measure of every run."""
+    """A metric of each run."""
 
     accuracy = "accuracy"
     top1_eps = "top1-eps"
@@ -110,16 +110,16 @@ def simulate(
     storage: Storage = DEFAULT_STORAGE,
     json: Json = False,
 ) -> None:
-    """Compare selectors on a table of scores, or of preferences: how soon does each find the best candidate?
+    """Compare how soon selectors find the best candidate, on a table of scores or of preferences.
 
-    A campaign that stopped before it had asked for all scores gives a trace: how many of the pairs that a
-    selector asks for have a score, and which candidate it picks. How often selectors are wrong and what they
-    save can only be seen on a full table, which `winnow run SPEC --exhaustive` makes.
+    A campaign that stopped before all scores were evaluated gives only a trace: how many of the pairs that a
+    selector proposes have a score, and which candidate it picks. Error rates and savings of selectors can
+    only be measured on a full table, which `winnow run SPEC --exhaustive` makes.
 
-    Selectors for duels (best-duel) take a table of preferences: how often each row is preferred to each
-    column. For selectors that route, the examples of a table of scores are the prompts: each comes once, one
-    after another, in an order that depends on the seed. Beside these selectors runs the oracle, which gives
-    every prompt to the candidate that is best over all of them.
+    Selectors for duels (best-duel) use a table of preferences: how often each row is preferred to each
+    column. For routing selectors, the examples of a table of scores are the prompts: each arrives once, in an
+    order that depends on the seed. The oracle, which routes every prompt to the candidate that is best over
+    all of them, is run for comparison.
     """
     from winnow.flows.api.simulations import simulate as report_of
     from winnow.tasks.data.score_tables import CAMPAIGN

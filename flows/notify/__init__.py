@@ -1,1 +1,1 @@
-"""Telling webhooks how a campaign ended."""
+"""Notify webhooks of a campaign's outcome."""

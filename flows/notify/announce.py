@@ -1,4 +1,4 @@
-"""Tells the webhooks of a campaign how its run ended; no error in here ends the run."""
+"""Notify a campaign's webhooks of the outcome of its run; errors here do not end the run."""
 
 import logging
 import os
@@ -19,9 +19,9 @@ LOGGER = logging.getLogger("winnow.notify")
 
 @contextmanager
 def announcing(campaign: Campaign) -> Generator[None, None, None]:
-    """Tell the webhooks of a campaign how its run ended, once the block is left.
+    """Notify a campaign's webhooks of the outcome of its run, when the block is left.
 
-    Whoever stops a run by hand, or finds that another process has taken the campaign over, is told nothing.
+    A run that is stopped by hand, or that finds its campaign taken over, sends nothing.
     """
     with delivering() as outbox:
         begun = _begun(campaign)
@@ -38,7 +38,7 @@ def announcing(campaign: Campaign) -> Generator[None, None, None]:
 
 
 def unset_variables(webhooks: Sequence[WebhookSpec]) -> list[str]:
-    """A sentence for each webhook whose URL is in no environment variable here."""
+    """A sentence for each webhook whose URL variable is not set here."""
     return [
         f"{webhook.url} is not set: no notification is sent there when the campaign ends"
         for webhook in webhooks
@@ -48,12 +48,12 @@ def unset_variables(webhooks: Sequence[WebhookSpec]) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class _Begun:
-    """The facts about a run, read when it begins: the database may be what ends it."""
+    """Facts about a run, read at its start, because the database may be what fails."""
 
     campaign: Campaign
     webhooks: tuple[WebhookSpec, ...] = ()
     known: tuple[CampaignStatus, CampaignRecord] | None = None
-    """The campaign's status and record; None where no webhook is to be told."""
+    """The campaign's status and record; None without webhooks."""
 
 
 def _begun(campaign: Campaign) -> _Begun:
@@ -87,7 +87,7 @@ def _announce(begun: _Begun, error: Exception | None, outbox: Outbox) -> None:
 
 
 def _address(webhook: WebhookSpec) -> str:
-    """The address of a webhook; empty where it is in a variable that is not set."""
+    """The address of a webhook; empty if its variable is not set."""
     if not webhook.url.startswith("$"):
         return webhook.url
     return os.environ.get(webhook.url[1:], "").strip()

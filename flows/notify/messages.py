@@ -1,4 +1,4 @@
-"""What is reported of the end of a run: its events, and a message as JSON or as a text for people."""
+"""Notifications at the end of a run: its events, and a message as JSON or as text."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -16,9 +16,9 @@ from winnow.tasks.spec.sections.execution import Event
 from winnow.tasks.text.printable import one_line, printable
 
 MOST_CHARACTERS = 3_000
-"""Characters of a text for people, at most."""
+"""Maximum length of a text message."""
 LONGEST_ERROR = 1_000
-"""Characters of an error, at most."""
+"""Maximum length of an error."""
 
 SLACKS_OWN = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
 """Characters that begin a mention or a link in Slack."""
@@ -29,11 +29,11 @@ Message = Mapping[str, object]
 
 
 WITHOUT_ANSWER: dict[str | None, Event] = {"failed": "failed", "undecided": "undecided", "none": "undecided"}
-"""The events of outcomes that are no answer."""
+"""Events of outcomes without an answer."""
 
 
 def events_of(status: CampaignStatus, before: CampaignStatus | None) -> tuple[Event, ...]:
-    """The events, the most general first; none if somebody stopped a campaign that can continue.
+    """The events, the most general first; empty if a campaign was stopped that can continue.
 
     Args:
         status: The campaign's status at the end of a run.
@@ -59,7 +59,7 @@ def message_of(
     error: Exception | None,
     differing: Sequence[str] = (),
 ) -> Message:
-    """All there is to say, as JSON values.
+    """The complete message, as JSON values.
 
     Args:
         status: The campaign's status.
@@ -67,7 +67,7 @@ def message_of(
         events: The events that happened; at least one.
         before: The last campaign of the same schedule that had a winner.
         error: The error that ended the run, if one did.
-        differing: In what that campaign and this one differ; see `schedule_history.differs_in`.
+        differing: How that campaign and this one differ; see `schedule_history.differs_in`.
     """
     answer, best = status.answer, status.answer.of_best
     return {
@@ -101,7 +101,7 @@ def message_of(
 
 
 def as_body(message: Message, form: Literal["json", "slack", "apprise"]) -> str:
-    """The message in the form that a webhook takes; nothing in a text notifies anybody or is a link."""
+    """The message in the form of a webhook; text contains no active mention or link."""
     if form == "json":
         return json.dumps(message)
     text = "\n".join(_sentences(message))
@@ -146,7 +146,7 @@ def message_at_end(
 
     Args:
         campaign: The campaign.
-        known: Its status and record when the run began, for a database that cannot be read any more.
+        known: Its status and record at the start of the run, in case the database can no longer be read.
         error: The error that ended the run; None without one.
 
     Raises:

@@ -1,6 +1,6 @@
-"""Messages on their way to webhooks: a separate process sends each, so that no server holds us up for long.
+"""Outgoing messages to webhooks: a separate process sends each, so that no server delays the run for long.
 
-A campaign's end is stored, and its answer printed, before anybody waits for a message.
+A campaign's end is stored, and its answer printed, before messages are waited for.
 """
 
 import json
@@ -18,17 +18,17 @@ from winnow.tasks.spec.sections.execution import WebhookSpec
 LOGGER = logging.getLogger("winnow.notify")
 
 SENDER = "winnow.flows.notify.sender"
-"""The module that a sending process runs."""
+"""The module of a sending process."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Patience:
-    """The limits of sending a message: how long and how often it is tried."""
+    """Limits of sending a message: time and number of attempts."""
 
     deadline: int = 20
-    """Whole seconds until a sender is ended, whatever it waits for."""
+    """Seconds until a sender is ended, in any state."""
     attempt: float = 5.0
-    """Seconds that a server may take to accept a connection, and between two signs of life."""
+    """Seconds to connect to a server, and between two received packets."""
     pauses: tuple[float, ...] = (1.0, 3.0)
     """Seconds before each further attempt."""
 
@@ -38,18 +38,18 @@ PATIENCE = Patience()
 
 @dataclass(kw_only=True)
 class Outbox:
-    """The messages that are on their way."""
+    """The messages in transit."""
 
     _senders: list[tuple[str, "subprocess.Popen[bytes]", float]] = field(default_factory=list)
 
     def send(self, webhook: WebhookSpec, url: str, body: str, patience: Patience | None = None) -> None:
-        """Begin to send a message.
+        """Start sending a message.
 
         Args:
             webhook: The entry of the campaign's file; warnings name it, not the URL, a secret.
             url: Its address.
             body: The message in the webhook's form.
-            patience: The limits of how long and how often sending is tried; None is `PATIENCE`.
+            patience: Limits on time and attempts; None is `PATIENCE`.
         """
         patience = patience or PATIENCE
         sender = start_process(module_command(SENDER), stdin=subprocess.PIPE, stderr=subprocess.PIPE)
@@ -71,7 +71,7 @@ class Outbox:
         self._senders.append((webhook.url, sender, time.monotonic() + patience.deadline + 1.0))
 
     def wait(self) -> None:
-        """Wait for all messages, and tell which did not arrive; Ctrl-C gives up waiting."""
+        """Wait for all messages, and report those that did not arrive; Ctrl-C stops waiting."""
         try:
             while self._senders:
                 shown, sender, deadline = self._senders[0]
@@ -87,7 +87,7 @@ _outbox: ContextVar[Outbox | None] = ContextVar("outbox", default=None)
 
 @contextmanager
 def delivering() -> Generator[Outbox, None, None]:
-    """Wait at the end of the outermost of these blocks for the messages that were sent inside it."""
+    """At the end of the outermost of these blocks, wait for the messages sent inside it."""
     if (outer := _outbox.get()) is not None:
         yield outer
         return

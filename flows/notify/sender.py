@@ -1,4 +1,4 @@
-"""The process that delivers one message, and is ended by the kernel if that takes too long."""
+"""The process that delivers one message, ended by the kernel after a time limit."""
 
 import json
 import resource
@@ -11,10 +11,10 @@ from contextlib import suppress
 import httpx
 
 AGAIN = frozenset({408, 425, 429, 500, 502, 503, 504})
-"""Statuses of a server that may take the same message later."""
+"""Response statuses after which the same message may be accepted later."""
 
 MOST_MEMORY = 1 << 30
-"""Bytes of address space in which Apprise, which reads whole answers, delivers a message."""
+"""Address space in bytes for delivery by Apprise, which reads whole answers."""
 
 
 def main() -> int:
@@ -32,7 +32,7 @@ def main() -> int:
 
 
 def deliver(url: str, body: bytes, timeout: float, pauses: Sequence[float]) -> str | None:
-    """Send a message until it is accepted or refused for good; return why it was not accepted, or None."""
+    """Send a message until it is accepted or finally refused; return why it was not accepted, or None."""
     why = None
     for pause in (0.0, *pauses):
         time.sleep(pause)
@@ -43,7 +43,7 @@ def deliver(url: str, body: bytes, timeout: float, pauses: Sequence[float]) -> s
 
 
 def deliver_by_apprise(url: str, text: str) -> str | None:
-    """Send a text to the service that an Apprise URL names; return why it was not delivered, or None."""
+    """Send a text to the service of an Apprise URL; return why it was not delivered, or None."""
     from apprise import Apprise, AppriseAsset
 
     with suppress(OSError, ValueError):  # a system that does not know this limit
@@ -61,7 +61,7 @@ def deliver_by_apprise(url: str, text: str) -> str | None:
 
 
 def _attempt(url: str, body: bytes, timeout: float) -> tuple[str | None, bool]:
-    """The reason why the message was not accepted, and whether another attempt would change nothing."""
+    """Why the message was not accepted, and whether another attempt is useless."""
     try:
         status = _status_of(url, body, {"content-type": "application/json", "user-agent": "winnow"}, timeout)
     except (httpx.InvalidURL, httpx.UnsupportedProtocol, ValueError):
@@ -77,7 +77,7 @@ def _attempt(url: str, body: bytes, timeout: float) -> tuple[str | None, bool]:
 
 
 def _status_of(url: str, body: bytes, headers: Mapping[str, str], timeout: float) -> int:
-    """The status that a server answers with; nothing else of the answer is read but its headers."""
+    """The response status of a server; only the headers of the answer are read."""
     with (
         httpx.Client(timeout=timeout, follow_redirects=False) as client,
         client.stream("POST", url, content=body, headers=headers) as response,

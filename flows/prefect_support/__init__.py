@@ -1,1 +1,1 @@
-"""Prefect: its server, requests to its API, and what it would get wrong by itself."""
+"""Prefect support: its server, requests to its API, and workarounds."""

@@ -1,8 +1,8 @@
 """Requests to Prefect's API: the records of flow runs, deployments, work pools and automations.
 
-Prefect learns of a process's end from the process, or from the worker that started it. If both were killed,
-it continues calling the flow run running. Every flow run of ours is therefore labelled with its process, as a
-lease names it. Its tags are always the same few, by which runs are found.
+Prefect learns of a process's end only from the process, or from the worker that started it. If both were
+killed, it keeps showing the flow run as running. So every flow run of Winnow is labelled with its process, as
+in a lease. Its tags are always the same few, by which runs are found.
 """
 
 from collections.abc import Mapping
@@ -37,28 +37,28 @@ from winnow.storage.records.record_types import Holder
 from winnow.tasks.campaign.lease import is_dead, is_gone, this_process
 
 TAG = "winnow"
-"""The tag of every flow run of ours."""
+"""The tag of all Winnow flow runs."""
 
 CAMPAIGN_TAG, SCHEDULE_TAG = "winnow-campaign", "winnow-schedule"
-"""Further tags: of a campaign's own run, and of a run of a schedule that runs campaigns."""
+"""Further tags: of a campaign's own run, and of a schedule's run."""
 
 PROCESS = "winnow.process"
-"""The label of the process that runs it."""
+"""The label with the process of a flow run."""
 
 
 def labels_of_this_process() -> dict[str, str]:
-    """The labels that a flow run gets from the process that runs it."""
+    """Labels of a flow run for its process."""
     return {PROCESS: ":".join(str(value) for value in asdict(this_process()).values())}
 
 
 def label_run(id_: UUID) -> None:
-    """Label a flow run with this process; a server that knows no labels marks no run of ours as crashed."""
+    """Label a flow run with this process; on a server without labels no run is marked as crashed."""
     with get_client(sync_client=True) as client, suppress(ObjectNotFound):
         client.update_flow_run_labels(id_, {**labels_of_this_process()})
 
 
 def process_of(labels: Mapping[str, object]) -> Holder | None:
-    """The process that a flow run was labelled with."""
+    """The process in a flow run's labels."""
     if PROCESS not in labels:
         return None
     host, pid, boot_id, namespace, ticks = str(labels[PROCESS]).rsplit(":", 4)
@@ -66,10 +66,10 @@ def process_of(labels: Mapping[str, object]) -> Holder | None:
 
 
 def mark_crashed_runs(database: Database) -> list[str]:
-    """Tell Prefect which of our flow runs have crashed; return their names.
+    """Mark crashed flow runs of Winnow in Prefect; return their names.
 
-    Those are the runs of a process of this machine that is no more, and of a process anywhere that is known
-    to have let its lease on a campaign of this database run out.
+    These are runs of an ended process of this machine, and of a process anywhere that is known to have let
+    its lease on a campaign of this database expire.
 
     Args:
         database: The results database.
@@ -94,7 +94,7 @@ def mark_crashed_runs(database: Database) -> list[str]:
 
 
 def introduce_run(run: FlowRun, name: str) -> FlowRun:
-    """Name a schedule's flow run, tag it and label it with this process; return it as it is then."""
+    """Name, tag and label a schedule's flow run with this process; return it with these changes."""
     with get_client(sync_client=True) as client:
         client.update_flow_run(run.id, name=name, tags={*run.tags, TAG, SCHEDULE_TAG})
         label_run(run.id)
@@ -102,10 +102,10 @@ def introduce_run(run: FlowRun, name: str) -> FlowRun:
 
 
 def drop_overdue_runs(run: FlowRun) -> int:
-    """Drop all other overdue runs that the same schedule planned; return their number.
+    """Drop all other overdue runs planned by the same schedule; return their number.
 
-    After a night without a worker there would otherwise be a campaign for every hour of it. Runs that
-    somebody asked for by hand stay.
+    After a night without a worker there would otherwise be a campaign for every hour of it. Runs that were
+    requested by hand stay.
     """
     if run.deployment_id is None:
         return 0
@@ -140,7 +140,7 @@ def work_pool(name: str) -> WorkPool | None:
 
 
 def put_artifact(id_: UUID | None, artifact: ArtifactCreate) -> UUID:
-    """Create an artifact on Prefect's pages, or change the one of this id to match; return its id."""
+    """Create an artifact on Prefect's pages, or update the one with this id; return its id."""
     with get_client(sync_client=True) as client:
         if id_ is None:
             return client.create_artifact(artifact).id
@@ -152,7 +152,7 @@ def put_artifact(id_: UUID | None, artifact: ArtifactCreate) -> UUID:
 
 
 async def pause_deployment(id_: UUID) -> None:
-    """Let a deployment fire no more; one that is gone does not."""
+    """Pause a deployment; a deleted one is ignored."""
     async with get_client() as client:
         with suppress(ObjectNotFound):
             await client.pause_deployment(id_)
@@ -161,22 +161,22 @@ async def pause_deployment(id_: UUID) -> None:
 HEARTBEAT = "prefect.flow-run.heartbeat"
 CRASHED = "prefect.flow-run.Crashed"
 ENDS = ("Completed", "Skipped", "Failed", "Cancelled", "Crashed")
-"""States in which a flow run of ours gives no sign of life any more, and need not."""
+"""States in which a flow run sends no heartbeats, and need not."""
 
 BEATS_MISSED = 4
-"""Signs of life that a flow run misses until it is taken for dead: more than a busy machine ever pauses."""
+"""Missed heartbeats after which a flow run counts as dead: more than a busy machine ever pauses."""
 
 
 def go_on_after_crashes(name: str, *, watched: UUID, started: UUID) -> None:
-    """Have a deployment started whenever a flow run of another one crashes.
+    """Start a deployment whenever a flow run of another one crashes.
 
-    The runs that it starts are not watched, so that a campaign which kills its process each time is not begun
-    forever: the next run, or a human, takes it up.
+    The runs that it starts are not watched, so that a campaign that kills its process each time is not
+    restarted forever: the next run, or a human, resumes it.
 
     Args:
-        name: The schedule's, which the automation is known by.
-        watched: The deployment that fires.
-        started: The deployment that continues with what was left unfinished.
+        name: The schedule's, which names the automation.
+        watched: The deployment of the schedule.
+        started: The deployment that resumes unfinished campaigns.
     """
     trigger = EventTrigger(
         expect={CRASHED},
@@ -193,12 +193,12 @@ def go_on_after_crashes(name: str, *, watched: UUID, started: UUID) -> None:
 
 
 def mark_silent_runs(name: str, *, watched: UUID, heartbeat_s: int) -> None:
-    """Have a flow run of a deployment marked as crashed when its signs of life stop.
+    """Mark a deployment's flow run as crashed when its heartbeats stop.
 
     Args:
-        name: The schedule's, which the automation is known by.
-        watched: The deployment that fires.
-        heartbeat_s: Seconds between two signs of life.
+        name: The schedule's, which names the automation.
+        watched: The deployment of the schedule.
+        heartbeat_s: Seconds between two heartbeats.
     """
     trigger = EventTrigger(
         after={HEARTBEAT},
@@ -232,7 +232,7 @@ def _runs_of(deployment: UUID) -> ResourceSpecification:
 
 
 def _put(name: str, description: str, trigger: EventTrigger, action: ActionTypes) -> None:
-    """Create an automation, or change the one of this name to match."""
+    """Create an automation, or update the one with this name."""
     wanted = AutomationCore(name=name, description=description, trigger=trigger, actions=[action])
     with get_client(sync_client=True) as client:
         found = client.read_automations_by_name(name)

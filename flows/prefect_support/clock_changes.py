@@ -1,8 +1,8 @@
-"""Times of day that a change of clocks skips, which Prefect moves to an hour before their time.
+"""Times of day skipped by a clock change, which Prefect moves to an hour before their time.
 
-In Berlin there is no 02:30 on the night on which clocks go forward: from 02:00 it is 03:00. Prefect fires a
-schedule of 02:30 then at 01:30. A temporary server fires it at 03:30, as cron does; users of another server
-are told beforehand.
+In Berlin there is no 02:30 on the night on which clocks go forward: 02:00 becomes 03:00. Prefect then fires a
+schedule of 02:30 at 01:30. Winnow's temporary server fires it at 03:30, like cron; users of another server
+are warned beforehand.
 """
 
 import datetime as dt
@@ -11,25 +11,25 @@ from functools import cache
 from zoneinfo import ZoneInfo
 
 WALL = "UTC"
-"""The time zone in which Prefect is requested times of day, as its clocks never change."""
+"""The time zone for requests of times of day to Prefect, because its clocks never change."""
 
 MOST_ASKED = 1_000
-"""Times of day that Prefect returns at once, at most."""
+"""Maximum number of times of day that Prefect returns at once."""
 
 LONGEST_GAP = dt.timedelta(hours=2)
-"""Longer than any hour that clocks skip."""
+"""Upper bound on the hours skipped by a clock change."""
 
 AHEAD_H = 366 * 24
-"""Hours in which skipped ones are looked for."""
+"""Hours in advance that are searched for skipped ones."""
 
 HOUR = dt.timedelta(hours=1)
 
 
 @cache
 def fire_after_skipped_hours() -> None:
-    """Let cron schedules of Prefect's server in this process fire after the hour that clocks skip.
+    """Make cron schedules of Prefect's server in this process fire after a skipped hour.
 
-    They fire as much later as clocks go forward.
+    They fire later by as much as clocks go forward.
     """
     from prefect.server.schemas.schedules import CronSchedule
     from prefect.types._datetime import create_datetime_instance
@@ -65,12 +65,12 @@ def fire_after_skipped_hours() -> None:
 
 
 async def early_firing(cron: str, zone: str, start: dt.datetime) -> tuple[dt.datetime, dt.datetime] | None:
-    """The first time of day within a year that is skipped, and the one at which Prefect then fires.
+    """The first skipped time of day within a year, and the one at which Prefect fires instead.
 
     Args:
         cron: The cron expression.
         zone: IANA name of its time zone.
-        start: The moment from which times are looked for.
+        start: Start of the search.
 
     Returns:
         Both as times of day in the zone; None if there is none, or the schedule fires at the second one too.
@@ -102,7 +102,7 @@ def _exists(time_of_day: dt.datetime, zone: ZoneInfo) -> bool:
 
 
 def _without_zone(given: dt.datetime) -> dt.datetime:
-    """A time of day; a datetime of the standard library whatever Prefect's is."""
+    """A time of day as a standard library datetime."""
     return dt.datetime.combine(given.date(), given.time())
 
 
@@ -114,7 +114,7 @@ def _in_zone(given: dt.datetime, zone: ZoneInfo) -> dt.datetime:
 
 
 def _put_forward(moment: dt.datetime) -> dt.timedelta:
-    """The time by which clocks were put forward shortly before a moment."""
+    """How far clocks were put forward shortly before a moment."""
     earlier = (moment.astimezone(dt.UTC) - LONGEST_GAP).astimezone(moment.tzinfo)
     return max(_offset(moment) - _offset(earlier), dt.timedelta())
 

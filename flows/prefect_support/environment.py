@@ -1,4 +1,4 @@
-"""The environment in which Prefect is imported, settled before that without importing anything slow."""
+"""The environment for Prefect's import, set without importing anything slow."""
 
 import logging
 import os
@@ -8,15 +8,15 @@ from winnow.tasks.plugins.library_settings import settle_libraries
 from winnow.tasks.plugins.own_files import state_folder
 
 TALKER = "EventsWorker"
-"""A logger of Prefect that no setting silences: it tells at the end of a run that events are being sent."""
+"""A Prefect logger that no setting silences: at the end of a run it reports that events are being sent."""
 
 
 def settle_environment(folder: Path | None = None) -> None:
-    """Set Prefect's defaults for this process, before its first import; what the user set stays.
+    """Set Prefect's defaults for this process before its first import, keeping the user's settings.
 
     Args:
-        folder: Folder in which Prefect may keep its files when the user has no Prefect of their own; None for
-            the user's folder for what goes with the working folder.
+        folder: Folder for Prefect's files if the user has no own Prefect; None for the user's state folder of
+            the working folder.
     """
     settle_libraries()
     has_own = "PREFECT_API_URL" in os.environ or "PREFECT_PROFILE" in os.environ

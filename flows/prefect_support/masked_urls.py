@@ -1,4 +1,4 @@
-"""Database URLs by the text that may be shown of them: Prefect keeps the parameters of every flow run."""
+"""Database URLs without secrets, because Prefect stores the parameters of every flow run."""
 
 import os
 
@@ -9,7 +9,7 @@ _HIDDEN: dict[str, str] = {}
 
 
 def mask(url: str) -> str:
-    """The URL as it may be shown; `unmask` gives the URL back in this process."""
+    """Hide the secrets of a URL; `unmask` restores it in this process."""
     shown = shown_url(url)
     _HIDDEN[shown] = url
     return shown
@@ -19,13 +19,13 @@ def url_of_a_worker(shown: str | None) -> str | None:
     """The URL of the database for a process that Prefect started.
 
     Args:
-        shown: The URL that Prefect was told, without its password; None if it was told none.
+        shown: The URL in Prefect, without its password; None if it has none.
 
     Returns:
-        The URL; WINNOW_STORAGE where Prefect was told none, and None if that is not set either.
+        The URL; WINNOW_STORAGE if Prefect has none, and None if that is not set either.
 
     Raises:
-        SpecError: If a password was left out and WINNOW_STORAGE is not the URL with it.
+        SpecError: If a password was hidden and WINNOW_STORAGE is not the URL with it.
     """
     own = os.environ.get("WINNOW_STORAGE")
     if shown is None or (own is not None and shown_url(own) == shown):
@@ -39,10 +39,10 @@ def url_of_a_worker(shown: str | None) -> str | None:
 
 
 def has_secret(url: str) -> bool:
-    """Whether a URL, as it is or as it may be shown, has a password or another secret."""
+    """Whether a URL, original or masked, has a password or another secret."""
     return ":***@" in url or "=hidden" in url or shown_url(url) != url
 
 
 def unmask(shown: str) -> str:
-    """The URL that was hidden, or the text itself where none was."""
+    """The original of a masked URL; any other text unchanged."""
     return _HIDDEN.get(shown, shown)

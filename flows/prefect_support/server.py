@@ -1,12 +1,12 @@
-"""The server with Prefect's record of flow runs: the one the user set up, or a temporary one of our own.
+"""The Prefect server for flow runs: the user's own, or a temporary one.
 
-Prefect would start a temporary server by itself, but as a child that a terminal's Ctrl-C reaches while a
-campaign still drains its round, and that continues living when the campaign is killed. This one has a session
-of its own, and ends when the pipe from its parent closes, however the parent ended.
+Prefect would start a temporary server itself, but as a child that receives a terminal's Ctrl-C while a
+campaign still finishes its round, and that survives a killed campaign. Winnow's leads its own session, and
+ends when the pipe from its parent closes, in any case.
 
-Runs of one process at a time, as in threads, share one. Servers of several processes have a database each:
-those that write to one file lock each other out for minutes. The first one has the file of the folder, the
-others one that goes when they end.
+Concurrent runs of one process, for example in threads, share a server. Servers of several processes have
+separate databases: writers to one file would block each other for minutes. The first one uses the folder's
+file, the others a temporary one.
 """
 
 import fcntl
@@ -47,53 +47,54 @@ if TYPE_CHECKING:
     from prefect.settings.legacy import Setting
 
 WORK_FOLDER = Path(".winnow")
-"""The folder for logs and the demo, under the current directory."""
+"""Folder for logs and the demo, in the working folder."""
 
 LOG = WORK_FOLDER / "logs" / "prefect-server.log"
-"""The file that the output of a command's temporary server goes to."""
+"""Log file of a command's temporary server."""
 
 DATABASE = "prefect.db"
-"""The name of the database of Prefect's server in PREFECT_HOME."""
+"""File name of Prefect's server database in PREFECT_HOME."""
 
 LOCK = "temporary-server.lock"
-"""The file in PREFECT_HOME whose lock the temporary server holds that keeps its database there."""
+"""Lock file in PREFECT_HOME, held by the temporary server that uses its database."""
 
 DRAIN_TIMEOUT = 10.0
-"""Seconds, at most, for sending events, which are only Prefect's picture of a run."""
+"""Maximum seconds for sending events, which only affect Prefect's display of a run."""
 
 START_TIMEOUT = 180.0
 """Seconds until a start is given up; a cold one takes about 12 on two cores, and minutes on busy ones."""
 
 END_TIMEOUT = 5.0
-"""Seconds that a server may take to end."""
+"""Seconds for a server to end."""
 
 THIS_MACHINE = ("127.0.0.1", "localhost")
 
 RECORDS_ONLY = {"PREFECT__SERVER_EPHEMERAL": "1"}
-"""The environment in which a server runs without its services for schedules and automations."""
+"""Environment of a server without services for schedules and automations."""
 
 SECRET = "PREFECT_SERVER_API_AUTH_STRING"
-"""Holds what Prefect's server asks of its clients: on a command line every user could read it."""
+"""Variable with the credentials for Prefect's server: on a command line every user could read them."""
 
 NO_ORIGINS = {"PREFECT_SERVER_CORS_ALLOWED_ORIGINS": "", "PREFECT_SERVER_API_CORS_ALLOWED_ORIGINS": ""}
-"""The environment in which a server lets no page of another origin read its answers; Prefect's lets all."""
+"""Environment with which a server lets no page of another origin read its answers; Prefect's default allows
+all."""
 
 FREE = frozenset({"/api/health", "/api/ready"})
-"""Paths by which a server is looked for, which say nothing else."""
+"""Paths for availability checks, which reveal nothing else."""
 
 WAITING = 128
-"""Connections that wait until a server accepts them."""
+"""Maximum connections waiting to be accepted."""
 
 CONNECTION_URL = ("PREFECT_SERVER_DATABASE_CONNECTION_URL", "PREFECT_API_DATABASE_CONNECTION_URL")
-"""Variables by which users name Prefect's database."""
+"""Variables with which users set Prefect's database."""
 
 
 class PrefectServerFailed(WinnowError):
-    """No server answers."""
+    """No Prefect server answers."""
 
 
 def require_answer(url: str) -> None:
-    """Refuse a server of the user that does not answer, before a round is run.
+    """Refuse a user's server that does not answer, before a round is run.
 
     Raises:
         PrefectServerFailed: If it does not.
@@ -112,7 +113,7 @@ def require_answer(url: str) -> None:
 
 
 def reach_this_machine_directly() -> None:
-    """Have no proxy of the environment asked for this machine, by libraries and children neither."""
+    """Bypass the environment's proxies for this machine, also in libraries and children."""
     if not {"http", "https", "all"} & getproxies_environment().keys():
         return
     for name in ("no_proxy", "NO_PROXY"):
@@ -123,7 +124,7 @@ def reach_this_machine_directly() -> None:
 
 @contextmanager
 def early_server() -> Generator[None, None, None]:
-    """Start a temporary server beside other work; `prefect_server` within the block then finds it."""
+    """Start a temporary server in the background; `prefect_server` within the block then uses it."""
     with _begun(LOG, schedules=False) as server:
         token = _started.set(server)
         try:
@@ -134,11 +135,11 @@ def early_server() -> Generator[None, None, None]:
 
 @contextmanager
 def prefect_server(log: Path = LOG, *, schedules: bool = False) -> Generator[None, None, None]:
-    """Have a Prefect server available until the block ends; one the user set up is used as it is.
+    """Provide a Prefect server until the block ends; the user's own is used unchanged.
 
     Args:
         log: File for the output of a temporary server, unless that is an early one.
-        schedules: Whether a temporary one is to begin scheduled runs; to record runs is less work.
+        schedules: Whether a temporary one starts scheduled runs; only recording runs is less work.
 
     Raises:
         PrefectServerFailed: If the user's does not answer, or the temporary one does not come up.
@@ -169,7 +170,7 @@ class _Temporary:
     url: str
     log: Path
     secret: str
-    """Prefect's basic authentication: who has it can have anything run."""
+    """Prefect's basic authentication; it allows running any code."""
 
 
 _started: ContextVar[_Temporary | None] = ContextVar("_started", default=None)
@@ -180,7 +181,7 @@ _started: ContextVar[_Temporary | None] = ContextVar("_started", default=None)
 def _begun(log: Path, *, schedules: bool) -> Generator[_Temporary | None, None, None]:
     """The early server, or one that starts now; None if the user is known to have a server.
 
-    A server of the user that only Prefect's import would find is not known: then one is started for nothing.
+    If only Prefect's import would find the user's server, a temporary one is started in vain.
     """
     if not schedules and (early := _started.get()):
         yield early
@@ -192,7 +193,7 @@ def _begun(log: Path, *, schedules: bool) -> Generator[_Temporary | None, None, 
 
 
 class _Sharing:
-    """One temporary server for all runs of this process: it starts with the first and ends after the last."""
+    """One temporary server for all runs of this process, from the first to the last."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -202,7 +203,7 @@ class _Sharing:
 
     @contextmanager
     def server(self, log: Path) -> Generator[_Temporary, None, None]:
-        """The server, which may still be starting; its output goes to the log of the run that started it."""
+        """The server, possibly still starting; its output goes to the log of the run that started it."""
         with self._lock:
             if self._server is None:
                 self._server = self._ending.enter_context(_coming_up(log, schedules=False))
@@ -255,17 +256,17 @@ def _coming_up(log: Path, *, schedules: bool) -> Generator[_Temporary, None, Non
 
 
 _PROCESSES: dict[str, "subprocess.Popen[bytes]"] = {}
-"""The temporary servers of this process, by URL."""
+"""Temporary servers of this process, by URL."""
 
 
 def _has_ended(url: str | None) -> bool:
-    """Whether a URL is that of a temporary server that was killed, and never answers again."""
+    """Whether a URL belongs to a temporary server that was killed."""
     process = None if url is None else _PROCESSES.get(url)
     return process is not None and process.poll() is not None
 
 
 class _Retries:
-    """Prefect's setting of how often a client asks again: not at all where nobody can answer."""
+    """Prefect's setting of client retries: none if no server can answer."""
 
     def __init__(self, setting: "Setting") -> None:
         self._setting = setting
@@ -278,7 +279,7 @@ class _Retries:
 
 
 def _give_up_on_ended_servers() -> None:
-    """Keep Prefect's clients from asking a temporary server that was killed, a minute for each request."""
+    """Stop Prefect's clients from retrying a killed temporary server for a minute per request."""
     from prefect.client import base
 
     setting = vars(base)["PREFECT_CLIENT_MAX_RETRIES"]
@@ -287,12 +288,12 @@ def _give_up_on_ended_servers() -> None:
 
 
 def new_secret() -> str:
-    """A name and a password that nobody can guess, as HTTP's basic authentication has them."""
+    """A random name and password for HTTP basic authentication."""
     return f"winnow:{secrets.token_urlsafe(32)}"
 
 
 def _make_home() -> None:
-    """Make the folder of Prefect's files; say then that those of before are not read any more."""
+    """Create the folder of Prefect's files; then report that an earlier folder is no longer used."""
     old, home = WORK_FOLDER / "prefect", state_folder() / "prefect"
     if os.environ.get("PREFECT_HOME") != str(home) or home.exists():
         return
@@ -304,13 +305,13 @@ def _make_home() -> None:
 
 @contextmanager
 def own_database(lock: BinaryIO, file: Path) -> Generator[dict[str, str], None, None]:
-    """The environment variables that give a server a database which no other temporary server uses.
+    """Environment variables for a server's exclusive database.
 
     Args:
-        lock: A file of the folder in which temporary servers keep their database; who holds it has the
-            database there. Where the user names one, it is left alone.
-        file: The database there. One that this release of Prefect cannot use is set aside if it is Winnow's
-            own, and left alone where it may be the user's.
+        lock: Lock file in the folder of temporary servers' database; its holder uses that database. It is not
+            used if the user names a database.
+        file: The database there. If this release of Prefect cannot use it, it is renamed if it is Winnow's
+            own, and unchanged if it may be the user's.
     """
     if any(name in os.environ for name in CONNECTION_URL):
         yield {}
@@ -323,7 +324,7 @@ def own_database(lock: BinaryIO, file: Path) -> Generator[dict[str, str], None, 
 
 
 def _is_locked(lock: BinaryIO) -> bool:
-    """Whether the lock is ours now: another server may hold it, or the file system know no locks."""
+    """Whether this process got the lock; False also if the file system does not support locks."""
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
@@ -332,7 +333,7 @@ def _is_locked(lock: BinaryIO) -> bool:
 
 
 def _is_usable(file: Path) -> bool:
-    """Whether Prefect can use a database, after one of Winnow's own that it cannot was set aside."""
+    """Whether Prefect can use a database, after renaming one of Winnow's own that it cannot use."""
     if not file.exists() or _is_of_this_release(file):
         return True
     if file.parent != state_folder() / "prefect":
@@ -349,7 +350,7 @@ def _is_usable(file: Path) -> bool:
 
 
 def _is_of_this_release(file: Path) -> bool:
-    """Whether Prefect has a migration of the name that a database of its server is at, if it is at any."""
+    """Whether this Prefect has the migration of a server database, if it has any."""
     try:
         with closing(sqlite3.connect(f"file:{quote(str(file))}?mode=ro", uri=True)) as database:
             if not database.execute("SELECT 1 FROM sqlite_master WHERE name = 'alembic_version'").fetchone():
@@ -372,7 +373,7 @@ def _home(log: Path) -> Path:
 
 
 def _opened(how: Callable[[Path], BinaryIO], file: Path) -> BinaryIO:
-    """A file of a temporary server; its folder is created if need be."""
+    """Open a file of a temporary server; its folder is created if necessary."""
     try:
         return how(file)
     except OSError as error:
@@ -383,7 +384,7 @@ def _opened(how: Callable[[Path], BinaryIO], file: Path) -> BinaryIO:
 
 
 def has_own_server() -> bool:
-    """Whether the user has a server, as far as that is known without importing Prefect, which is slow."""
+    """Whether the user has a server, as far as known without the slow import of Prefect."""
     if "prefect.settings" in sys.modules:
         from prefect.settings import PREFECT_API_URL
 
@@ -397,9 +398,9 @@ def _has_profiles() -> bool:
 
 
 def _hand_over_events() -> None:
-    """Let Prefect's thread send the events it still has: without a server it would wait forever at exit.
+    """Let Prefect's thread send its remaining events: without a server it would wait forever at exit.
 
-    After that the thread takes no events any more, of any run of this process.
+    After that the thread accepts no events, for any run of this process.
     """
     if "prefect.events.worker" in sys.modules:
         from prefect.events.worker import EventsWorker
@@ -445,16 +446,16 @@ def _serve(listening: socket.socket, gate: Gate) -> None:
 
 
 def _serve_a_command(descriptor: int) -> None:
-    """Be the temporary server of a command, until its end of our standard input closes."""
+    """Run as a command's temporary server, until standard input is closed."""
     exit_with_parent()
     secret = os.environ[SECRET]
     _serve(socket.socket(fileno=descriptor), Gate.at("127.0.0.1", allowed=(), token=secret))
 
 
 def serve_others(host: str, port: int, allowed: Sequence[str]) -> None:
-    """Be a server for other machines, such as those of infra/compose.yaml, with Prefect's pages.
+    """Run as a server for other machines, such as those of infra/compose.yaml, with Prefect's pages.
 
-    Prefect asks for the secret itself: its pages, which ask the user for it, are read without.
+    Prefect itself checks the secret: its pages, which ask the user for it, can be loaded without.
     """
     if not os.environ.get(SECRET):
         sys.exit(
@@ -467,7 +468,7 @@ def serve_others(host: str, port: int, allowed: Sequence[str]) -> None:
 
 
 def _run_engine() -> None:
-    """The process of a flow run, as Prefect's own engine, which finds its run in the environment."""
+    """Run a flow run like Prefect's own engine, which finds its run in the environment."""
     settle_environment()
     sys.argv = sys.argv[:1]
     runpy.run_module(PREFECTS, run_name="__main__", alter_sys=True)
@@ -476,7 +477,7 @@ def _run_engine() -> None:
 PREFECTS = "prefect.engine"
 
 ENGINE = module_command("winnow.flows.prefect_support.server", PREFECTS)
-"""The command that takes the place of Prefect's own, which would read settings of the working folder."""
+"""Replacement for Prefect's own command, which would read settings of the working folder."""
 
 
 if __name__ == "__main__":

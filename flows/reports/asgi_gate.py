@@ -1,4 +1,4 @@
-"""A gate before a web application (ASGI), which requests and WebSockets that are refused do not reach."""
+"""A gate before a web application (ASGI) that blocks refused requests and WebSockets."""
 
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
@@ -16,12 +16,12 @@ POLICY_VIOLATION = 1008
 
 
 def behind(gate: Gate, app: Application, *, free: frozenset[str] = frozenset()) -> Application:
-    """The application behind a gate, whose token requests bring as HTTP's basic authentication.
+    """The application behind a gate, with the token as HTTP basic authentication.
 
     Args:
         gate: The gate.
-        app: The application. Of WebSockets, which bring no such header, it has to ask for a token itself.
-        free: Paths that may be read without the token.
+        app: The application. It must check a token itself for WebSockets, which have no such header.
+        free: Paths that can be read without the token.
     """
 
     async def guarded(scope: Scope, receive: Receive, send: Send) -> None:
@@ -48,7 +48,7 @@ def headers(scope: Scope, name: str) -> list[str]:
 
 
 async def refuse(scope: Scope, send: Send, sentence: str) -> None:
-    """Refuse a request with a sentence, or a WebSocket before it is accepted: the server answers with 403."""
+    """Refuse a request with a sentence, or a WebSocket before acceptance: the server answers with 403."""
     if scope["type"] == "websocket":
         await send({"type": "websocket.close", "code": POLICY_VIOLATION, "reason": ""})
         return
@@ -56,7 +56,7 @@ async def refuse(scope: Scope, send: Send, sentence: str) -> None:
 
 
 async def answer(send: Send, status: int, text: str, given: dict[str, str]) -> None:
-    """Answer a request; nothing of it is kept, guessed at or told to others."""
+    """Answer a request, without caching, content sniffing or referrers."""
     body = text.encode()
     sent = {
         **given,

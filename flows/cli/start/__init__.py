@@ -1,1 +1,1 @@
-"""Commands that a newcomer begins with."""
+"""Commands for newcomers."""

@@ -24,10 +24,10 @@ if TYPE_CHECKING:
     from winnow.tasks.engines.protocol import ModelRef
 
 SHOWN = 6
-"""Outputs that are shown before the campaign begins."""
+"""Number of outputs shown before the campaign begins."""
 
 ARROW = "=>"
-"""Stands between input and target of an example on the command line."""
+"""Separates input and target of an example on the command line."""
 
 Data = Annotated[
     str | None, typer.Option("--data", metavar="FILE", help="Your examples: .csv, .jsonl, .json or .parquet.")
@@ -88,8 +88,8 @@ def compare(
 ) -> None:
     """Compare models and prompts on your examples: see some outputs with their scores, then the answer.
 
-    What is not given is guessed from the data, and said before anything is sent. The campaign's file is
-    written, to be edited and run again; a file that is there already is never overwritten.
+    Missing settings are guessed from the data, and shown before anything is sent. The campaign's file is
+    written, to be edited and run again; an existing file is never overwritten.
     """
     from winnow.flows.run.comparing import campaign_values
     from winnow.flows.run.first_look import approved
@@ -136,7 +136,7 @@ def _asked(
 
 
 def _from_command_line(examples: Sequence[str], out: Path) -> "Examples":
-    """The examples of the command line, in a file of their own: a campaign's file names its data."""
+    """The examples of the command line, in a separate file, because a campaign's file names its data."""
     from winnow.flows.run.comparing import Examples
 
     rows: list[Row] = []
@@ -173,7 +173,7 @@ def _text_in(path: Path) -> str | None:
 
 
 def _free_name(wanted: str, storage: str) -> str:
-    """A name that no campaign of the database has: the wanted one, or that with a number behind it."""
+    """An unused campaign name: the wanted one, or that with a number."""
     from winnow.flows.reports.open_readonly import may_be_there, reading
     from winnow.storage.errors import StorageError
     from winnow.storage.records import campaigns as campaign_records
@@ -191,7 +191,7 @@ def _free_name(wanted: str, storage: str) -> str:
 
 
 def _guesses(asked: "Examples", checked: "ResolvedCampaign") -> list[str]:
-    """The lines on what is compared, what was guessed, and what is sent where."""
+    """Lines on what is compared, what was guessed, and what is sent to which server."""
     from winnow.flows.reports.output import terminal_width
     from winnow.flows.reports.summary import hanging
     from winnow.tasks.answer.resolution import expected_resolution
@@ -220,7 +220,7 @@ def _guesses(asked: "Examples", checked: "ResolvedCampaign") -> list[str]:
 
 
 def _server_of(model: "ModelRef") -> str:
-    """The server of a model, or the API where it is known by that alone."""
+    """The server of a model, or its API if only that is known."""
     from winnow.tasks.engines.server_keys import OPENAI_URL, base_url_of
 
     try:
@@ -237,7 +237,7 @@ def _show(trial: "Trial") -> None:
 
 
 def _is_right(trial: "Trial") -> bool:
-    """Whether the user, asked on a terminal, says that the outputs are scored as they should be."""
+    """Ask in the terminal whether the outputs are scored correctly."""
     if not can_ask(sys.stdout):
         raise SpecError(
             "whether that is how outputs should be scored can only be asked in a terminal; say --yes if it is"
@@ -246,11 +246,11 @@ def _is_right(trial: "Trial") -> bool:
 
 
 OTHERS = ("exact", "normalised", "contains", "numeric", "f1")
-"""Judges that are tried on the outputs that were shown."""
+"""Judges that are tried on the shown outputs."""
 
 
 def _tell_others(trial: "Trial", checked: "ResolvedCampaign", out: Path) -> None:
-    """What other judges would make of the same outputs."""
+    """Print what other judges would score for the same outputs."""
     from winnow.tasks.data.labels import labels_of
     from winnow.tasks.judges.protocol import Sample
     from winnow.tasks.judges.registry import create_judge

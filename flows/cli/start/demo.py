@@ -36,7 +36,7 @@ def demo(
     ] = False,
     browser: Annotated[bool, typer.Option(help="With --quick: open the page if run in a terminal.")] = True,
 ) -> None:
-    """Train small models, run a campaign on them, print the winner and what shows more; again: resume."""
+    """Train small models, run a campaign on them, and print the winner; run it again to resume."""
     if quick and objective != FIRST_OBJECTIVE:
         raise SpecError("--quick is a campaign of scores (best-mean); leave --objective or --quick out")
     from winnow.tasks.plugins.extras import require

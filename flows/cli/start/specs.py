@@ -1,4 +1,4 @@
-"""init, selectors, judges, schema: a campaign's file to start from, and what it may say."""
+"""init, selectors, judges, schema: a campaign's starter file, and what it can contain."""
 
 import sys
 from collections.abc import Mapping, Sequence
@@ -34,7 +34,7 @@ def init(
         typer.Option(metavar="FILE", help="Your examples; the file's columns and judge are guessed from it."),
     ] = None,
 ) -> None:
-    """Write a campaign's file to start from; in a terminal it asks for what is not given."""
+    """Write a starter file for a campaign; in a terminal it asks for missing options."""
     if spec.exists():
         raise SpecError(f"{spec} exists already; name another file, or remove it first")
     text = _starter(objective, provider, data, spec)
@@ -49,7 +49,7 @@ def init(
 
 
 def _starter(objective: str, provider: str | None, data: str | None, spec: Path) -> str:
-    """The text of the file: for one's own models and data where they are named, else that of an example."""
+    """The text of the file: for the user's models and data if named, else that of an example."""
     is_first = objective == FIRST_OBJECTIVE
     if is_first and provider is None and data is None and can_ask(sys.stdout):
         provider = typer.prompt(
@@ -74,7 +74,7 @@ def _starter(objective: str, provider: str | None, data: str | None, spec: Path)
 
 
 def starter(objective: str) -> str:
-    """Return the text of the campaign's file in examples/ that asks this question."""
+    """Return the text of the campaign file in examples/ for this objective."""
     return (files("winnow") / "examples" / f"{objective}.yaml").read_text("utf-8")
 
 
@@ -148,7 +148,7 @@ def _print(rows: Sequence[Mapping[str, str]], json: bool) -> None:
 
 
 def schema(all_: AllSelectors = False) -> None:
-    """Print the JSON schema of a campaign's file, for editors that complete and check YAML by it."""
+    """Print the JSON schema of a campaign's file, for editors that complete and check YAML."""
     from winnow.algorithms.registry import selector_names
     from winnow.flows.reports.output import print_json
     from winnow.tasks.engines.providers import provider_names

@@ -25,10 +25,10 @@ def try_file(
     storage: SpecStorage = None,
     trust: TrustOption = False,
 ) -> None:
-    """Show input, target, output and score of every candidate on a few examples; begin no campaign.
+    """Show input, target, output and score of every candidate on a few examples; start no campaign.
 
-    The outputs are stored, so that a campaign takes them over. Its line on new examples says that outputs
-    of these examples were seen.
+    The outputs are stored, so that a campaign reuses them. The campaign's line on new examples mentions that
+    outputs of these examples were seen.
     """
     from winnow.flows.reports.output import terminal_width
     from winnow.flows.run.launch import launching

@@ -1,4 +1,4 @@
-"""A live page on a results database, which only reads it unless people may judge there."""
+"""A live page on a results database, read-only unless annotators can judge there."""
 
 from pathlib import Path
 
@@ -6,14 +6,14 @@ SCRIPT = Path(__file__).parent / "app.py"
 """The script that streamlit runs."""
 
 STORAGE_VARIABLE = "WINNOW_STORAGE"
-"""Holds the URL of the database: on a command line every user of the machine could read its password."""
+"""Variable with the database URL: on a command line every user could read its password."""
 
 TOKEN_VARIABLE = "WINNOW_VIEW_TOKEN"
-"""Holds the token that readers must bring, for the same reason; unset where none is requested."""
+"""Variable with the token for readers, for the same reason; unset if none is required."""
 
 TICKET_VARIABLE = "WINNOW_VIEW_TICKET"
-"""Holds what takes the token's place in the address that a browser is started with, where every user of the
-machine can read it: it lets in this user's own processes alone."""
+"""Variable with a replacement of the token in the address for starting a browser, which every user can read:
+it only admits this user's own processes."""
 
 ALLOW_LABELS_VARIABLE = "WINNOW_VIEW_ALLOW_LABELS"
 """Set if readers can judge what campaigns wait for, star outputs and write notes; nothing else is written."""

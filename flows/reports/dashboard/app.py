@@ -1,4 +1,4 @@
-"""The page that `winnow view` serves: streamlit runs this file again for every reader and every click."""
+"""The page of `winnow view`: streamlit runs this file again for every reader and click."""
 
 import os
 from collections.abc import Mapping
@@ -23,7 +23,7 @@ from winnow.flows.reports.dashboard.screens import (
 from winnow.flows.reports.dashboard.widgets import STYLE
 
 SIDEBAR = 240
-"""Pixels that the list of pages takes."""
+"""Width of the page list, in pixels."""
 
 st.set_page_config(page_title="Winnow", layout="wide", initial_sidebar_state=SIDEBAR)
 st.html(STYLE)

@@ -1,4 +1,4 @@
-"""Access to the database: each look has a session of its own, and an error becomes a sentence on the page."""
+"""Database access of the page: each look has its own session, and errors become sentences on the page."""
 
 import os
 from collections.abc import Generator
@@ -16,18 +16,18 @@ from winnow.storage.errors import StorageError
 from winnow.tasks.errors import WinnowError
 
 PATIENCE = 10.0
-"""Seconds that a reader waits before a question is aborted."""
+"""Seconds until a query is aborted."""
 
 
 @contextmanager
 def asking(patience: float | None = None) -> Generator[Session, None, None]:
-    """A read-only session on the database of the page, to be left before anything is drawn.
+    """A read-only session on the page's database; leave it before drawing.
 
     Args:
-        patience: Seconds until what is asked is aborted; None is `PATIENCE`.
+        patience: Seconds until a query is aborted; None is `PATIENCE`.
 
     Raises:
-        StorageError: If it is not there, or of another release.
+        StorageError: If it is missing, or of another release.
     """
     seconds = PATIENCE if patience is None else patience
     database = _opened(os.environ[STORAGE_VARIABLE])
@@ -38,17 +38,17 @@ def asking(patience: float | None = None) -> Generator[Session, None, None]:
 
 @cache
 def _opened(url: str) -> Database:
-    """The database, whose every session has a connection of its own; what was compiled for it is kept."""
+    """The database with one connection per session; compiled statements are cached."""
     return open_database(url, read_only=True)
 
 
 @contextmanager
 def labelling() -> Generator[Database, None, None]:
-    """The database of the page to store judgments in, where the page was started for that.
+    """The page's database for storing judgments, if the page was started for that.
 
     Raises:
         WinnowError: If it was not.
-        StorageError: If it is not there, or of another release.
+        StorageError: If it is missing, or of another release.
     """
     if not os.environ.get(ALLOW_LABELS_VARIABLE):
         raise WinnowError("this page only reads; start it with winnow view --allow-labels")
@@ -58,7 +58,7 @@ def labelling() -> Generator[Database, None, None]:
 
 @contextmanager
 def problems_shown() -> Generator[None, None, None]:
-    """Leave the block at an error that a user can act on, and say it on the page."""
+    """Leave the block at an error that a user can act on, and show it on the page."""
     try:
         yield
     except (StorageError, WinnowError) as error:

@@ -1,4 +1,4 @@
-"""Rows as frames that a page can draw: every cell readable, and none so long that the page grows slow."""
+"""Rows as frames for the page: readable cells of limited length."""
 
 import datetime as dt
 import json
@@ -17,22 +17,22 @@ from winnow.storage.json_types import Row
 from winnow.tasks.queries.columns import untyped_cell
 
 MOST_CHARACTERS = 4_000_000
-"""In all cells of a frame together."""
+"""Maximum characters in all cells of a frame."""
 LEAST_CELL, LONGEST_CELL = 200, 100_000
-"""Characters that a cell may have in the largest frame, and in the smallest."""
+"""Maximum characters of a cell in the largest frame, and in the smallest."""
 
 NAMES = frozenset(
     ("candidate", "candidate b", "opponent", "best", "leader", "campaign", "judge", "other", "example")
 )
-"""Columns of names, which differ at their ends more often than other texts do."""
+"""Columns of names, which differ at their ends more often than other texts."""
 LONGEST_NAME = 40
-"""Columns of a terminal that a name may take in a table or a box; of longer ones the middle is left out."""
+"""Maximum width of a name in a table or a box, in terminal columns; longer ones lose their middle."""
 MOST_STYLED = 2_000
-"""Rows up to which cells are styled: pandas takes half a second to style as many."""
+"""Maximum number of styled rows: pandas takes half a second for this many."""
 
 
 def as_frame(rows: Sequence[Row]) -> pd.DataFrame:
-    """Rows with the same columns; columns that hold nothing at all are left out."""
+    """Rows with the same columns, without empty columns."""
     used = [name for name in (rows[0] if rows else ()) if any(row[name] is not None for row in rows)]
     return table_frame(
         [name.replace("_", " ") for name in used], [[row[name] for name in used] for row in rows]
@@ -40,7 +40,7 @@ def as_frame(rows: Sequence[Row]) -> pd.DataFrame:
 
 
 def table_frame(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> pd.DataFrame:
-    """Rows as a statement of SQL gives them, whose columns may share names and hold values of many kinds."""
+    """Rows of a SQL statement, whose columns may share names and have values of many types."""
     longest = min(LONGEST_CELL, max(LEAST_CELL, MOST_CHARACTERS // max(1, len(rows) * len(columns))))
     cells = ([_cell(row[number], longest) for row in rows] for number in range(len(columns)))
     series = [pd.Series(_alike(column), dtype=object).infer_objects() for column in cells]
@@ -50,7 +50,7 @@ def table_frame(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> pd.
 
 
 def number_formats(frame: pd.DataFrame) -> dict[str, str]:
-    """The format of each column whose numbers have fractions, the same for all numbers of a column."""
+    """The number format of each column with fractions, the same for the whole column."""
     found = {}
     for name in frame.select_dtypes("float"):
         known = [abs(value) for value in frame[name] if math.isfinite(value)]
@@ -61,7 +61,7 @@ def number_formats(frame: pd.DataFrame) -> dict[str, str]:
 
 
 def short_names(frame: pd.DataFrame) -> dict[str, dict[str, str]]:
-    """Short forms of the names in each column that has a long one: long names lose their middles."""
+    """Short forms of names in each column with a long one: long names lose their middles."""
     if len(frame) > MOST_STYLED:
         return {}
     short = {}
@@ -76,12 +76,12 @@ def short_names(frame: pd.DataFrame) -> dict[str, dict[str, str]]:
 def styled(
     frame: pd.DataFrame, short: Mapping[str, Mapping[str, str]], opened: int | None = None
 ) -> pd.DataFrame | Styler:
-    """The frame as it is shown, its cells as they are: names short, and a comma between thousands.
+    """The displayed frame, with unchanged cell values: short names, and commas between thousands.
 
     Args:
-        frame: Is given back itself where there is nothing to do, or too much.
+        frame: Returned unchanged if there is nothing to do, or too much.
         short: See `short_names`.
-        opened: Index of the row that stands out.
+        opened: Index of the highlighted row.
     """
     numbers = frame.select_dtypes("number")
     is_plain = opened is None and not (short or (numbers.abs() >= 1_000).any(axis=None))
@@ -97,7 +97,7 @@ def styled(
 
 
 OPENED = "background-color: rgba(0, 114, 178, 0.22); font-weight: 600"
-"""The style of the row that stands out, on white and on black."""
+"""The style of the highlighted row, on white and on black."""
 
 
 def _short(short: Mapping[str, str], value: object) -> str:
@@ -120,14 +120,14 @@ def _cell(value: object, longest: int) -> object:
 
 
 def _alike(cells: list[object]) -> list[object]:
-    """The cells of one column, as text where they are not all of one kind."""
+    """The cells of one column, as text if their types differ."""
     numbers = (int, float)
     kinds = {"number" if type(cell) in numbers else type(cell) for cell in cells if cell is not None}
     return cells if len(kinds) < 2 else [None if cell is None else str(cell) for cell in cells]
 
 
 def apart(names: Sequence[str]) -> list[str]:
-    """Names of columns, made readable, with a number behind those that came before."""
+    """Readable column names, with numbers for repeated ones."""
     found: list[str] = []
     for name in map(readable, names):
         number, unique = 1, name

@@ -1,4 +1,4 @@
-"""A table of which one row is open: by a click, by the keys j and k, or by the page's address."""
+"""A table with one open row, chosen by a click, by the keys j and k, or by the page's address."""
 
 from collections.abc import Callable, Sequence
 
@@ -8,9 +8,9 @@ from winnow.flows.reports.dashboard.widgets import TABLE_HEADING, TABLE_ROW, pic
 from winnow.storage.json_types import Row
 
 PLACE = "open row of {}"
-"""In the reader's session: the name of the open row, by its parameter in the page's address."""
+"""Session key: the name of the open row, by its parameter in the page's address."""
 LAST = "\N{END OF TEXT}"
-"""Opens the last row of a table whose rows are not known yet; no row is called so."""
+"""Opens the last row of a table whose rows are unknown yet; never a row's name."""
 
 
 def open_row(
@@ -31,10 +31,10 @@ def open_row(
         names: A name for each row, which stays the same when the page is loaded again.
         key: Key of the table in the reader's session; another table has another key.
         address: Name of the parameter of the page's address that holds the name of the open row.
-        height: Most pixels that the table is high.
-        earlier: Turns to the rows before these; None if there are none.
-        later: Turns to the rows behind these; None if there are none.
-        where: Stands beside the buttons.
+        height: Maximum height of the table in pixels.
+        earlier: Shows the rows before these; None if there are none.
+        later: Shows the rows after these; None if there are none.
+        where: Text next to the buttons.
     """
     place = PLACE.format(address)
     wanted = st.session_state.get(place) or st.query_params.get(address)
@@ -82,11 +82,11 @@ def open_row(
 
 
 def forget_row(address: str) -> None:
-    """Let the next table of this kind begin with its first row."""
+    """Make the next table of this kind start with its first row."""
     st.session_state.pop(PLACE.format(address), None)
     st.query_params.pop(address, None)
 
 
 def has_opened(address: str) -> bool:
-    """Whether the reader has seen such a table, so that the page's address says nothing new."""
+    """Whether the reader has already seen such a table, so that the page's address is not used again."""
     return PLACE.format(address) in st.session_state

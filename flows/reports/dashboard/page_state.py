@@ -1,4 +1,4 @@
-"""A campaign as it was after a round: what the page draws, computed once however often it is looked at."""
+"""A campaign's state after a round for the page, computed once for all readers."""
 
 import datetime as dt
 from collections.abc import Sequence
@@ -23,16 +23,16 @@ from winnow.tasks.queries.status import CampaignStatus, campaign_status
 from winnow.tasks.queries.views import ask
 
 PATIENCE = 60.0
-"""Seconds that the figures of a campaign may take."""
+"""Seconds for computing a campaign's figures."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Version:
-    """The state of a campaign at a look; another look at the same state shows the same."""
+    """Identifies a campaign's state; equal versions show the same page."""
 
     campaign_id: int
     rounds: int
-    """Finished ones."""
+    """Number of finished rounds."""
     decided_at: dt.datetime | None
     is_live: bool
     """Whether a process runs it."""
@@ -40,20 +40,20 @@ class Version:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Snapshot:
-    """All that the page of a campaign shows."""
+    """Everything that the page of a campaign shows."""
 
     version: Version
     status: CampaignStatus
     leaderboard: Sequence[Row]
     sections: Sequence[Section]
     read: ReadOnce
-    """The next look of the same reader reads on."""
+    """Cached reads, continued by the same reader's next look."""
 
 
 def look_at(name: str, last: Snapshot | None) -> Snapshot:
-    """The campaign as it stands; `last` itself where nothing has changed since.
+    """The campaign's current state; `last` itself if nothing has changed since.
 
-    All is read from one state of the database, so that no part of the page is ahead of another.
+    Everything is read from one state of the database, so that all parts of the page are consistent.
 
     Raises:
         StorageError: If the database cannot be read, or has no campaign of that name.

@@ -1,4 +1,4 @@
-"""The process that serves the page: streamlit behind its gate, until the command that started it is gone."""
+"""The process that serves the page: streamlit behind its gate, until its parent command ends."""
 
 import hmac
 import os
@@ -24,10 +24,10 @@ GOING_AWAY = 303
 
 
 class Door:
-    """Lets in what the gate does; an address with the token is exchanged for a cookie and an address without.
+    """ASGI middleware: passes requests allowed by the gate; exchanges an address with the token for a cookie.
 
-    So the token stays in no history, bookmark or Referer. Cookies do not tell ports apart, therefore the port
-    in the name: two servers on one machine leave each other's cookies alone.
+    So the token stays in no history, bookmark or Referer. Cookies ignore ports, so the port is in the
+    cookie's name: two servers on one machine do not disturb each other.
     """
 
     def __init__(self, app: ASGIApp, *, gate: Gate, port: int, ticket: str | None = None) -> None:
@@ -113,18 +113,18 @@ SETTINGS = {
     "theme.light.primaryColor": "#0072b2",
     "theme.dark.primaryColor": "#2a7ab8",
 }
-"""Nothing is sent anywhere, asked for or watched; errors that are bugs go to the terminal."""
+"""Settings without any outgoing data; errors that are bugs go to the terminal."""
 
 
 PAGES = ("campaign", "over-time", "matrix", "compare", "factors", "judges", "comparisons", "sql", "label")
-"""The last parts of the addresses of all pages but the first."""
+"""The last parts of the addresses of all pages except the first."""
 
 PLACE = '<script>window.__streamlit = {BACKEND_BASE_URL: new URL(".", location.href).href}</script>'
-"""Tells a page's script where its server is: of itself it asks below the page's address first, in vain."""
+"""Gives a page's script its server's address: by default it first tries below the page's address, in vain."""
 
 
 def page_routes() -> list[Route]:
-    """The routes that serve the pages."""
+    """Routes of the pages."""
 
     async def page(_: Request) -> HTMLResponse:
         return HTMLResponse(_page(), headers={"cache-control": "no-cache"})
@@ -134,7 +134,7 @@ def page_routes() -> list[Route]:
 
 @cache
 def _page() -> str:
-    """The HTML that streamlit's script begins in."""
+    """The HTML of streamlit's start page."""
     from streamlit import file_util
 
     page = (Path(file_util.get_static_dir()) / "index.html").read_text("utf-8")
@@ -142,7 +142,7 @@ def _page() -> str:
 
 
 def serve(host: str, port: int, allowed: Sequence[str]) -> None:
-    """Serve until a signal ends it; the environment holds the token, if one is requested."""
+    """Serve until a signal ends it; the environment has the token, if one is required."""
     from starlette.middleware import Middleware
     from streamlit.starlette import App
 
@@ -155,7 +155,7 @@ def serve(host: str, port: int, allowed: Sequence[str]) -> None:
 
 
 def leave_folder() -> None:
-    """Go where Streamlit finds no settings but the user's own: it looks in the working folder, too."""
+    """Change to a folder where Streamlit finds only the user's settings: it reads the working folder."""
     empty = state_folder() / "streamlit"
     empty.mkdir(mode=0o700, parents=True, exist_ok=True)
     os.chdir(empty)

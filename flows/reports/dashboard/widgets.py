@@ -1,6 +1,6 @@
-"""Widgets for texts, rows and figures: a text from others is never taken for HTML, nor makes links or images.
+"""Widgets for texts, rows and figures: untrusted text never becomes HTML, a link or an image.
 
-The campaign that the reader looks at is kept from page to page, and in the address of the page.
+The reader's campaign is kept from page to page, and in the page's address.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -27,15 +27,15 @@ from winnow.flows.reports.rows.names import shortened_apart
 from winnow.storage.json_types import Row
 
 NOTHING_ELSE = ("html_block", "html_inline", "image", "link", "autolink", "reference", "entity")
-"""Rules of CommonMark that would make elements of what others write, or hide where they lead."""
+"""CommonMark rules that would create elements from untrusted text, or hide link targets."""
 
 _PARSER = MarkdownIt("commonmark", {"html": False}).enable("table").disable(list(NOTHING_ELSE))
 
 
 def as_html(text: str) -> str:
-    """Paragraphs, emphasis, lists, tables and code as HTML; all else as the characters that were written.
+    """Paragraphs, emphasis, lists, tables and code as HTML; everything else as literal characters.
 
-    Headings become bold lines: those of the page are its own.
+    Headings become bold lines, because headings belong to the page itself.
     """
     tokens = _PARSER.parse(readable(text))
     for token in tokens:
@@ -50,11 +50,11 @@ def as_html(text: str) -> str:
 Place = TypeVar("Place")
 
 LONG_TEXT, MANY_LINES = 1_200, 14
-"""Characters and lines from where on a text scrolls in a box of its own."""
+"""Characters and lines from which a text scrolls in its own box."""
 BOX_HEIGHT = 320
-"""Pixels of such a box."""
+"""Height of such a box, in pixels."""
 TABLE_HEADING, TABLE_ROW = 38, 35
-"""Pixels that a table's heading and each of its rows take."""
+"""Height of a table's heading and of each row, in pixels."""
 
 STYLE = """<style>
   .stMainBlockContainer { padding: 3.5rem 2.5rem 4rem; max-width: 110rem; margin-right: auto; }
@@ -88,18 +88,18 @@ STYLE = """<style>
   .stMainBlockContainer h1 { font-size: 1.9rem; }
   .stMainBlockContainer h2, .stMainBlockContainer h3 { font-size: 1.25rem; }
 </style>"""
-"""Of our own and constant: nothing that is shown is ever put into it. Streamlit's download of a table is
-hidden, since a spreadsheet calculates texts in it that begin like a formula."""
+"""A constant without displayed data. Streamlit's download of a table is hidden, because a spreadsheet
+evaluates texts that begin like a formula."""
 
 
 def show_heading(text: str, *, key: str) -> None:
-    """A title that others may have chosen."""
+    """Show a title that may be untrusted."""
     with st.container(key=f"heading-{key}"):
         st.text(readable(text))
 
 
 def show_soft(text: str, *, key: str) -> None:
-    """A remark, in grey and small."""
+    """Show a remark, in grey and small."""
     with st.container(key=f"soft-{key}"):
         st.text(readable(text))
 
@@ -112,7 +112,7 @@ def show_problem(sentence: str) -> None:
 
 
 def show_passage(label: str, text: str, length: int, *, key: str) -> None:
-    """A text that a model was given or wrote, as far as it was read, and how long it is."""
+    """Show a model's input or output, as far as it was read, with its length."""
     cut = f", the first {len(text):,} of {length:,} characters" if length > len(text) else ""
     tall = len(text) > LONG_TEXT or text.count("\n") > MANY_LINES
     with st.container(key=f"passage-{key}"):
@@ -123,7 +123,7 @@ def show_passage(label: str, text: str, length: int, *, key: str) -> None:
 
 
 def show_rows(rows: Sequence[Row], *, key: str) -> None:
-    """A table to look at."""
+    """Show a table."""
     frame = as_frame(rows)
     short = short_names(frame)
     data = styled(frame, short)
@@ -140,15 +140,15 @@ def pick_row(
     opened: int | None = None,
     on_pick: Callable[[int], None] | None = None,
 ) -> int | None:
-    """Show a table of which one row can be chosen; return its index, None while none is chosen.
+    """Show a table in which one row can be chosen; return its index, or None.
 
     Args:
         rows: The rows.
         key: Key of the table in the reader's session.
         height: Height of the table in pixels.
-        by_cell: Whether a click anywhere in a row chooses it, and not only one on the box before it.
-        opened: Index of the row that stands out.
-        on_pick: Is called with the index of a row once it is clicked, before the page runs again.
+        by_cell: Whether a click anywhere in a row chooses it, instead of only on the box before it.
+        opened: Index of the highlighted row.
+        on_pick: Called with the index of a clicked row, before the page runs again.
     """
     frame = as_frame(rows)
     short = short_names(frame)
@@ -201,16 +201,16 @@ def choose_name(
     placeholder: str | None = None,
     most: int = LONGEST_NAME,
 ) -> str | None:
-    """A box of names, long ones without their middles; the whole of the chosen one is in the box's help.
+    """A box of names, long ones without their middles; the chosen one is in full in the box's help.
 
     Args:
-        place: The part of the page that the box stands in.
+        place: The part of the page for the box.
         label: Label of the box.
         names: All different.
         key: Key of the box in the reader's session.
         index: Index of the name that is chosen first; None for none.
-        placeholder: Stands in the box where none is.
-        most: Columns of a terminal that a name may take.
+        placeholder: Text in the empty box.
+        most: Maximum width of a name, in terminal columns.
     """
     first = None if index is None or not names else names[index]
     short = short_labels(names, most)
@@ -227,13 +227,13 @@ def choose_name(
 
 
 def short_labels(names: Sequence[str], most: int = LONGEST_NAME) -> dict[str, str]:
-    """The label of each name in a box; two names that differ have different labels."""
+    """The label of each name in a box; different names have different labels."""
     labels = apart(shortened_apart([readable(name) for name in names], most))
     return dict(zip(names, labels, strict=True))
 
 
 def whole_names(chosen: Sequence[str | None], short: Mapping[str, str]) -> str | None:
-    """The chosen names that their labels do not show whole, for a help; None if there are none."""
+    """The chosen names whose labels are shortened, for a help text; None if there are none."""
     cut = [name for name in chosen if name is not None and short.get(name) != readable(name)]
     return ", ".join(map(as_plain, cut)) or None
 
@@ -242,16 +242,16 @@ MARKUP = frozenset("\\`*_{}[]()<>#+-.!|~:$")
 
 
 def as_plain(text: str) -> str:
-    """A text for where Streamlit reads Markdown, such as labels of buttons and helps."""
+    """Escape a text for places where Streamlit reads Markdown, such as button labels and help."""
     return "".join(f"\\{c}" if c in MARKUP else c for c in readable(text).replace("\n", " "))
 
 
 def opened_pages(key: str, asked: object, first: Callable[[], list[Place]]) -> list[Place]:
-    """The starts of the pages that the reader opened in a table; `first` gives them for another table.
+    """The starts of the pages that the reader opened in a table; `first` gives the initial one.
 
     Args:
         key: Key of the table in the reader's session.
-        asked: Tells one table from another.
+        asked: Identifies the table's content.
         first: Returns the start of the table's first page.
     """
     before, places = st.session_state.get(key, (None, []))
@@ -263,7 +263,7 @@ def opened_pages(key: str, asked: object, first: Callable[[], list[Place]]) -> l
 
 
 def shown_of_pages(opened: int, found: int, *, most: int) -> str:
-    """The numbers of the rows on the page opened last; `found` rows were found for it, `most` fit on it."""
+    """The row numbers on the last opened page; `found` rows were read for it, `most` fit on it."""
     begin = most * (opened - 1) + 1
     more = "; there are more" if found > most else ""
     return f"{begin:,} to {begin + min(most, found) - 1:,}{more}"
@@ -274,20 +274,20 @@ NO_CAMPAIGNS = (
     "campaign.yaml --storage with this database."
 )
 ADDRESS = "campaign"
-"""In the page's address."""
+"""Address parameter."""
 CHOSEN = "chosen campaign"
-"""In the reader's session; what a box holds is forgotten once a page without it is shown."""
+"""Session key; the value of a box is lost once a page without it is shown."""
 BOX = "campaign box"
 MISSED = "campaign not here"
-"""In the reader's session: the campaign asked for that a page does not have, and the one shown instead."""
+"""Session key: the requested campaign that a page does not have, and the one shown instead."""
 ANNOTATOR = "annotator"
-"""In the reader's session: the name under which they judge and write notes."""
+"""Session key: the reader's name for judgments and notes."""
 LONGEST_IN_SIDEBAR = 24
-"""Columns of a terminal that a name may take there."""
+"""Maximum width of a name there, in terminal columns."""
 
 
 def set_address(**parameters: str | None) -> None:
-    """Keep a page's state in its address, so that a copied link shows the same; None leaves one out."""
+    """Store a page's state in its address, so that a copied link shows the same; None removes a key."""
     for name, value in parameters.items():
         if not value:
             st.query_params.pop(name, None)
@@ -296,12 +296,12 @@ def set_address(**parameters: str | None) -> None:
 
 
 def remember_campaign(name: str) -> None:
-    """Let the other pages begin with this one."""
+    """Make other pages start with this campaign."""
     st.session_state[CHOSEN] = name
 
 
 def choose_campaign(names: Sequence[str]) -> str | None:
-    """The campaign that the reader chose in the box beside the page, at first the newest; None without any.
+    """The campaign in the box next to the page, by default the newest; None without any.
 
     Args:
         names: Names of all campaigns, oldest first.

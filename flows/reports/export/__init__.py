@@ -1,1 +1,1 @@
-"""A campaign as files for other tools: tables of its views, battles as LMArena has them, logs of Inspect."""
+"""A campaign as files for other tools: tables of its views, LMArena battles, Inspect logs."""

@@ -1,8 +1,8 @@
-"""Duels as LMArena publishes its battles.
+"""Export duels in the format of LMArena's battles.
 
 Columns, their order and the names of winners are those of the dataset chatbot_arena_conversations (LMSYS,
-2023), which FastChat's `clean_battle_data.py` writes and its rating tools read. `outcome` alone is ours: how
-far model_a is preferred.
+2023), which FastChat's `clean_battle_data.py` writes and its rating tools read. Only `outcome` is added: the
+preference for model_a.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -31,10 +31,10 @@ KINDS: dict[str, Kind] = {
 
 
 def battles(session: Session, campaign_id: int) -> Iterator[Row]:
-    """One battle per duel with an outcome, in planned order; a battle has a winner, so the others have none.
+    """One battle per duel with an outcome, in planned order; duels without one have no winner to report.
 
-    `question_id` is the example's key, `judge` the kind of judge, `tstamp` when the duel was decided, seconds
-    since the epoch. No judge is asked whether both answers are bad, so "tie (bothbad)" never occurs.
+    `question_id` is the example's key, `judge` the kind of judge, `tstamp` the time of the duel's decision,
+    in seconds since the epoch. No judge can answer that both are bad, so "tie (bothbad)" never occurs.
     """
     return map(_battle, judged_duels(session, campaign_id))
 

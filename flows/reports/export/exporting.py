@@ -1,6 +1,6 @@
-"""Everything a campaign found, one file for each view, and what other tools read.
+"""Export all results of a campaign: one file per view, and files for other tools.
 
-A folder is there with all of its files, or not at all.
+A folder is written with all of its files, or not at all.
 """
 
 import json
@@ -40,7 +40,7 @@ class Part:
     """Its name in the folder; None if there was nothing to write."""
     rows: int
     note: str = ""
-    """The reason why there is nothing, if there is more to say than that there are no rows."""
+    """Why there is nothing, if the reason is not just missing rows."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,7 +52,7 @@ class _Export:
     spreadsheet: bool
 
     def part(self, name: str, *, is_named: bool) -> Part:
-        """Write one part; a view that this campaign cannot answer is an error only where it was named."""
+        """Write one part; a view that this campaign does not have is an error only if it was named."""
         if name == INSPECT:
             rows = write_logs(self.session, self.campaign, self.folder / INSPECT)
             return Part(name=name, file=INSPECT if rows else None, rows=rows)
@@ -76,7 +76,7 @@ class _Export:
 
 
 def parts_of(objective: str) -> list[str]:
-    """The parts of an export of campaigns of an objective: their views, then what other tools read."""
+    """The parts of an export for an objective: its views, then files for other tools."""
     return [*answered_by(objective), BATTLES if traits_of(objective).compares_pairs else INSPECT]
 
 
@@ -88,14 +88,14 @@ def export(
     only: Sequence[str] = (),
     spreadsheet: bool = False,
 ) -> list[Part]:
-    """Write a campaign's parts into a new folder, whole or not at all; return the parts.
+    """Write a campaign's parts to a new folder, all or none; return the parts.
 
     Args:
-        look: The campaign whose results are written, in one state however long that takes.
-        folder: The folder, which must not be there yet, or be empty.
-        format_: Format of the tables. Battles are JSON lines where it is csv, logs of Inspect always JSON.
+        look: The campaign, in one consistent state for the whole export.
+        folder: The folder, which must be new or empty.
+        format_: Format of the tables. Battles are JSON lines if it is csv, logs of Inspect always JSON.
         only: Names of parts; all of them if empty.
-        spreadsheet: Put an apostrophe before texts of csv that a spreadsheet would take for formulas.
+        spreadsheet: Put an apostrophe before csv values that a spreadsheet would read as formulas.
 
     Raises:
         SpecError: If a part does not exist.
@@ -116,7 +116,7 @@ def export(
 
 
 def _write_definition(campaign: CampaignRecord, path: Path) -> None:
-    """The question as it was asked, beside the answers."""
+    """Write the campaign's definition next to its results."""
     definition = {
         "name": campaign.name,
         "objective": campaign.objective,
@@ -131,10 +131,10 @@ def _write_definition(campaign: CampaignRecord, path: Path) -> None:
 
 @contextmanager
 def whole_folder(folder: Path) -> Generator[Path, None, None]:
-    """A folder beside its place to write into, which is put there at the end, and deleted on any error.
+    """A temporary folder next to its final place, moved there at the end, and deleted on any error.
 
     Raises:
-        WinnowError: If there are files there already, or it cannot be written.
+        WinnowError: If the place already has files, or cannot be written.
     """
     try:
         if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):

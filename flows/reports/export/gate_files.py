@@ -1,4 +1,4 @@
-"""The result of `winnow gate` for a pipeline: JUnit's XML, and Markdown for a pull request."""
+"""The result of `winnow gate` for a pipeline: JUnit XML, and Markdown for a pull request."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -14,15 +14,15 @@ from winnow.tasks.queries.status import CampaignStatus
 from winnow.tasks.text.printable import escaped, printable
 
 PASSED = ("no-worse", "better")
-"""Statuses of a candidate with which a gate lets it through."""
+"""Statuses with which a candidate passes a gate."""
 
 
 UNFINISHED = "not finished: no result for any candidate; see the output of winnow gate"
-"""Stands in the files until there is an answer."""
+"""Content of the files until there is an answer."""
 
 
 class Case(NamedTuple):
-    """A test case: what it is about, and what it holds.
+    """A JUnit test case: its subject and its content.
 
     The kind is failure or error, and None if it passed.
     """
@@ -34,11 +34,11 @@ class Case(NamedTuple):
 
 
 def begin_gate_files(subject: str, *, junit: Path | None, markdown: Path | None) -> None:
-    """Have either file, or both, say that there is no answer, so that none of an earlier run is taken for it.
+    """Write to one file, or both, that there is no answer yet, so that an earlier one is not mistaken for it.
 
     Args:
-        subject: Words that name what is run.
-        junit: File for the XML; a device or a pipe is left alone, as all that is written stays there.
+        subject: What is run, in words.
+        junit: File for the XML; devices and pipes are not written yet, because written text stays there.
         markdown: The same for the summary.
 
     Raises:
@@ -57,7 +57,7 @@ def begin_gate_files(subject: str, *, junit: Path | None, markdown: Path | None)
 
 
 def write_gate_files(status: CampaignStatus, *, junit: Path | None, markdown: Path | None) -> None:
-    """Write either file, or both.
+    """Write one file, or both.
 
     Raises:
         WinnowError: If one cannot be written.
@@ -70,10 +70,11 @@ def write_gate_files(status: CampaignStatus, *, junit: Path | None, markdown: Pa
 
 
 def junit_xml(status: CampaignStatus) -> str:
-    """A test suite with a test case for each candidate but the baseline.
+    """A test suite with a test case for each candidate except the baseline.
 
-    A case fails where its candidate is shown to be worse. Where nothing is shown of it, as it is open or was
-    dropped, or as all scores are 0, the case is in error: a test that could not be made did not pass.
+    A case fails if its candidate is shown to be worse. If nothing is shown about it, because it is open or
+    was dropped, or because all scores are 0, the case is an error: a test that could not be decided did not
+    pass.
     """
     answer = status.answer
     cases = [
@@ -110,7 +111,7 @@ def _xml(subject: str, cases: Sequence[Case], output: str) -> str:
 
 
 def gate_markdown(status: CampaignStatus) -> str:
-    """A heading, a table of all candidates but the baseline, and the sentences that say how sure it is."""
+    """A heading, a table of all candidates except the baseline, and the sentences on confidence."""
     answer = status.answer
     heading = f"### {escaped(status.name)}: {headline(answer, status.state)}"
     told = " ".join(status.headline_sentences())
@@ -137,7 +138,7 @@ def gate_markdown(status: CampaignStatus) -> str:
 
 
 def _verdict(status: CampaignStatus, candidate: CandidateStanding) -> str | None:
-    """The element that a test case holds; None if it passed."""
+    """The XML element inside a test case; None if it passed."""
     answer = status.answer
     if not answer.is_guaranteed or (answer.is_unsolved and not answer.allows_all_zero):
         return "error"
@@ -151,7 +152,7 @@ def _word(candidate: CandidateStanding) -> str:
 
 
 def _sentences(status: CampaignStatus) -> list[str]:
-    """The answer's block without what the cases say already."""
+    """The answer's lines without those that the cases repeat."""
     of_cases = set(WORDS.values())
     lines = status_lines(status.answer, status.totals)
     return [f"{word}: {said}" for word, said in lines if word not in of_cases]

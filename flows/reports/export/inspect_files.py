@@ -1,4 +1,4 @@
-"""Logs of Inspect in a folder, one per candidate, each written one sample at a time."""
+"""Write logs of Inspect to a folder, one per candidate, one sample at a time."""
 
 import json
 import re
@@ -18,11 +18,11 @@ from winnow.tasks.campaign.look import Look
 from winnow.tasks.queries.views import ask
 
 LONGEST_NAME = 80
-"""Characters of a campaign's and of a candidate's name that a file carries."""
+"""Maximum characters of a campaign's and of a candidate's name in a file name."""
 
 
 def write_logs(session: Session, campaign: CampaignRecord, folder: Path) -> int:
-    """Write the log of every candidate that was scored on anything; how many samples they hold together."""
+    """Write the log of every candidate with a score; return their total number of samples."""
     decision = latest_decision(session, campaign.id)
     if decision is None:
         return 0
@@ -58,7 +58,7 @@ def _json(value: JsonObject) -> str:
 
 
 def _file_name(campaign: CampaignRecord, candidate: str, own_id: str) -> str:
-    """A name by which Inspect knows a log: time, names and id, the names cut to what file systems hold."""
+    """A log's file name in Inspect's form: time, names and id, with names cut for file systems."""
     begun = campaign.created_at.strftime("%Y-%m-%dT%H-%M-%S+00-00")
     names = "-".join(
         re.sub(r"[^A-Za-z0-9.]+", "-", each)[:LONGEST_NAME] for each in (campaign.name, candidate)

@@ -1,8 +1,8 @@
-"""The results of one candidate on one dataset as a log of Inspect, whose format is one model on one task.
+"""A candidate's results on one dataset as a log of Inspect, whose format is one model on one task.
 
-The shape is that of `EvalLog` in inspect_ai 0.3.285 (schema version 2), as JSON; writing it does not need
-Inspect. A score that is not there is NaN with its reason, as `Score.unscored` makes it. All ids are digests
-of names, so that the same campaign exported twice gives the same logs.
+The format is `EvalLog` of inspect_ai 0.3.285 (schema version 2), as JSON; writing it does not need Inspect. A
+missing score is NaN with its reason, as in `Score.unscored`. All ids are digests of names, so that exporting
+a campaign twice gives the same logs.
 """
 
 import math
@@ -15,24 +15,24 @@ from winnow.tasks.engines.chat import as_dicts, from_stored
 
 SCHEMA_VERSION = 2
 ID_LENGTH = 22
-"""Characters of Inspect's own ids."""
+"""Length of Inspect's own ids."""
 STOP_REASONS = {"stop": "stop", "length": "max_tokens"}
 METRIC = "mean"
 
 
 def model_name(tallied: Row) -> str:
-    """Provider and model in one, as Inspect names models; the candidate's name where there is no model."""
+    """Provider and model in Inspect's form; the candidate's name if there is no model."""
     model = tallied["model"]
     return f"{model['provider']}/{model['name']}" if model else tallied["name"]
 
 
 def header(campaign: CampaignRecord, dataset: str, tallied: Row, standing: Row, *, judge: str) -> JsonObject:
-    """Everything of a log but its samples.
+    """Everything in a log except its samples.
 
     Args:
         campaign: The campaign of the candidate.
         dataset: Name of the dataset.
-        tallied: The candidate and what its examples came to, as `storage.queries.exports.tallied` says.
+        tallied: The candidate with its totals, from `storage.queries.exports.tallied`.
         standing: Its row of the leaderboard, with `has_ended` and the `decided_at` of the latest decision.
         judge: Name of the judge that scored the examples.
     """
@@ -70,7 +70,7 @@ def sample(row: Row, model: str, log: str) -> JsonObject:
     """One example of a log.
 
     Args:
-        row: As `storage.queries.exports.scored_examples` gives it.
+        row: From `storage.queries.exports.scored_examples`.
         model: The candidate's.
         log: Id of the log.
     """
@@ -155,7 +155,7 @@ def _input(asked: Sequence[JsonObject]) -> str | list[JsonObject]:
 
 
 def _said(row: Row) -> str | list[JsonObject]:
-    """The answer, with what the model thought before it where that is known."""
+    """The answer, with the model's reasoning before it if known."""
     if row["reasoning"] is None:
         return str(row["text"])
     return [{"type": "reasoning", "reasoning": row["reasoning"]}, {"type": "text", "text": row["text"]}]
@@ -178,7 +178,7 @@ def _output(row: Row, model: str, messages: Sequence[JsonObject]) -> JsonObject:
 
 
 def _model_event(row: Row, model: str, messages: Sequence[JsonObject], output: JsonObject) -> JsonObject:
-    """The call of the model once more: where Inspect's data frames of messages look for texts."""
+    """The model call again as an event: Inspect's data frames of messages read texts from there."""
     return {
         "event": "model",
         "timestamp": row["decided_at"].isoformat(),

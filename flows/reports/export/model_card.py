@@ -1,4 +1,4 @@
-"""A passage for a model card: what a campaign found, how sure that is, and how to check it."""
+"""A passage for a model card: a campaign's result, its confidence, and how to check it."""
 
 import json
 from collections.abc import Mapping
@@ -18,14 +18,14 @@ from winnow.tasks.text.phrases import rounded, span
 from winnow.tasks.text.printable import escaped
 
 MOST_ROWS = 10
-"""Candidates in the table."""
+"""Maximum number of candidates in the table."""
 
 
 def write_model_card(look: Look, path: Path) -> None:
     """Write the passage.
 
     Raises:
-        WinnowError: If it cannot be written, or a database is there.
+        WinnowError: If it cannot be written, or the file is a database.
     """
     status = campaign_status(look, in_full=True)
     rows = list(ask(look, "leaderboard"))
@@ -34,7 +34,7 @@ def write_model_card(look: Look, path: Path) -> None:
 
 
 def model_card(status: CampaignStatus, campaign: CampaignRecord, rows: list[dict[str, object]]) -> str:
-    """The passage, in Markdown in which names of others are text.
+    """The passage in Markdown, with untrusted names escaped.
 
     Args:
         status: The campaign's status, in full.
@@ -69,7 +69,7 @@ def model_card(status: CampaignStatus, campaign: CampaignRecord, rows: list[dict
 
 
 def _table(rows: list[dict[str, object]], value: str) -> list[str]:
-    """The table; `value` is what is estimated."""
+    """The table; `value` is the estimated value."""
     lines = [
         f"| {escaped(str(row['candidate']))} | {_number(row['estimate'])} | {_interval(row)} "
         f"| {scored_words(row)} | {row['status']} |"
@@ -90,7 +90,7 @@ def _number(value: object) -> str:
 
 
 def _provenance(campaign: CampaignRecord) -> list[str]:
-    """The facts needed to reach the same decisions again, or to check the stored ones, as items of a list."""
+    """List items with the facts needed to reproduce the decisions, or to check the stored ones."""
     spec = dict(campaign.spec)
     digest = sha256(json.dumps(spec, sort_keys=True).encode()).hexdigest()
     versions = ", ".join(f"{name} {version}" for name, version in campaign.versions.items())

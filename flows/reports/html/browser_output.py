@@ -1,4 +1,4 @@
-"""The page as a PDF and its figures as PNG pictures, both made by a browser that shows no window."""
+"""The page as a PDF and its figures as PNG files, both made by a headless browser."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -21,18 +21,18 @@ TITLE_WIDTH, TITLE_LINE, TITLE_GAP = 110, 20, 12
 CAPTION_SIZE = 13
 """Pixels of the letters of the caption below a title."""
 SCALE = 2
-"""Pixels of the picture that make one of the page."""
+"""Picture pixels per page pixel."""
 PATIENCE = 120.0
-"""Seconds that the browser may take to print."""
+"""Seconds for printing."""
 DRAWING = 20_000
-"""Milliseconds of the page's own time for its figures; they pass as fast as it draws."""
+"""Milliseconds of virtual page time for its figures; they pass as fast as it draws."""
 
 
 def printed(page: bytes) -> bytes:
     """A report's page as a PDF.
 
     Raises:
-        WinnowError: If there is no browser that could print it, or it fails.
+        WinnowError: If no browser can print it, or it fails.
     """
     # Imported here, as below: this takes a quarter of a second, which the page alone does not need.
     from choreographer.browsers.chromium import Chromium
@@ -68,14 +68,14 @@ def printed(page: bytes) -> bytes:
 
 
 def pictures(sections: Sequence[Section], title: str) -> dict[str, bytes]:
-    """File name -> PNG of each section's figure, numbered in the order of the page; light, as wide as there.
+    """File name -> PNG of each section's figure, numbered in page order, in light colours and page width.
 
     Args:
         sections: The sections.
-        title: Sentence above each figure, so that a picture on a slide says what was found.
+        title: Sentence above each figure, so that a picture on a slide shows the result.
 
     Raises:
-        WinnowError: If there is no browser that could draw them, or it fails.
+        WinnowError: If no browser can draw them, or it fails.
     """
     drawn = [section for section in sections if section.figure is not None]
     figures = {

@@ -1,4 +1,4 @@
-"""The reports of all campaigns of a database as a folder for any web server: a page each, and an index."""
+"""Reports of all campaigns of a database as a folder for any web server: one page each, and an index."""
 
 import datetime as dt
 import re
@@ -27,12 +27,12 @@ from winnow.tasks.text.phrases import amount, percentage, rounded, span
 
 INDEX = "index.html"
 MOST_LETTERS = 60
-"""Of a campaign's name in the name of its file."""
+"""Maximum characters of a campaign's name in its file name."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IndexRow:
-    """One campaign in the index, in words."""
+    """One campaign's row in the index, in words."""
 
     file: str
     name: str
@@ -49,11 +49,11 @@ class IndexRow:
 
 
 def write_bundle(session: Session, folder: Path, made_at: dt.datetime) -> list[Path]:
-    """Write a page for each campaign, and then the index; pages of before are overwritten.
+    """Write a page for each campaign, and then the index; existing pages are overwritten.
 
     Args:
         session: Reads the results.
-        folder: Is made if it is not there.
+        folder: Created if missing.
         made_at: The time that the index names.
 
     Returns:
@@ -85,13 +85,13 @@ def write_bundle(session: Session, folder: Path, made_at: dt.datetime) -> list[P
 
 
 def file_of(record: CampaignRecord) -> str:
-    """A name for a campaign's page that every web server takes, and no other campaign has."""
+    """A unique file name for a campaign's page, valid on every web server."""
     slug = re.sub(r"[^a-z0-9]+", "-", record.name.lower()).strip("-")[:MOST_LETTERS]
     return f"{record.id}-{slug}.html"
 
 
 def index_page(rows: Sequence[IndexRow], made_at: dt.datetime) -> str:
-    """The index: names of others are escaped, and no script may run there."""
+    """The index, with untrusted names escaped, and without scripts."""
     environment = Environment(
         autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )

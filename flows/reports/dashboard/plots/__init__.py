@@ -1,6 +1,6 @@
-"""Figures that a browser draws, and redraws as they change; a reader's zoom stays.
+"""Figures that a browser draws and updates; a reader's zoom is kept.
 
-Streamlit's own element is thrown away whenever its figure changes, and a zoom with it.
+Streamlit's own element is recreated whenever its figure changes, which loses the zoom.
 """
 
 from functools import cache
@@ -19,19 +19,19 @@ from streamlit.components.v2.types import ComponentRenderer
 from winnow.flows.reports.html.figures.theme import narrow_script, themes
 
 ADDRESS = "/winnow-plotly.js"
-"""The address of the library that draws figures, on the dashboard's server."""
+"""The address of the figure library on the dashboard's server."""
 DAY = 86_400
-"""Seconds that a browser may keep it."""
+"""Seconds that a browser may cache it."""
 
 
 def show_figure(figure: Figure, *, key: str, of: str | None = None) -> None:
-    """A figure of the report, which is given the colours of the page.
+    """Show a figure of the report in the page's colours.
 
     Args:
-        figure: Is changed.
+        figure: Changed in place.
         key: Key of the figure on its page.
-        of: Name of the figure's subject, such as a campaign: a zoom lasts as long as this stays the same;
-            without it, as long as the figure does.
+        of: Name of the figure's subject, such as a campaign: a zoom is kept while it is the same; without it,
+            while the figure exists.
     """
     # In place: to copy a figure takes plotly ten times as long as all else here.
     figure.layout.template = themes()["dark" if st.context.theme.type == "dark" else "light"]
@@ -42,7 +42,7 @@ def show_figure(figure: Figure, *, key: str, of: str | None = None) -> None:
 
 
 def library_route() -> Route:
-    """The route that serves the library; access to it is checked as for all other addresses."""
+    """The route of the library, with the same access checks as all other addresses."""
     file = Path(plotly.__file__).parent / "package_data" / "plotly.min.js"
 
     async def answer(_: Request) -> FileResponse:

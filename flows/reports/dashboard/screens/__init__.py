@@ -1,1 +1,1 @@
-"""The pages of the dashboard, and what they have in common."""
+"""The pages of the dashboard, and their common parts."""

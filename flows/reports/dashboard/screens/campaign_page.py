@@ -1,4 +1,4 @@
-"""One campaign as it stands: its answer, its leaderboard and the figures of its report, live."""
+"""A campaign's live page: its answer, its leaderboard and the figures of its report."""
 
 from collections.abc import Callable, Mapping, Sequence
 
@@ -25,18 +25,18 @@ from winnow.tasks.answer.sentences.clauses import Line
 from winnow.tasks.queries.status import CampaignStatus
 
 EVERY = 2.0
-"""Seconds between two looks; nothing is computed or drawn again unless a round was finished."""
+"""Seconds between two looks; without a finished round nothing is computed or drawn again."""
 
 LAST_LOOK = "last look"
-"""In the reader's session."""
+"""Session key."""
 
 
 Link = Callable[[str, Mapping[str, str]], None]
-"""Draws a link with this label to a page with these parameters in its address."""
+"""Draws a link with this label to a page with these address parameters."""
 
 
 def show(comparisons: Link, compare: Link) -> None:
-    """The page.
+    """Show the page.
 
     Args:
         comparisons: Links to the page Comparisons.
@@ -60,7 +60,7 @@ def _look(name: str) -> Snapshot:
 
 
 def _wait(name: str, drawn: Snapshot) -> None:
-    """Draw the whole page again once there is something new; until then it stays as the reader left it."""
+    """Redraw the whole page when there is news; until then it stays as the reader left it."""
     with problems_shown():
         if _look(name) is not drawn:
             st.rerun()
@@ -108,7 +108,7 @@ def _leaderboard(look: Snapshot, comparisons: Link, compare: Link) -> None:
 
 
 def _numbers_first(row: Row) -> Row:
-    """A candidate's estimate before where it stands: a phone has room for one of the two."""
+    """A candidate's estimate before its status: a phone only has room for one of the two."""
     first = {key: row[key] for key in ("candidate", "estimate", "lower", "upper")}
     return {**first, **row}
 

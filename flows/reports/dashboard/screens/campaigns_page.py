@@ -1,4 +1,4 @@
-"""All campaigns of the database, and where each stands."""
+"""The page with all campaigns of the database and their status."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -22,17 +22,17 @@ EVERY = 5.0
 """Seconds between two looks."""
 
 PATIENCE = 60.0
-"""Seconds that the first look may take: later ones read only what is new."""
+"""Seconds for the first look: later ones only read news."""
 
 LAST_LOOK = "last look at all campaigns"
-"""In the reader's session."""
+"""Session key."""
 
 
 def show(open_campaign: Callable[[], None]) -> None:
-    """The page.
+    """Show the page.
 
     Args:
-        open_campaign: Leaves for the page of a campaign, once it is remembered which.
+        open_campaign: Opens the page of the selected campaign.
     """
     st.title("Campaigns")
     st.fragment(_table, run_every=EVERY)(open_campaign)
@@ -59,12 +59,12 @@ def _table(open_campaign: Callable[[], None]) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KnownRow:
-    """A campaign's row, and what it was made of."""
+    """A campaign's row, with the data that it was made of."""
 
     row: Row
     made_of: tuple[CampaignRecord, int | None] | None
-    """The campaign as stored and its last decision; None if the row may change without them, as where a
-    process runs it or people are asked."""
+    """The campaign as stored and its last decision; None if the row can change without them, for example
+    while a process runs it or annotators are needed."""
 
 
 def campaign_rows(

@@ -1,4 +1,4 @@
-"""Two candidates beside each other, of one campaign or of two: how they differ, by tag and by example."""
+"""Two candidates side by side, of one campaign or of two: their differences by tag and by example."""
 
 from collections.abc import Mapping, Sequence
 
@@ -48,18 +48,17 @@ from winnow.tasks.queries.views import ask
 from winnow.tasks.text.phrases import amount, ends, percentage, rounded
 
 PATIENCE = 30.0
-"""Seconds that reading the scores of two candidates may take."""
+"""Seconds for reading the scores of two candidates."""
 MOST_EXAMPLES = 500
-"""In the table, those that differ most."""
+"""Rows in the table, those with the largest differences."""
 TABLE_HEIGHT = 320
-"""Pixels."""
+"""Height in pixels."""
 LONGEST_IN_BOX = 24
-"""Columns of a terminal that a name may take in a third of the page."""
+"""Maximum width of a name in a third of the page, in terminal columns."""
 FIRST, SECOND, OTHER = "first", "second", "with"
-"""In the page's address: the two candidates, and the campaign of the second one."""
+"""Address parameters: the two candidates, and the campaign of the second one."""
 FIELD, EXAMPLE, WHOLE = "by", "example", "whole"
-"""In the page's address: the field by which examples are grouped, the open example, and whether its texts are
-whole."""
+"""Address parameters: the field for grouping, the open example, and whether its texts are shown in full."""
 
 
 def show() -> None:
@@ -73,9 +72,9 @@ def show() -> None:
 
 
 def _choose(name: str, names: Sequence[str]) -> tuple[Side, Side] | None:
-    """The candidates that the reader compares, at first the two best of the campaign.
+    """The candidates that the reader compares, by default the two best of the campaign.
 
-    None if both are to be of one campaign, and it has a single candidate.
+    None if both must be of one campaign with a single candidate.
     """
     left, right, beside = st.columns(3)
     newest_first = list(reversed(names))
@@ -144,7 +143,7 @@ def _show(first: Side, second: Side) -> None:
 
 
 def why_nothing(first: Side, second: Side) -> str:
-    """The reason why no example has a score of both, and a remedy if there is one."""
+    """Why no example has scores of both, with a remedy if there is one."""
     same = first.campaign.id == second.campaign.id
     if any(traits_of(each.campaign.objective).compares_pairs for each in (first, second)):
         met = "These two have no duel with an outcome"
@@ -160,7 +159,7 @@ def why_nothing(first: Side, second: Side) -> str:
 
 
 def sentence(first: Side, second: Side, found: PairedDifference) -> str:
-    """A sentence with the mean difference, its interval, and how many examples either one is higher on."""
+    """A sentence with the mean difference, its interval, and how many examples each is higher on."""
     even = found.n - found.first_higher - found.second_higher
     names = [_called(side, first.campaign.id != second.campaign.id) for side in (first, second)]
     mean, (lower, upper) = rounded(found.mean, "+"), ends(found.lower, found.upper, "+")
@@ -278,7 +277,7 @@ def _show_campaigns(ours: CampaignRecord, theirs: CampaignRecord) -> None:
 
 
 def campaign_row(record: CampaignRecord, status: CampaignStatus) -> Row:
-    """A row with a campaign's state and answer, and what the campaign has spent."""
+    """A row with a campaign's state, answer and spending."""
     best, totals = status.answer.of_best, status.totals
     return {
         "campaign": status.name,

@@ -1,4 +1,4 @@
-"""Comparisons with everything that led to their outcomes: prompts, answers, and what their judges said."""
+"""Comparisons with everything behind their outcomes: prompts, answers, and judges' replies."""
 
 import json
 import re
@@ -20,20 +20,20 @@ from winnow.storage.records.human.notes import STARRED
 from winnow.storage.records.record_types import CampaignRecord
 
 MOST_CHARACTERS = 20_000
-"""Of each text, unless the whole is asked for."""
+"""Maximum characters of each text, unless shown in full."""
 PREVIEW = 200
 """Characters of each text in a table."""
 MOST_WORDS = 2_000
-"""Words of each output that are compared: the time grows with their product."""
+"""Maximum words of each output that are compared: the time grows with their product."""
 
 
 def show_comparison(campaign: CampaignRecord, comparison_id: int, *, whole: bool) -> None:
-    """Draw a comparison: input, target and output side by side, and below them all that led to the outcome.
+    """Draw a comparison: input, target and output side by side, and below them everything behind the outcome.
 
     Args:
         campaign: The campaign of the comparison.
         comparison_id: Id of the comparison.
-        whole: Whether long texts are read to their ends.
+        whole: Whether long texts are read in full.
     """
     found = _read(campaign, comparison_id, whole=whole)
     if found is None:
@@ -66,7 +66,7 @@ def show_pair(compared: Sequence[tuple[CampaignRecord, int]], *, whole: bool) ->
 
     Args:
         compared: The campaign and the id of each comparison; both score a single output.
-        whole: Whether long texts are read to their ends.
+        whole: Whether long texts are read in full.
     """
     found = [_read(campaign, comparison_id, whole=whole) for campaign, comparison_id in compared]
     known = [each for each in found if each is not None]
@@ -94,7 +94,7 @@ def show_pair(compared: Sequence[tuple[CampaignRecord, int]], *, whole: bool) ->
 
 
 def _word_diff(first: str, second: str) -> None:
-    """Draw the second output with the words that only one of both has."""
+    """Draw the second output with marks for words that only one of both has."""
     with st.expander("Words that differ", expanded=first != second, key="pair-diff"):
         if first == second:
             st.text("Both outputs are the same.")
@@ -112,7 +112,7 @@ WORDS = re.compile(r"\s+|\w+|[^\w\s]")
 
 
 def word_diff(first: str, second: str) -> str:
-    """Two texts as one paragraph of HTML: `<del>` around what only the first has, `<ins>` what the second."""
+    """Two texts as one HTML paragraph: `<del>` around words of the first only, `<ins>` of the second."""
     before, after = (WORDS.findall(readable(each))[:MOST_WORDS] for each in (first, second))
     found = []
     for kind, i, j, k, m in SequenceMatcher(None, before, after, autojunk=False).get_opcodes():
@@ -130,7 +130,7 @@ GONE = "This comparison was deleted."
 
 
 def _read(campaign: CampaignRecord, comparison_id: int, *, whole: bool) -> tuple[Row, list[Row]] | None:
-    """A comparison and its judgments; None if it is not there."""
+    """A comparison and its judgments; None if it is missing."""
     characters = None if whole else MOST_CHARACTERS
     with asking() as session:
         row = browse_views.comparison(session, campaign.id, comparison_id, characters=characters)
@@ -139,19 +139,19 @@ def _read(campaign: CampaignRecord, comparison_id: int, *, whole: bool) -> tuple
 
 
 def _input(row: Row) -> str:
-    """The example's input, or all its fields if none is called so."""
+    """The example's input, or all its fields if none has this name."""
     given = row["fields"].get("input")
     return given if isinstance(given, str) else _as_json(row["fields"])
 
 
 def _target(row: Row) -> str:
-    """The example's targets, one a line."""
+    """The example's targets, one per line."""
     targets = row["targets"]
     return "\n".join(targets) if all(isinstance(each, str) for each in targets) else _as_json(targets)
 
 
 def _input_and_target(row: Row, *, whole: bool, output: bool = False) -> None:
-    """The example's input, targets and label side by side, and the output of the first candidate."""
+    """Draw the example's input, targets and label side by side, and the output of the first candidate."""
     label = None if row["label"] is None else _as_json(row["label"])
     given = {"input": _input(row), "target": _target(row), "label": label}
     shown = {name: text for name, text in given.items() if text}
@@ -171,16 +171,16 @@ def _as_json(value: object) -> str:
 
 
 def _readings(row: Row, key: str = "") -> None:
-    """The judged part of the output unless it is all of it, and the reason if there is no outcome."""
+    """Draw the judged part of the output unless it is the whole, and the reason if there is no outcome."""
     for name, label in (("answer", "read by the judge"), ("detail", "reason for no outcome")):
         if row[name] is not None and not (name == "answer" and row["answer"] == row["text"]):
             show_passage(label, row[name], row[f"{name}_length"], key=f"{name}{key}")
 
 
 def listed(rows: Sequence[Row]) -> list[Row]:
-    """Comparisons as tables list them: who, the example with input and target, the outputs, the outcome.
+    """Comparisons as table rows: candidates, example with input and target, outputs, outcome.
 
-    What is the same in all rows is left out, unless it is what a reader looks for.
+    Cells that are equal in all rows are omitted, unless readers look for them.
     """
     has_notes = any(row["noted"] for row in rows)
     several = {name for name in ("judge", "round") if len({row[name] for row in rows}) > 1}
@@ -202,7 +202,7 @@ def listed(rows: Sequence[Row]) -> list[Row]:
 
 
 def example_cells(row: Row) -> Row:
-    """The cells of a row that say which example it is, with the beginnings of its input and target."""
+    """The cells of a row that identify the example, with the beginnings of its input and target."""
     return {
         "example": _name_of(row),
         "input": _unescaped(row["input"]),
@@ -225,11 +225,11 @@ def _winner(row: Row) -> str | None:
 
 
 ESCAPED = re.compile(r"(?:\\u[0-9a-f]{4})+")
-"""Matches characters outside ASCII as JSON is stored."""
+"""Matches characters outside ASCII in stored JSON."""
 
 
 def _unescaped(text: str | None) -> str | None:
-    """The beginning of an example's input; of JSON, with its characters instead of their escapes."""
+    """The beginning of an example's input; for JSON, with unescaped characters."""
     if text is None or not text.startswith(("{", "[")):
         return text
     return ESCAPED.sub(lambda found: json.loads(f'"{found[0]}"'), text)
@@ -246,7 +246,7 @@ def heading(row: Row) -> str:
 
 
 def facts(row: Row) -> list[str]:
-    """The comparison's outcome, the place where it was planned, its judge and its losses."""
+    """The comparison's outcome, its planned position, its judge and its losses."""
     return [
         ending(row),
         place_of(row),
@@ -275,11 +275,11 @@ def ending(row: Row) -> str:
 
 
 ENDS = ("", "_b")
-"""Of the columns of the two sides of a duel."""
+"""Column suffixes of the two sides of a duel."""
 
 
 def _behind(row: Row) -> None:
-    """What stands behind the outputs: prompts, and the example as it is stored."""
+    """Draw the data behind the outputs: prompts, and the stored example."""
     ends = ENDS if row["candidate_b"] else ENDS[:1]
     _prompts(row, [end for end in ends if not (end and row["prompt_b"] == row["prompt"])])
     with st.expander("Example as stored", key="example-as-stored"):
@@ -299,7 +299,7 @@ PASSAGES = {"prompt": "prompt", "reasoning": "reasoning", "text": "output"}
 
 
 def _output(row: Row, end: str, *, key: str = "") -> None:
-    """The output of one side of a comparison, its reasoning, and what made it."""
+    """Draw the output of one side of a comparison, its reasoning, and its origin."""
     if row[f"text{end}"] is None:
         show_soft(f"{row[f'candidate{end}']}: no output", key=f"none{end}{key}")
         return
@@ -327,7 +327,7 @@ def _made(row: Row, end: str) -> str:
 def _judgments(
     row: Row, judgments: Sequence[Row], places: Sequence[DeltaGenerator], *, key: str = ""
 ) -> None:
-    """Each call of a model that judged, in a place of its own."""
+    """Draw each call of a judge model, in separate places."""
     for place, judgment in zip(places, judgments, strict=True):
         with place, st.container(border=True):
             show_soft(judgment_line(row, judgment), key=f"judgment-{judgment['number']}{key}")
@@ -342,7 +342,7 @@ def _judgments(
 
 
 def _columns(count: int) -> list[DeltaGenerator]:
-    """Two judgments in a row: mostly the two orders of one question."""
+    """Columns for two judgments in a row: usually the two orders of one question."""
     return [column for _ in range(0, count, 2) for column in st.columns(2)][:count]
 
 

@@ -1,6 +1,6 @@
-"""A browser of single comparisons: filters, a page of the newest ones, and one of them with all its texts.
+"""A browser of single comparisons: filters, a page of the newest ones, and one comparison in full.
 
-The filters, the page and the open comparison are in the address of the page.
+The filters, the page and the open comparison are in the page's address.
 """
 
 import re
@@ -31,11 +31,11 @@ from winnow.tasks.queries.warnings.from_outputs import OUT
 
 ANYTHING, SCORED, UNSCORED = "any", "has an outcome", "has none"
 BECAUSE = "none: "
-"""Before a reason."""
+"""Prefix of a reason."""
 
 FAILURES, DIFFERS, ELIMINATED, NOTED = "failures", "differs", "eliminated", "starred"
 SHOW = {FAILURES: "Failures", DIFFERS: "Differs", ELIMINATED: "Eliminated", NOTED: "Starred or noted"}
-"""Filters that are one click away, by their names in the address."""
+"""One-click filters, by their names in the address."""
 KINDS: Mapping[str, Kind] = {FAILURES: "failures", DIFFERS: "differs", NOTED: "noted"}
 EXPLAINED = {
     FAILURES: "Comparisons with a score below 0.5, or with none.",
@@ -50,29 +50,29 @@ OF_DUELS = {
 """What two of these filters mean for duels."""
 
 LONGEST_IN_BOX = 20
-"""Columns of a terminal that a name may take in a box above the table."""
+"""Maximum width of a name in a box above the table, in terminal columns."""
 PAGE = 50
-"""Rows that are shown at once."""
+"""Number of rows per page."""
 TABLE_HEIGHT = 320
-"""Pixels: about eight rows, so that the comparison below is seen at once."""
+"""Height in pixels: about eight rows, so that the comparison below is visible."""
 
 STARTS = "starts of pages"
-"""In the reader's session: the campaign and filters, and the place before which each opened page begins."""
+"""Session key: the campaign and filters, and the place before which each opened page begins."""
 NEWEST: Place = (-1, -1)
 """The start of the page with the newest comparisons, before it was shown."""
 PLACE = re.compile(r"([0-9]{1,9})\.([0-9]{1,9})")
 """Matches a place in the page's address."""
 BEFORE, OPEN, WHOLE = "before", "at", "whole"
-"""In the page's address: where the page begins, the open comparison, and whether its texts are whole."""
+"""Address parameters: the start of the page, the open comparison, and whether its texts are shown in full."""
 
 
 def ask_filters(choices: Choices, campaign: CampaignRecord, eliminated: Sequence[str]) -> Filters:
-    """The filters that the reader chose above the table, at first those of the page's address.
+    """The filters in the boxes above the table, by default those of the page's address.
 
     Args:
         choices: The values by which the campaign's comparisons can be filtered.
         campaign: The campaign.
-        eliminated: Names of its candidates that were eliminated.
+        eliminated: Names of its eliminated candidates.
     """
     given = st.query_params
     show: str | None = st.segmented_control(
@@ -142,7 +142,7 @@ def ask_filters(choices: Choices, campaign: CampaignRecord, eliminated: Sequence
 
 
 def _linked(parameter: str, options: Sequence[str], campaign: CampaignRecord) -> str:
-    """The key of a box, which holds what the page's address names when the box is first shown.
+    """The key of a box whose initial value is that of the page's address.
 
     A default would do the same, but a box with a default cannot be emptied.
     """
@@ -154,7 +154,7 @@ def _linked(parameter: str, options: Sequence[str], campaign: CampaignRecord) ->
 
 
 def _range(written: str) -> tuple[float, float]:
-    """The limits as the page's address has them; all outcomes if it has none."""
+    """The limits in the page's address; all outcomes if it has none."""
     low, _, high = written.partition("-")
     try:
         limits = (float(low), float(high))
@@ -173,7 +173,7 @@ def filters_of(
     show: str | None = None,
     eliminated: Sequence[str] = (),
 ) -> Filters:
-    """The filters that the boxes stand for; None is a box that was left as it is.
+    """The filters set by the boxes; None is an unused box.
 
     Args:
         words: Text to search for.
@@ -182,7 +182,7 @@ def filters_of(
         ending: One of the endings in the box.
         between: Lowest and highest outcome.
         show: A key of `SHOW`.
-        eliminated: Names of the candidates that were eliminated.
+        eliminated: Names of the eliminated candidates.
     """
     low, high = between or (None, None)
     return Filters(
@@ -243,7 +243,7 @@ def _browse(name: str) -> None:
 
 
 def _linked_page() -> list[Place]:
-    """The newest page, and above it the one that the page's address names when the page is opened."""
+    """The newest page, and above it the one in the page's address when the page is opened."""
     linked = None if STARTS in st.session_state else _place(st.query_params.get(BEFORE))
     return [NEWEST] if linked is None else [NEWEST, linked]
 
@@ -265,7 +265,7 @@ def _place_of(row: Row) -> Place:
 
 
 def _written(place: Place) -> str:
-    """A place as the page's address has it: round and position, counted from 1."""
+    """A place in the form of the page's address: round and position, counted from 1."""
     return f"{place[0] + 1}.{place[1] + 1}"
 
 
@@ -275,7 +275,7 @@ def _place(written: str | None) -> Place | None:
 
 
 def _opened(rows: Sequence[Row], starts: list[Place]) -> Row:
-    """Show a page of rows, and buttons that turn it; return the open one."""
+    """Show a page of rows, with buttons to turn it; return the open row."""
     page = rows[:PAGE]
 
     def later() -> None:

@@ -1,4 +1,4 @@
-"""The effects of models, prompts and ways of sampling on scores, each for itself and two together."""
+"""Effects of models, prompts and sampling settings on scores, separately and in pairs."""
 
 from collections.abc import Sequence
 
@@ -27,7 +27,7 @@ from winnow.tasks.queries.factors import (
 from winnow.tasks.text.phrases import rounded
 
 PATIENCE = 30.0
-"""Seconds that reading the scores may take."""
+"""Seconds for reading the scores."""
 
 
 def show() -> None:
@@ -51,7 +51,7 @@ def show() -> None:
 
 
 def why_nothing(campaign: CampaignRecord, found: FactorTables | None) -> str | None:
-    """The reason why there is nothing to show, and what to do about it; None if there is something."""
+    """Why there is nothing to show, and what to do about it; None if there is something."""
     if traits_of(campaign.objective).compares_pairs:
         return (
             "Duels give single candidates no scores, so there are no effects: Compare shows two candidates."
@@ -88,7 +88,7 @@ def _show(found: FactorTables) -> None:
 
 
 def lacks_intervals(found: FactorTables) -> bool:
-    """Whether some effect has an estimate and no interval."""
+    """Whether some effect has an estimate without an interval."""
     cells = [(cell.estimate, cell.lower) for pair in found.cells.values() for cell in pair]
     effects = [(effect.estimate, effect.lower) for effect in found.effects]
     return any(estimate is not None and lower is None for estimate, lower in [*effects, *cells])
@@ -171,7 +171,7 @@ def _show_pair(names: tuple[str, str], cells: Sequence[CellEffect]) -> None:
 
 
 def mean_table(first: str, cells: Sequence[CellEffect]) -> list[Row]:
-    """A row for each level of the first factor, a column for each of the second one."""
+    """One row per level of the first factor, one column per level of the second."""
     rows: dict[str, Row] = {}
     for cell in cells:
         ours, theirs = cell.levels

@@ -1,4 +1,4 @@
-"""The judges of a campaign: flipped verdicts, agreement among judges, and verdicts that could not be read."""
+"""The judges of a campaign: flipped verdicts, agreement between judges, and unreadable verdicts."""
 
 from collections.abc import Sequence
 
@@ -25,9 +25,9 @@ from winnow.tasks.queries.views import answered_by, ask
 from winnow.tasks.spec.judge_tree import is_human
 
 PATIENCE = 30.0
-"""Seconds that a table may take."""
+"""Seconds for a table."""
 SHOWN = 50
-"""Comparisons that are listed, and characters of each answer there."""
+"""Maximum number of listed comparisons, and characters of each answer there."""
 TABLE_HEIGHT = 320
 """Pixels."""
 
@@ -100,7 +100,7 @@ def _rows(campaign: CampaignRecord, view: str) -> list[Row]:
 
 
 def why_nothing(campaign: CampaignRecord) -> str:
-    """The reason why there is nothing to show, and what to do about it."""
+    """Why there is nothing to show, and what to do about it."""
     if is_human(campaign.spec):
         return f"No judgments yet: run winnow label {campaign.name}."
     return (
@@ -111,7 +111,7 @@ def why_nothing(campaign: CampaignRecord) -> str:
 
 
 def _show_other(campaign: CampaignRecord, records: Sequence[CampaignRecord]) -> None:
-    """Show how far a campaign agrees with another one, whose judge saw the same texts: people, or a model."""
+    """Show a campaign's agreement with another one whose judge, human or model, saw the same outputs."""
     others = [each.name for each in reversed(records) if each.id != campaign.id]
     if not others:
         return
@@ -137,7 +137,7 @@ def _show_other(campaign: CampaignRecord, records: Sequence[CampaignRecord]) -> 
 
 
 def _show_judged(campaign: CampaignRecord, judges: Sequence[str]) -> None:
-    """Comparisons to read, those that speak against a judge first."""
+    """Show comparisons to read, suspicious ones first."""
     st.header("Judged by models")
     are_duels = traits_of(campaign.objective).compares_pairs
     kinds = [each for each in DOUBTS if are_duels or each != "flipped"]

@@ -1,4 +1,4 @@
-"""The page on which people judge one output or pair at a time, by keyboard or mouse."""
+"""The page on which annotators judge one output or pair at a time, by keyboard or mouse."""
 
 from collections.abc import Sequence
 
@@ -33,7 +33,7 @@ from winnow.tasks.spec.judge_tree import is_human
 
 AT, ANSWERED, PASSED = "task at hand", "answered tasks", "skipped tasks"
 REFUSED = "refused judgment"
-"""In the reader's session, by campaign but for the name."""
+"""Session key by campaign, without its name."""
 
 
 def show() -> None:
@@ -52,9 +52,9 @@ def show() -> None:
 
 
 def _annotator() -> str:
-    """The name of the person who judges; empty, and asked for in the middle of the page, until it is given.
+    """The annotator's name; empty, and asked for in the middle of the page, until it is given.
 
-    Each name has a box of its own: once it is written, no box has the focus, and keys are those of buttons.
+    Each name has its own box: once it is written, no box has the focus, and keys act on buttons.
     """
     known: str = st.session_state.get(ANNOTATOR, "")
     if not known:
@@ -71,11 +71,11 @@ def _annotator() -> str:
 
 
 class _Labelling:
-    """One person and one campaign.
+    """One annotator and one campaign.
 
     Args:
-        campaign: One that people judge.
-        annotator: Name of the person who judges.
+        campaign: A campaign with a human judge.
+        annotator: The annotator's name.
     """
 
     def __init__(self, campaign: CampaignRecord, annotator: str) -> None:
@@ -83,7 +83,7 @@ class _Labelling:
         self._place = f"{campaign.id} {annotator}"
 
     def show(self) -> None:
-        """The task available, or that there is none."""
+        """Show the current task, or that there is none."""
         if (refused := st.session_state.pop(REFUSED, None)) is not None:
             show_problem(refused)
         question = self._question()
@@ -96,7 +96,7 @@ class _Labelling:
         self._show_choices(question)
 
     def _question(self) -> Question | None:
-        """The task that was shown last, as long as it is not answered; else the next one."""
+        """The last shown task while it is unanswered; else the next one."""
         key = st.session_state.get(f"{AT} {self._place}")
         with labelling() as database:
             if key is not None:
@@ -157,7 +157,7 @@ class _Labelling:
         )
 
     def _answer(self, question: Question, choice: Choice) -> None:
-        """Store what was said; whatever forbids it is shown above the next task."""
+        """Store an answer; an error is shown above the next task."""
         try:
             with labelling() as database:
                 answer(

@@ -1,4 +1,4 @@
-"""The filters of the matrix: its candidates, and the conditions on its examples."""
+"""The filters of the matrix: its candidates, and conditions on its examples."""
 
 import json
 import time
@@ -21,14 +21,14 @@ from winnow.tasks.queries.breakdowns import tags_of
 from winnow.tasks.text.patterns import compiled
 
 SHOWN_FIRST = 8
-"""Candidates that are columns until the reader chooses others: the best ones."""
+"""Candidates shown as columns by default: the best ones."""
 CANDIDATE = "candidate"
-"""In the page's address, beside the example."""
+"""Address parameter, besides the example."""
 ANY = "any"
 TAGS = "tags of the matrix"
-"""In the reader's session: what was read of the examples."""
+"""Session key: tags read from the examples."""
 PATIENCE_S = 10.0
-"""Seconds that a page may spend on looking for a regular expression."""
+"""Seconds for a regular expression search per page."""
 
 PATTERNS: dict[Pattern, str] = {
     "all": "all that were asked",
@@ -40,12 +40,12 @@ PATTERNS: dict[Pattern, str] = {
 
 
 class Asked(NamedTuple):
-    """The candidates and conditions that the reader chose."""
+    """The selected candidates and conditions."""
 
     candidates: tuple[str, ...]
     pattern: Pattern
     reason: str | None
-    """The reason for which one of the candidates has no score."""
+    """The required reason of a missing score for one of the candidates."""
     tag: TagValue | None
     words: str
     is_regex: bool
@@ -55,7 +55,7 @@ class Asked(NamedTuple):
         """A test of an example's key and fields for the tag and the regular expression; None without these.
 
         Raises:
-            WinnowError: If there is no such regular expression.
+            WinnowError: If the regular expression is invalid.
         """
         if self.tag is None and not self.is_regex:
             return None
@@ -82,7 +82,7 @@ class Asked(NamedTuple):
 
 
 def ask_for(campaign: CampaignRecord, ranked: Sequence[str]) -> Asked:
-    """The candidates and conditions that the reader chose in boxes above the table."""
+    """The candidates and conditions in the boxes above the table."""
     first = list(ranked[:SHOWN_FIRST])
     linked = st.query_params.get(CANDIDATE)
     if linked is not None and linked in ranked and linked not in first:
@@ -112,14 +112,14 @@ def ask_for(campaign: CampaignRecord, ranked: Sequence[str]) -> Asked:
 
 
 def _choice(place: DeltaGenerator, label: str, options: Sequence[str]) -> str | None:
-    """One of some options, or none; without options there is no box."""
+    """One of some options, or none; without options no box is shown."""
     if not options:
         return None
     return place.selectbox(label, options, index=None, placeholder=ANY, format_func=readable)
 
 
 def _tags(campaign: CampaignRecord) -> list[TagValue]:
-    """The tags of a campaign with all their values; a reader's next look reads no example again."""
+    """The tags of a campaign with all their values; cached for a reader's later looks."""
     if not (wanted := tags_of(campaign)):
         return []
     counts: TagCounts = st.session_state.setdefault(TAGS, TagCounts())

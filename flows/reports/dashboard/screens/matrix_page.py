@@ -1,4 +1,4 @@
-"""Example by candidate: a cell for each score, the texts behind the one clicked, how two candidates do."""
+"""Examples by candidates: a cell per score, the outputs behind the clicked cell, and a comparison of two."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -30,21 +30,21 @@ from winnow.tasks.queries.views import ask
 from winnow.tasks.text.phrases import rounded
 
 ROWS = 50
-"""Examples that are shown at once."""
+"""Number of examples per page."""
 TABLE_HEIGHT = 420
 """Pixels."""
 EXAMPLE, TARGET = "example", "target"
 """Columns before those of the candidates."""
 LONGEST_HEADING = 24
-"""Characters of a candidate's name above its column."""
+"""Maximum characters of a candidate's name above its column."""
 LONGEST_TARGET = 60
-"""Characters."""
+"""Maximum characters of a target."""
 
 STARTS = "starts of the matrix"
-"""In the reader's session: the campaign and conditions, and the example at which each opened page begins."""
+"""Session key: the campaign and conditions, and the example at which each opened page begins."""
 
 WRONG, RIGHT = (213, 94, 0), (0, 114, 178)
-"""Colours of scores of 0 and of 1, which those who do not see red or green tell apart as well."""
+"""Colours for scores of 0 and 1, distinguishable with colour blindness."""
 
 
 def show() -> None:
@@ -91,7 +91,7 @@ def _browse(campaign: CampaignRecord, ranked: Sequence[str]) -> None:
 
 
 def _first(campaign: CampaignRecord) -> list[int]:
-    """The start of the first page: the example that the page's address names when the page is opened."""
+    """The start of the first page: the example in the page's address when the page is opened."""
     key = st.query_params.get(EXAMPLE)
     if STARTS in st.session_state or key is None:
         return [0]
@@ -117,7 +117,7 @@ def _show_pair(campaign: CampaignRecord, first: str, second: str) -> None:
 
 
 def _table(rows: Sequence[MatrixRow], chosen: Sequence[str]) -> Cell | None:
-    """The table; the cell that was clicked, if one was that holds a comparison."""
+    """Show the table; return the clicked cell, if it has a comparison."""
     st.caption("Click a cell to read its outputs. Empty: not evaluated.")
     styled = _styled(rows, chosen)
     names = dict(zip(styled.columns[2:], chosen, strict=True))
@@ -146,7 +146,7 @@ def _table(rows: Sequence[MatrixRow], chosen: Sequence[str]) -> Cell | None:
 
 
 def _linked(rows: Sequence[MatrixRow], chosen: Sequence[str]) -> Cell | None:
-    """The cell that the page's address names, if it is on the page; else the first one there is."""
+    """The cell in the page's address, if it is on the page; else the first one."""
     wanted = (st.query_params.get(EXAMPLE), st.query_params.get(CANDIDATE))
     cells = [(row.example, name, row.cells[name]) for row in rows for name in chosen if name in row.cells]
     return next((cell for example, name, cell in cells if (example, name) == wanted), None) or (
@@ -177,7 +177,7 @@ def _shown(cell: Cell | None) -> str:
 
 
 def _colour(cell: Cell | None) -> str:
-    """From orange for 0 over white for 1/2 to blue for 1; grey without a score, none without a comparison."""
+    """Colour: orange for 0, white for 1/2, blue for 1; grey without score, none without comparison."""
     if cell is None:
         return ""
     if cell.outcome is None:
@@ -188,7 +188,7 @@ def _colour(cell: Cell | None) -> str:
 
 
 def _turn(starts: list[int], rows: Sequence[MatrixRow]) -> None:
-    """Buttons that turn the page, by the keyboard too."""
+    """Buttons that turn the page, also by keyboard."""
     previous, following, where = st.columns([2, 2, 5], vertical_alignment="center")
     if previous.button("Previous", disabled=len(starts) < 2, width="stretch", shortcut="Alt+P"):
         starts.pop()

@@ -1,4 +1,4 @@
-"""Campaigns over time: who won, how estimates moved, and what each campaign of a schedule cost."""
+"""Campaigns over time: winners, estimates, and the cost of each campaign of a schedule."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -23,14 +23,14 @@ from winnow.tasks.spec.stored_spec import estimated_value, grouping_of
 from winnow.tasks.text.phrases import amount
 
 PATIENCE = 60.0
-"""Seconds that the rows of many campaigns may take."""
+"""Seconds for the rows of many campaigns."""
 MOST_TRACKS = 5
-"""Candidates that have a line: those that led most often."""
+"""Maximum number of candidates with a line: those that led most often."""
 ADDRESS = "series"
-"""In the page's address."""
+"""Address parameter."""
 
 DIFFERENT = "These campaigns differ in: {}. A change of a line can be due to this."
-"""Said where a schedule's file was changed on the way."""
+"""Shown if a schedule's file was changed in between."""
 
 NOTHING_YET = (
     'No campaign was repeated yet. winnow schedule campaign.yaml --cron "0 2 * * *" repeats one every '
@@ -88,7 +88,7 @@ def _show(series: Series) -> None:
 
 
 def summary(rows: Sequence[Row], campaigns: int) -> str:
-    """The number of times that the winner changed and the cost of all campaigns, in one line."""
+    """The number of winner changes and the total cost of all campaigns, in one line."""
     changes = sum(bool(row["changed"]) for row in rows)
     cut = (
         f"the last {MOST_CAMPAIGNS} of {campaigns} campaigns"
@@ -106,6 +106,6 @@ def summary(rows: Sequence[Row], campaigns: int) -> str:
 
 
 def _row(row: Row) -> Row:
-    """The row with `changed` beside `best` among its first columns, which a narrow page shows."""
+    """The row with `changed` next to `best` among its first columns, for narrow pages."""
     first = {key: row[key] for key in ("campaign", "created_at", "outcome", "claim", "best", "changed")}
     return {**first, **row, "created_at": f"{row['created_at']:%Y-%m-%d %H:%M}"}

@@ -1,4 +1,4 @@
-"""Questions in SQL, each answered by a separate process. It only reads; the text is not looked at."""
+"""SQL queries, each run read-only by a separate process; the statement is not inspected."""
 
 import os
 from collections.abc import Sequence
@@ -25,7 +25,7 @@ SELECT campaign, candidate, estimate, lower, upper, status
 FROM v_leaderboard
 WHERE estimate IS NOT NULL
 ORDER BY campaign, estimate DESC"""
-"""Of a view, so that it takes no time however many comparisons there are."""
+"""On a view whose cost does not grow with the number of comparisons."""
 
 
 def show() -> None:
@@ -88,7 +88,7 @@ def _answer(statement: str) -> None:
 
 
 def as_csv(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
-    """The rows as a file that a spreadsheet reads, with nothing in it that it would calculate."""
+    """The rows as CSV for a spreadsheet, without active formulas."""
     names = apart(columns)
     cells = (
         {
@@ -101,10 +101,11 @@ def as_csv(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
 
 
 def first_rows(statement: str) -> tuple[list[str], list[tuple[object, ...]]]:
-    """Columns of an answer, and its rows up to one more than are shown.
+    """Columns of a result, and its rows up to one more than are shown.
 
     Raises:
-        StorageError: If the database cannot be read, refuses the statement, or it meets a bound.
+        StorageError: If the database cannot be read or refuses the statement, or the statement exceeds a
+            limit.
     """
     bounds = Bounds(seconds=db.PATIENCE, bytes=MOST_BYTES)
     with answered(os.environ[STORAGE_VARIABLE], statement, bounds) as (columns, rows):

@@ -1,4 +1,4 @@
-"""Help with writing a statement in the browser: names of views and columns, and statements kept there."""
+"""Browser help for writing a statement: names of views and columns, and statements stored there."""
 
 from collections.abc import Mapping, Sequence
 from functools import cache
@@ -8,14 +8,14 @@ import streamlit as st
 from streamlit.components.v2.types import ComponentRenderer
 
 LABEL = "Statement"
-"""Of the box that it helps with."""
+"""Label of the supported box."""
 
 
 def sql_editor(columns: Mapping[str, Sequence[str]]) -> None:
-    """Help with the box labelled `LABEL`, which stands on the same page and works without it too.
+    """Add help to the box labelled `LABEL` on the same page, which also works without it.
 
     Args:
-        columns: Names of the columns that may be asked for, by view or table.
+        columns: Available columns, by view or table.
     """
     _component()(
         data={"label": LABEL, "columns": {name: list(each) for name, each in columns.items()}},

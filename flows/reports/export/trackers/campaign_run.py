@@ -20,44 +20,44 @@ from winnow.tasks.text.printable import printable
 Scalar = str | int | float | bool
 
 TABLES = ("leaderboard", "rounds", "curve", "costs")
-"""Views that are kept beside the report, where the campaign answers them."""
+"""Views stored next to the report, if the campaign has them."""
 REPORT = "report.html"
 TAG, FINAL = "winnow.", "final/"
-"""Beginnings of the names of tags, and of those metrics that a later look may no longer have."""
+"""Prefixes of tag names, and of metrics that a later export may no longer have."""
 LONGEST = 500
-"""Characters of a parameter or a tag."""
+"""Maximum characters of a parameter or a tag."""
 KEY_DIGITS = 24
-"""Of the run's identity; a tracker's own are as long or longer."""
+"""Length of the run's key; trackers' own are at least as long."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CampaignRun:
-    """A campaign in the form in which a tracker takes it."""
+    """A campaign in the form for trackers."""
 
     key: str
-    """Of lowercase letters and digits; the same whenever this campaign is exported."""
+    """Lowercase letters and digits; the same in every export of this campaign."""
     name: str
     group: str | None
-    """The name that all campaigns of its schedule share; None without a schedule."""
+    """The common name of its schedule's campaigns; None without a schedule."""
     params: Mapping[str, Scalar]
-    """Of the definition, which never changes."""
+    """Fixed parameters of the definition."""
     steps: Sequence[Mapping[str, float]]
     """Metrics after each finished round."""
     summary: Mapping[str, float]
-    """Metrics of the campaign as it stands."""
+    """Current metrics of the campaign."""
     tags: Mapping[str, str]
-    """The answer in words, as it stands; each begins with `TAG`."""
+    """The current answer in words; each key begins with `TAG`."""
     has_ended: bool
-    """Whether it asks nothing more."""
+    """Whether the campaign is complete."""
     note: str
-    """The answer as sentences, one a line."""
+    """The answer as sentences, one per line."""
     leaderboard: Sequence[Mapping[str, object]]
     files: Sequence[Path]
     """The report, the tables and the definition."""
 
 
 def campaign_run(look: Look, folder: Path) -> CampaignRun:
-    """A campaign as it stands, its files written into an empty folder."""
+    """The current campaign, with its files written to an empty folder."""
     status = campaign_status(look, in_full=True)
     return CampaignRun(
         key=sha256(f"{look.record.created_at.isoformat()} {look.record.name}".encode()).hexdigest()[

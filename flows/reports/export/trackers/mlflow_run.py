@@ -1,4 +1,4 @@
-"""A campaign as a run of MLflow; exported again, the same run continues."""
+"""Export a campaign as a run of MLflow; a repeated export continues the same run."""
 
 import math
 import os
@@ -21,21 +21,21 @@ if TYPE_CHECKING:
     from mlflow.entities import Run
 
 KEY, GROUP = f"{TAG}key", f"{TAG}schedule"
-"""The tag by which a campaign's run is found again, and that of the schedule it belongs to."""
+"""Tags of a campaign's key and of its schedule, by which its run is found."""
 NOTE = "mlflow.note.content"
-"""The tag in which MLflow keeps a description, in Markdown."""
+"""MLflow's tag for a description, in Markdown."""
 MOST_METRICS, MOST_PARAMS = 1_000, 100
-"""In one request, as MLflow allows."""
+"""Maximum numbers per request in MLflow."""
 
 ARTIFACTS = "mlruns"
-"""Folder for the files of runs whose server names none, in the working folder."""
+"""Folder for run files if the server names none, in the working folder."""
 
 DEFAULTS = {"MLFLOW_DISABLE_TELEMETRY": "true", "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "2"}
-"""Nothing is told to anybody but the server that was named, and one that does not answer is given up soon."""
+"""Settings without telemetry, and with short timeouts for unresponsive servers."""
 
 
 def export_to_mlflow(run: CampaignRun, uri: str, experiment: str) -> str:
-    """Write a campaign into an experiment, which is made where there is none; return the run's id there.
+    """Write a campaign to an experiment, created if necessary; return the run's id.
 
     Args:
         run: The campaign.
@@ -64,7 +64,7 @@ def export_to_mlflow(run: CampaignRun, uri: str, experiment: str) -> str:
 
 
 def _require_other_tables(uri: str) -> None:
-    """Refuse a database that holds results: MLflow would make tables of its own among them."""
+    """Refuse a Winnow database: MLflow would create its own tables in it."""
     try:
         with closing(open_database(uri, read_only=True)) as database:
             holds_results = current_revision(database) in REVISIONS
@@ -78,7 +78,7 @@ def _require_other_tables(uri: str) -> None:
 
 
 def _require_no_links() -> None:
-    """Refuse links in the folder in which MLflow keeps the files of runs."""
+    """Refuse links in MLflow's folder of run files."""
     if (link := link_below(Path(ARTIFACTS))) is not None:
         raise WinnowError(f"{link} is a link, and MLflow would write files to its target: remove it")
 
@@ -100,7 +100,7 @@ def _write(client: "MlflowClient", run: CampaignRun, experiment: str) -> str:
 
 
 def _run_of(client: "MlflowClient", run: CampaignRun, experiment: str) -> "Run":
-    """The campaign's run, begun unless there is one."""
+    """The campaign's run, created if necessary."""
     known = client.get_experiment_by_name(experiment)
     id_ = client.create_experiment(experiment) if known is None else known.experiment_id
     found = client.search_runs([id_], filter_string=f"tags.`{KEY}` = '{run.key}'", max_results=1)
@@ -111,7 +111,7 @@ def _run_of(client: "MlflowClient", run: CampaignRun, experiment: str) -> "Run":
 
 
 def _log_params(client: "MlflowClient", id_: str, run: CampaignRun, known: set[str]) -> None:
-    """Log the parameters that are not there yet: MLflow refuses one that is written twice and differs."""
+    """Log the missing parameters: MLflow refuses to change one."""
     from mlflow.entities import Param
 
     new = [Param(key, str(value)) for key, value in run.params.items() if key not in known]
@@ -120,7 +120,7 @@ def _log_params(client: "MlflowClient", id_: str, run: CampaignRun, known: set[s
 
 
 def _log_metrics(client: "MlflowClient", id_: str, run: CampaignRun, summary: Mapping[str, float]) -> None:
-    """Log the rounds that are not there yet, and the totals as they stand: NaN for totals no longer known."""
+    """Log the missing rounds, and the current totals: NaN for totals no longer known."""
     from mlflow.entities import Metric
 
     logged = max((each.step for each in client.get_metric_history(id_, "comparisons")), default=-1)
@@ -141,5 +141,5 @@ def _markdown(note: str) -> str:
 
 
 def as_uri(given: str) -> str:
-    """The URI by which MLflow takes a folder that is given as a path; any other URI as it is."""
+    """The URI for MLflow of a folder given as a path; any other URI unchanged."""
     return given if ":" in given else Path(given).absolute().as_uri()

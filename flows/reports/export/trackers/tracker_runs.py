@@ -1,4 +1,4 @@
-"""Runs of experiment trackers, written from a stored campaign."""
+"""Write runs of experiment trackers from a stored campaign."""
 
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -11,7 +11,7 @@ from winnow.tasks.plugins.extras import require
 
 
 def write_runs(name: str, storage: str, *, mlflow: str | None, experiment: str, wandb: str | None) -> None:
-    """Write a campaign as a run of each tracker that is given, and print where it is.
+    """Write a campaign as a run of each given tracker, and print its address.
 
     Args:
         name: The campaign's.

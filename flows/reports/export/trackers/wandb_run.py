@@ -1,6 +1,7 @@
-"""A campaign as a run of Weights & Biases; with WANDB_MODE=offline it is written to a folder instead.
+"""Export a campaign as a run of Weights & Biases; with WANDB_MODE=offline to a folder instead.
 
-That folder lies with the user (WANDB_DIR): one in the working folder could be a link, or hold others' files.
+That folder belongs to the user (WANDB_DIR): one in the working folder could be a link, or contain untrusted
+files.
 """
 
 import os
@@ -16,11 +17,11 @@ if TYPE_CHECKING:
     import wandb
 
 DEFAULTS = {"WANDB_ERROR_REPORTING": "false", "WANDB_SILENT": "true"}
-"""Errors of the client are told to nobody, and its own talk is left out."""
+"""Settings without error reporting and output of the client."""
 
 
 def export_to_wandb(run: CampaignRun, project: str) -> str:
-    """Write a campaign into a project; return where the run is: its address, or its folder where offline.
+    """Write a campaign to a project; return the run's address, or its folder if offline.
 
     Args:
         run: The campaign.

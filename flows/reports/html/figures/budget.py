@@ -1,4 +1,4 @@
-"""Figures of what the budget was spent on: comparisons, tokens and seconds by candidate."""
+"""Figures of spending: comparisons, tokens and seconds by candidate."""
 
 from collections.abc import Sequence
 
@@ -10,7 +10,7 @@ from winnow.storage.json_types import Row
 
 
 def allocation(rows: Sequence[Row], *, unit: str) -> Figure:
-    """Comparisons per candidate, those with an outcome and those without.
+    """Comparisons per candidate, with and without an outcome.
 
     Args:
         rows: One per candidate, with `candidate`, `scored` and `unscored`.
@@ -23,7 +23,7 @@ def allocation(rows: Sequence[Row], *, unit: str) -> Figure:
 
 
 def tokens(rows: Sequence[Row]) -> Figure:
-    """Tokens read and written per candidate or model.
+    """Input and output tokens per candidate or model.
 
     Args:
         rows: With `candidate`, `input_tokens` and `output_tokens`.
@@ -33,7 +33,7 @@ def tokens(rows: Sequence[Row]) -> Figure:
 
 
 def seconds(rows: Sequence[Row]) -> Figure:
-    """Time of engines per candidate or model, answering and loading.
+    """Engine time per candidate or model, for answering and loading.
 
     Args:
         rows: With `candidate`, `seconds` and `load_seconds`.
@@ -45,7 +45,7 @@ def seconds(rows: Sequence[Row]) -> Figure:
 
 
 def loads(rows: Sequence[Row]) -> Figure:
-    """Seconds that each model took to load, with the number of its loads.
+    """Loading seconds of each model, with the number of its loads.
 
     Args:
         rows: One per model, with `candidate`, its name, `loads` and `load_seconds`.

@@ -1,4 +1,4 @@
-"""The evidence behind certificates: e-values against labels, and how far the autoevaluator is relied on."""
+"""The evidence behind certificates: e-values against labels, and reliance on the autoevaluator."""
 
 import math
 from collections.abc import Collection, Sequence
@@ -10,12 +10,13 @@ from winnow.flows.reports.html.figures.theme import GREY, LINES, ORANGE, ROWS, W
 from winnow.storage.json_types import Row
 
 LARGEST_LOG = 690.0
-"""Natural logarithm of the largest e-value drawn, about 10^300, and of the inverse of the smallest."""
+"""Natural logarithm of the largest drawn e-value, about 10^300, and of the inverse of the smallest."""
 LEAST_DECADE, MOST_DECADES = -3.0, 12.0
-"""Powers of ten, the second above the line, where the view ends, so that extremes do not flatten the rest."""
+"""Limits of the view in powers of ten, the second above the line, so that extremes do not flatten the
+rest."""
 MOST_TICKS = 8
 LONGEST_IN_LEGEND = 26
-"""Characters of a name in a legend that a phone has room for, beside what became of it."""
+"""Maximum characters of a name in a legend on a phone, next to its outcome."""
 
 
 def e_values(rows: Sequence[Row], *, certified: Collection[str], line_as: str) -> Figure:
@@ -24,7 +25,7 @@ def e_values(rows: Sequence[Row], *, certified: Collection[str], line_as: str) -
     Args:
         rows: One per candidate and label, with `candidate`, `labels`, `log_e_value` and `needed`, candidates
             in testing order.
-        certified: Names of those that passed; a star stands where they did.
+        certified: Names of those that passed; a star marks where.
         line_as: Label of the line.
     """
     figure = Figure()
@@ -136,7 +137,7 @@ def _drawn(row: Row) -> float:
 
 
 def _decades(rows: Sequence[Row]) -> tuple[float, float]:
-    """Powers of ten at which the view ends."""
+    """Limits of the view, in powers of ten."""
     logs = [row["log_e_value"] / math.log(10) for row in rows]
     line = math.log10(rows[0]["needed"])
     low = max(min(0.0, *logs), LEAST_DECADE)
@@ -145,5 +146,5 @@ def _decades(rows: Sequence[Row]) -> tuple[float, float]:
 
 
 def _literal(text: str) -> str:
-    """Text inside a hover template, which would replace %{...} by a value."""
+    """Escape text for a hover template, which would replace %{...} by a value."""
     return text.replace("%", "&#37;")

@@ -1,4 +1,4 @@
-"""The answer as it grew surer: the leader of each round and its interval against what was spent."""
+"""The answer over time: the leader of each round and its interval against spending."""
 
 from collections.abc import Sequence
 
@@ -9,17 +9,17 @@ from winnow.flows.reports.html.figures.theme import BLUE, GREEN, ORANGE, WIDE, d
 from winnow.storage.json_types import Row
 
 MARGIN = 0.06
-"""Of the vertical range, above and below what it shows."""
+"""Margin above and below, as a share of the vertical range."""
 LEAST_SPAN = 0.02
-"""Of a vertical range that shows one value."""
+"""Vertical range for a single value."""
 NAME_WIDTH = 8 / 850
-"""Share of the figure's width that a letter of a name takes."""
+"""Width of a letter of a name, as a share of the figure's width."""
 
 
 def curve(
     rows: Sequence[Row], *, title: str, unit: str, candidates: int = 0, out_at: Sequence[int] = ()
 ) -> Figure:
-    """The leader's estimate and interval, and where the lead changed, with names above the figure.
+    """The leader's estimate and interval, and changes of the leader, with names above the figure.
 
     Args:
         rows: One per finished round, with `comparisons`, `best`, `estimate`, `lower` and `upper`; rounds
@@ -27,8 +27,8 @@ def curve(
         title: Title of the vertical axis.
         unit: The word for comparisons on the axis.
         candidates: Number of candidates.
-        out_at: The number of comparisons after which each candidate that is out was out; where there are any,
-            a line on an axis of its own says how many were left.
+        out_at: The number of comparisons at which each eliminated candidate was eliminated; if there are any,
+            a line on a separate axis shows how many were left.
     """
     figure = Figure([_edge(rows, "upper", None), _edge(rows, "lower", "tonexty"), _line(rows)])
     if changes := leads(rows):
@@ -48,9 +48,9 @@ def curve(
 
 
 def zoomed(rows: Sequence[Row]) -> list[float] | None:
-    """The vertical range in which the race is: all estimates, and the intervals of its second half.
+    """The vertical range of the race: all estimates, and the intervals of its second half.
 
-    First intervals reach over all that is possible, and would leave the rest a thin band. None if there is no
+    Early intervals span everything possible, and would compress the rest to a thin band. None if there is no
     estimate.
     """
     half = rows[-1]["comparisons"] / 2.0
@@ -64,7 +64,7 @@ def zoomed(rows: Sequence[Row]) -> list[float] | None:
 
 
 def leads(rows: Sequence[Row]) -> list[Row]:
-    """The rounds whose leader is another than that of the round before."""
+    """The rounds with a change of the leader."""
     leaders = [None, *(row["best"] for row in rows)]
     return [
         row
@@ -100,7 +100,7 @@ def _line(rows: Sequence[Row]) -> Scatter:
 
 
 def _last(row: Row) -> Scatter:
-    """The interval after the last round, which no further round continues."""
+    """The interval after the last round, drawn by itself."""
     has_interval = row["lower"] is not None and row["upper"] is not None
     ends = [row["upper"] - row["estimate"], row["estimate"] - row["lower"]] if has_interval else [0.0, 0.0]
     return Scatter(
@@ -123,7 +123,7 @@ def _last(row: Row) -> Scatter:
 
 
 def _add_left(figure: Figure, out_at: Sequence[int], *, candidates: int, end: int) -> None:
-    """Add a line with the number of candidates that were still in question, from all of them down."""
+    """Add a line with the number of candidates still in question, starting from all."""
     left = [candidates - number for number in range(len(out_at) + 1)]
     figure.add_trace(
         Scatter(
@@ -166,7 +166,7 @@ def _new_leaders(rows: Sequence[Row]) -> Scatter:
 
 
 def _name_above(figure: Figure, rows: Sequence[Row], *, end: int) -> None:
-    """Names of the leaders that there is room for, the last ones first, each above its dot."""
+    """Leaders' names above their dots where there is room, the last ones first."""
     free, named = 1.0, []
     for row in reversed(rows):
         name = shortened(row["best"])

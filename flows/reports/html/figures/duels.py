@@ -10,14 +10,14 @@ from winnow.storage.json_types import Row
 from winnow.tasks.text.phrases import rounded
 
 MOST_WRITTEN = 12
-"""Candidates up to which each cell has room for its numbers."""
+"""Maximum number of candidates for which each cell shows its numbers."""
 
 
 def head_to_head(rows: Sequence[Row], names: Sequence[str]) -> Figure:
-    """Win rate of the row over the column and the number of scored duels; empty if two never met.
+    """Win rate of the row over the column and the number of scored duels; empty without duels.
 
     Args:
-        rows: One per ordered pair that met, with `candidate`, `opponent`, `win_rate`, `wins`, `ties` and
+        rows: One per ordered pair with duels, with `candidate`, `opponent`, `win_rate`, `wins`, `ties` and
             `losses`.
         names: Candidates in the order of both axes.
     """

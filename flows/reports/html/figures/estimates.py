@@ -23,11 +23,11 @@ def intervals(
     """Estimates with their intervals.
 
     Args:
-        rows: One per candidate, with `candidate`, the estimate, `lower` and `upper`; left out where the
-            estimate is unknown.
+        rows: One per candidate, with `candidate`, the estimate, `lower` and `upper`; omitted if the estimate
+            is unknown.
         title: Title of the horizontal axis.
         value: Key of the estimate.
-        marked: Names of the candidates that stand out.
+        marked: Names of the highlighted candidates.
         marked_as: Label of those candidates.
         line: The value that the estimates are compared with, if any.
         line_as: Label of that line.

@@ -1,4 +1,4 @@
-"""Text that others wrote, made fit for a page and for figures, which read a part of HTML."""
+"""Make untrusted text safe for pages and figures, which interpret a part of HTML."""
 
 import re
 from collections.abc import Sequence
@@ -9,11 +9,11 @@ from winnow.storage.json_types import JsonObject
 from winnow.tasks.text.printable import printable
 
 LONGEST_LABEL = 44
-"""Characters of a name beside an axis."""
+"""Maximum characters of a name beside an axis."""
 
 
 def readable(text: str) -> str:
-    """Text that moves no cursor and turns no line around: a dot for what cannot be printed."""
+    """Text without control characters and direction changes: a dot for unprintable characters."""
     return printable(text.replace("\r\n", "\n").expandtabs(4))
 
 
@@ -22,7 +22,7 @@ UNIT = re.compile(r"(?<=\d) (?=(?:s|min|h)\b)")
 
 
 def sentence(text: str) -> str:
-    """A readable sentence whose lines a browser does not break between a number and its unit."""
+    """A readable sentence without line breaks between a number and its unit."""
     return UNIT.sub("\N{NO-BREAK SPACE}", readable(text))
 
 
@@ -41,12 +41,12 @@ def example_name(key: str, number: int) -> str:
 
 
 def as_label(name: str) -> str:
-    """A name as figures show it: on one line, its markup as text."""
+    """A name for figures: on one line, its markup as text."""
     return _escaped(readable(name).replace("\n", " "))
 
 
 def shortened(name: str, longest: int = LONGEST_LABEL) -> str:
-    """A name as a label beside an axis: a long one loses its middle, since names differ at their ends."""
+    """A name as an axis label: a long one loses its middle, because names differ at their ends."""
     plain = readable(name).replace("\n", " ")
     if len(plain) > longest:
         plain = f"{plain[: longest // 2]}…{plain[-longest // 2 + 1 :]}"
@@ -54,7 +54,7 @@ def shortened(name: str, longest: int = LONGEST_LABEL) -> str:
 
 
 def shortened_apart(names: Sequence[str], longest: int = LONGEST_LABEL) -> list[str]:
-    """Names beside an axis; where two would look alike, without the beginning and the end that all share."""
+    """Axis labels; if two would look alike, without the beginning and end common to all."""
     short = [shortened(name, longest) for name in names]
     if len(set(short)) == len(set(names)):
         return short
@@ -64,7 +64,7 @@ def shortened_apart(names: Sequence[str], longest: int = LONGEST_LABEL) -> list[
 def name_axis(names: Sequence[str], *, downwards: bool = False) -> JsonObject:
     """An axis of names in this order; `downwards` puts the first one on top.
 
-    The axis holds whole names and shows short ones, so that two that are shortened alike stay apart.
+    The axis has full names and shows short ones, so that two with the same short form stay distinct.
     """
     labels = [as_label(name) for name in names]
     return {

@@ -1,4 +1,4 @@
-"""Campaigns that ask the same again: how the estimates of candidates moved, and what each campaign cost."""
+"""Campaigns on the same question: candidates' estimates over time, and the cost of each campaign."""
 
 from collections.abc import Mapping, Sequence
 
@@ -13,7 +13,7 @@ from winnow.storage.json_types import JsonView
 def estimates_over_time(
     tracks: Mapping[str, Sequence[JsonView]], winners: Sequence[JsonView], *, title: str
 ) -> Figure:
-    """A line for each candidate, with the interval that each campaign gave it, and a diamond where it led.
+    """One line per candidate, with its interval in each campaign, and a diamond where it led.
 
     Args:
         tracks: Rows by candidate, with `campaign`, `at`, `estimate`, `lower` and `upper`.
@@ -37,7 +37,7 @@ def estimates_over_time(
 
 
 def costs_over_time(rows: Sequence[JsonView]) -> Figure:
-    """Texts that each campaign had made and that it took from others.
+    """New and reused outputs of each campaign.
 
     Args:
         rows: One per campaign, with `campaign`, `generated` and `reused`.

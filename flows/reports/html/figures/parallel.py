@@ -1,4 +1,4 @@
-"""Parallel coordinates: every candidate a line through its choices to its mean score."""
+"""Parallel coordinates: each candidate is a line through its choices to its mean score."""
 
 import math
 from collections.abc import Sequence
@@ -10,17 +10,17 @@ from winnow.flows.reports.html.figures.theme import LEAST_HEIGHT, ROW_HEIGHT, dr
 from winnow.tasks.queries.factors import CandidateMean, Factor
 
 SCALE = ((0.0, "#b8860b"), (0.5, "#3a9d8f"), (1.0, "#0072b2"))
-"""From the lowest mean to the highest: each of its colours can be seen on light and on dark pages."""
+"""Colours from the lowest mean to the highest, visible on light and dark pages."""
 
 
 LONGEST_LEVEL = 26
-"""Characters of a level's name: it stands before its axis, and before the next one there is no more room."""
+"""Maximum characters of a level's name, in the space between two axes."""
 LETTER = 7
-"""Pixels of a letter of them, on the generous side: the figure does not make room for them by itself."""
+"""Width of a letter in pixels, rounded up: the figure does not reserve the space itself."""
 
 
 def parallel(factors: Sequence[Factor], candidates: Sequence[CandidateMean]) -> Figure:
-    """An axis for each factor, then one of the mean; a range drawn along an axis leaves the lines through it.
+    """One axis per factor, then one for the mean; a range dragged along an axis keeps the lines through it.
 
     Args:
         factors: With their levels.

@@ -1,4 +1,4 @@
-"""Figures of routing: the candidates' shares of the prompts over time, and by type of prompt."""
+"""Figures of routing: the candidates' shares of prompts over time, and by type of prompt."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -11,7 +11,7 @@ from winnow.storage.json_types import Row
 
 
 def shares(rows: Sequence[Row]) -> Figure:
-    """Share of the prompts that each candidate was given, window by window; the most given ones in colour.
+    """Share of prompts routed to each candidate, by window; the most frequent ones in colour.
 
     Args:
         rows: One per window, type of prompt and candidate, with `until`, `candidate` and `picks`.
@@ -47,7 +47,7 @@ def shares(rows: Sequence[Row]) -> Figure:
 
 
 def by_type(rows: Sequence[Row]) -> Figure:
-    """Share of each type's prompts that each candidate was given.
+    """Share of each prompt type routed to each candidate.
 
     Args:
         rows: One per candidate, with `candidate` and its share in [0, 1] under the name of each type.
