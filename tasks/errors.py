@@ -111,16 +111,34 @@ def in_quotes(given: object) -> str:
     return f"; put it in quotes{reads}"
 
 
-def unknown_name(kind: str, name: str, known: Iterable[str]) -> str:
+MOST_LISTED = 12
+"""Known names that a message lists; of more it lists the nearest, if a command lists all."""
+NEAREST = 5
+
+
+def unknown_name(
+    kind: str,
+    name: str,
+    known: Iterable[str],
+    *,
+    command: str | None = None,
+    meant: str | None = None,
+) -> str:
     """The message for an unknown name.
 
     Args:
         kind: The word for such a name, such as "judge".
         name: The name as it was written.
         known: The valid names.
+        command: The command that lists them.
+        meant: The name that is meant by it, if that is known; None for the nearest one.
     """
     choices = sorted(known)
-    question = did_you_mean(name, choices)
+    question = did_you_mean(name, choices) if meant is None else f"did you mean {meant!r}?"
+    if command is not None and len(choices) > MOST_LISTED:
+        nearest = get_close_matches(name, choices, n=NEAREST, cutoff=0.0)
+        listed = f"nearest: {', '.join(nearest)}; all: {command}"
+        return f"unknown {kind} {name!r}; {question}{' ' * bool(question)}{listed}"
     return (
         f"unknown {kind} {name!r}; {question}{' ' * bool(question)}available: {', '.join(choices) or 'none'}"
     )

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import yaml
 
+from winnow.flows.reports.output import tell
 from winnow.storage.json_types import JsonObject, JsonView
 from winnow.storage.objectives import OBJECTIVES
 from winnow.storage.plain_files import read_text
@@ -15,8 +16,15 @@ from winnow.tasks.engines.chat import own_template
 from winnow.tasks.errors import SpecError
 from winnow.tasks.plugins.extras import missing_for
 from winnow.tasks.setup.auto_epsilon import AUTO
-from winnow.tasks.setup.guesses import columns_of, first_rows, judge_for, prompt_for, targets_in
-from winnow.tasks.spec.shorthands import DELTA, are_agents, crossed, models_of, short_name
+from winnow.tasks.setup.guesses import (
+    columns_of,
+    first_rows,
+    judge_for,
+    look_swapped,
+    prompt_for,
+    targets_in,
+)
+from winnow.tasks.spec.shorthands import DELTA, are_agents, crossed, is_openai, models_of, short_name
 
 SMALLEST_ROUND = 32
 """Evaluations of a round, unless the budget is smaller."""
@@ -47,6 +55,11 @@ def examples_in(data: str, input_: str | None, target: str | None) -> Examples:
         guessed.append(f"input   the column {columns.input} (--input COLUMN)")
     if target is None:
         guessed.append(f"target  the column {columns.target} (--target COLUMN)")
+    if look_swapped(rows, columns):
+        tell(
+            f"check: {columns.input} has few short values, and {columns.target} long texts that all differ; "
+            f"if they are swapped: --input {columns.target} --target {columns.input}"
+        )
     return Examples(
         path=data,
         fields=columns.fields(),
@@ -121,12 +134,28 @@ def _models(given: Sequence[Part]) -> list[JsonObject]:
     for each, written in zip(found, given, strict=True):
         if not isinstance(written, str):
             continue
+        _require_a_kind(written)
         if "provider" not in each:
             each["provider"] = "transformers" if missing_for("vllm", "vLLM") else "vllm"
         if "model_base_url" not in each and "model" in each and Path(each["model"]).is_dir():
             each["chat"] = own_template(Path(each["model"])) is not None
     order = ("name", "provider", "model")
     return [{**{key: each[key] for key in order if key in each}, **each} for each in found]
+
+
+def _require_a_kind(model: str) -> None:
+    """Refuse a bare word that is no folder, which does not say where the model is.
+
+    Raises:
+        SpecError: With the ways to write it.
+    """
+    if any(mark in model for mark in "/:") or is_openai(model) or Path(model).is_dir():
+        return
+    raise SpecError(
+        f"--model {model}: there is no folder {model}; write openai:{model} (OpenAI's server), "
+        f"http://HOST/v1#{model} (another server), a checkpoint's folder with its path, or "
+        f"OWNER/{model} (a hub)"
+    )
 
 
 def _prompts(given: Sequence[Part]) -> list[JsonObject]:

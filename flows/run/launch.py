@@ -37,6 +37,7 @@ from winnow.tasks.candidates.model_refs import refuse_missing_function
 from winnow.tasks.data.file_digests import recall_digests
 from winnow.tasks.queries.status import campaign_status, told_in_full
 from winnow.tasks.setup.check import require_extras
+from winnow.tasks.setup.likely_mistakes import unchanging_prompts
 from winnow.tasks.setup.missing_models import missing_words, unstructured_words, with_models_there
 from winnow.tasks.setup.open_campaign import as_stored, change_campaign, open_campaign, resolved
 from winnow.tasks.spec.campaign import CampaignSpec
@@ -90,8 +91,8 @@ class Launch:
             checked: The campaign.
             series: Name that a new campaign shares with the others that its schedule begins.
             say: Takes the name of an event and a sentence, where a new campaign's examples were not read as
-                they stand, or it goes on without models that cannot be asked, with servers that ignore a
-                structure, or with a lower budget.
+                they stand, or a prompt shows none of their fields, or it goes on without models that cannot
+                be asked, with servers that ignore a structure, or with a lower budget.
 
         Raises:
             IdentityChanged: If a campaign of this name was begun with another definition.
@@ -108,6 +109,8 @@ class Launch:
         if before is None:
             for remark in checked.dataset.remarks:
                 say("examples_read", f"campaign '{after.name}': {remark}")
+            for mistake in unchanging_prompts(checked):
+                say("prompt_unchanging", f"check: {mistake.path}: {mistake.sentence}")
         if found.missing:
             say("models_missing", f"campaign '{after.name}' goes on without {missing_words(found.missing)}")
         if found.unstructured:

@@ -175,6 +175,11 @@ class Catalogue:
     def _plugin(self, name: str) -> Plugin:
         return Plugin(kind=self._kind, name=name, location=self._installed()[name].value)
 
+    def _meant(self, name: str) -> str | None:
+        """The judge that other tools call by a name; None if there is none of this kind."""
+        found = ALSO_CALLED.get(name.casefold().replace("-", "_"))
+        return found if found in self.names() else None
+
     def _installed(self) -> dict[str, EntryPoint]:
         return plugins(self._group)
 
@@ -184,7 +189,9 @@ class Catalogue:
             return factory
         entry = self._installed().get(name)
         if entry is None:
-            sentence = self._elsewhere(name) or unknown_name(self._kind, name, self.names())
+            sentence = self._elsewhere(name) or unknown_name(
+                self._kind, name, self.names(), command="winnow judges", meant=self._meant(name)
+            )
             raise JudgeError(sentence, "judge.type")
         try:
             loaded: Factory = entry.load()
@@ -270,6 +277,21 @@ def _spelled(hint: Any) -> str:  # noqa: ANN401 -- any type
     plain = hint.__origin__ if hasattr(hint, "__metadata__") else hint  # Annotated[float, ...] is a float
     return inspect.formatannotation(plain).replace("collections.abc.", "")
 
+
+ALSO_CALLED = {
+    "accuracy": "exact",
+    "equals": "exact",
+    "match": "exact",
+    "em": "exact_match",
+    "icontains": "contains",
+    "includes": "contains",
+    "llm_rubric": "llm",
+    "model_graded": "llm",
+    "embedding": "similarity",
+    "javascript": "python",
+    "pass_at_k": "code",
+}
+"""Judges by names that other tools give them, with underscores."""
 
 GROUP = "winnow.judges"
 PAIR_GROUP = "winnow.pair_judges"

@@ -23,6 +23,9 @@ TARGETS = (
 """Typical column names of inputs and targets, the likeliest first."""
 IDS = ("id", "key", "uid", "uuid")
 
+FEWEST_TO_TELL = 12
+"""Rows from which on it can be told whether input and target look swapped."""
+
 LONG_TARGET = 80
 """Characters from which a target is a text with many right wordings, not an exact answer."""
 
@@ -99,6 +102,15 @@ def _is_unique(rows: Sequence[Row], name: str) -> bool:
 
 def _length(rows: Sequence[Row], name: str) -> int:
     return sum(len(each) for row in rows if isinstance(each := row.get(name), str))
+
+
+def look_swapped(rows: Sequence[Row], columns: Columns) -> bool:
+    """Whether the input has the few short values of labels, and the target long texts that all differ."""
+    inputs, targets = targets_in(rows, columns.input), targets_in(rows, columns.target)
+    if len(rows) < FEWEST_TO_TELL or not labels_of(inputs) or labels_of(targets):
+        return False
+    texts = [each for some in targets for each in some]
+    return len(set(texts)) == len(texts) and _length(rows, columns.target) > _length(rows, columns.input)
 
 
 def targets_in(rows: Sequence[Row], column: str) -> list[list[str]]:

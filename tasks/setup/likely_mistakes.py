@@ -52,6 +52,11 @@ def likely_mistakes(checked: ResolvedCampaign) -> Iterator[LikelyMistake]:
     yield from _clusters(checked)
 
 
+def unchanging_prompts(checked: ResolvedCampaign) -> Iterator[LikelyMistake]:
+    """Prompts that do not show what is meant of the example: no output of theirs is worth its cost."""
+    yield from _prompts(checked)
+
+
 _NAME = r"\s*([A-Za-z_][\w.]*)\s*"
 
 _AS_A_FIELD = re.compile(rf"[$#]\{{{_NAME}\}}|(?<![{{}}$#\\\w])\{{{_NAME}\}}(?!\}})|%\({_NAME}\)s")

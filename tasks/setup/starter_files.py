@@ -1,5 +1,7 @@
 """Starter files for campaigns: 15 lines that run once models are named, and more in comments."""
 
+from collections.abc import Sequence
+
 from winnow.storage.json_types import JsonObject
 from winnow.storage.objectives import OBJECTIVES
 from winnow.tasks.engines.known_providers import AGENTS
@@ -56,13 +58,36 @@ MORE = """
 """
 
 
-def starter_text(provider: str, data: str | None, path: str) -> str:
-    """The text of a file that compares two models of a provider on the user's data.
+def models_named(provider: str, names: Sequence[str], server: str) -> list[JsonObject]:
+    """Models as a file has them, each under a name of its own.
+
+    Args:
+        provider: A key of `MODELS`.
+        names: Their names, or folders, at the provider.
+        server: Where they are served; empty for a provider without servers, "openai" for OpenAI's own.
+    """
+    if provider not in MODELS:
+        return []
+    like = dict(MODELS[provider][0])
+    if server:
+        like |= {"model_base_url": server}
+    if server == "openai":
+        del like["model_base_url"]
+    found: list[JsonObject] = []
+    for number, model in enumerate(names, 1):
+        name, taken = short_name(model), {each["name"] for each in found}
+        found.append({"name": f"{name}-{number}" if name in taken else name, **like, "model": model})
+    return found
+
+
+def starter_text(provider: str, data: str | None, path: str, models: Sequence[JsonObject] = ()) -> str:
+    """The text of a file that compares models of a provider on the user's data.
 
     Args:
         provider: A key of `MODELS`.
         data: The data file, whose columns and judge are guessed; None for a placeholder.
         path: Where the text will be written.
+        models: The models; two that are still to be named if there are none.
 
     Raises:
         SpecError: If the data cannot be read, or have no column for the input or the target.
@@ -81,7 +106,8 @@ def starter_text(provider: str, data: str | None, path: str) -> str:
     values = {
         "name": "my-campaign" if data is None else short_name(data).partition(".")[0],
         "objective": OBJECTIVES[0],
-        "models": [_numbered(name, model, number) for number, name in enumerate(("first", "second"), 1)],
+        "models": [*models]
+        or [_numbered(name, model, number) for number, name in enumerate(("first", "second"), 1)],
         **({} if is_agent else {"prompts": prompts}),
         "dataset": {"path": data or "data.jsonl", "fields": columns.fields()},
         "judge": {"type": judge_for(targets)[0]},
@@ -91,7 +117,8 @@ def starter_text(provider: str, data: str | None, path: str) -> str:
     comment = [
         f"Check it: winnow validate {path}; see some outputs: winnow try {path}; run it: winnow run {path}"
     ]
-    return campaign_text(values, [*comment, f"models: {note}."]) + MORE
+    notes = [] if models else [f"models: {note}."]
+    return campaign_text(values, [*comment, *notes]) + MORE
 
 
 def _numbered(name: str, model: JsonObject, number: int) -> JsonObject:

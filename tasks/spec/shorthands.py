@@ -41,7 +41,7 @@ def model_of(text: str) -> JsonObject:
         name = short_name(served)
         return {"name": name, "provider": "openai", "model": served, "model_base_url": url, "chat": True}
     provider, colon, model = text.partition(":")
-    if OPENAI_NAME.fullmatch(text):
+    if is_openai(text):
         provider, colon, model = "openai", ":", text
     if not colon or provider.startswith((".", "/", "~")):
         return {"name": short_name(text), "model": text}
@@ -59,6 +59,11 @@ def model_of(text: str) -> JsonObject:
         }
     chats = {"chat": True} if provider in REMOTE else {}
     return {"name": short_name(model), "provider": provider, "model": model, **chats}
+
+
+def is_openai(text: str) -> bool:
+    """Whether a text is the name of one of OpenAI's models."""
+    return OPENAI_NAME.fullmatch(text) is not None
 
 
 def short_name(text: str) -> str:

@@ -58,8 +58,32 @@ def test_without_data_a_file_that_is_to_be_made_is_named(folder):
     }
 
 
+@pytest.mark.parametrize(
+    ("asked", "models"),
+    [
+        (
+            ("openai", "http://h:1/v1", "big, org/small"),
+            [("big", "big", "http://h:1/v1"), ("small", "org/small", "http://h:1/v1")],
+        ),
+        (("openai", "openai", "gpt-x"), [("gpt-x", "gpt-x", None)]),
+        (("transformers", "one/a,two/a"), [("a", "one/a", None), ("a-2", "two/a", None)]),
+        (("vllm", ""), [("first", "path/to/MODEL", None), ("second", "path/to/MODEL", None)]),
+    ],
+)
+def test_in_a_terminal_it_asks_for_models_and_their_server(folder, monkeypatch, asked, models):
+    answers = iter([*asked, "tickets.csv"])
+    monkeypatch.setattr(specs, "can_ask", lambda _: True)
+    monkeypatch.setattr(typer, "prompt", lambda text, default: next(answers))
+    assert winnow(folder, "init").returncode == 0
+    text, values = written(folder)
+    found = [(each["name"], each["model"], each.get("model_base_url")) for each in values["models"]]
+    assert found == models
+    assert ("# models: " in text) == (models[0][0] == "first")
+    assert next(answers, None) is None
+
+
 def test_in_a_terminal_it_asks(folder, monkeypatch):
-    answers = iter(["transformers", "tickets.csv"])
+    answers = iter(["transformers", "", "tickets.csv"])
     monkeypatch.setattr(specs, "can_ask", lambda _: True)
     monkeypatch.setattr(typer, "prompt", lambda text, default: next(answers))
     assert winnow(folder, "init").returncode == 0

@@ -74,8 +74,10 @@ def test_compare_goes_from_data_to_an_answer_and_a_file(folder, server):
     assert "tickets: winner, " in said
     assert "Check first: qwen/prompt-2 (scored 0, though outputs hold the target)." in said
     assert said.endswith(
-        "see outputs        winnow query tickets comparisons --storage sqlite:///winnow.db\n"
-        "make it stricter   winnow run campaign.yaml --fork tickets-strict --set stopping.delta=0.01\n"
+        "see outputs:\n"
+        "  winnow query tickets comparisons --storage sqlite:///winnow.db\n"
+        "make it stricter:\n"
+        "  winnow run campaign.yaml --fork tickets-strict --set stopping.delta=0.01\n"
     )
     assert status_json(folder, "tickets")["best"] == "qwen/prompt-1"
     again = winnow(folder, "run", "campaign.yaml")
@@ -108,8 +110,9 @@ def test_what_the_function_guesses_is_shown_with_progress(folder, server, monkey
 
 def test_both_commands_that_compare_ends_with_can_be_run(folder, server):
     said = compare(folder, server, *data("--yes", "--judge", "exact")).stdout
-    for line in said.splitlines()[-2:]:
-        words = line.partition("winnow ")[2].split()
+    commands = [line.split() for line in said.splitlines()[-4:] if line.startswith("  winnow ")]
+    assert len(commands) == 2
+    for _, *words in commands:
         assert winnow(folder, *words).returncode == 0
 
 
@@ -217,7 +220,16 @@ def test_a_link_in_the_place_of_a_file_that_is_written_ends_in_a_sentence(folder
         (("--example", "a"), "--example 'a': write 'INPUT => TARGET'"),
         (data("--prompt", "@gone.txt"), "--prompt @gone.txt: the file cannot be read: No such file"),
         (data("--judge", "{type"), "--judge {type: write a name, or a mapping such as '{type: exact}'"),
-        (data("--judge", "exakt"), "unknown judge 'exakt'; did you mean 'exact'?"),
+        (data("--judge", "exakt"), "--judge: unknown judge 'exakt'; did you mean 'exact'?"),
+        (
+            data("--judge", "accuracy"),
+            "did you mean 'exact'? nearest: acc, acc_norm, exact_match, numeric, any",
+        ),
+        (
+            data("--model", "big"),
+            "there is no folder big; write openai:big (OpenAI's server), http://HOST/v1#big",
+        ),
+        (data("--prompt", "{{ txet }}"), "--prompt '{{ txet }}': line 1 of the template: unknown variable"),
         (data("--model", "http://h/v1"), "names a server and no model; write http://h/v1#SERVED-NAME"),
         (data("--input", "txt"), "--input: unknown column 'txt'; did you mean 'text'?"),
         (("--data", "gone.csv"), "gone.csv"),
@@ -229,6 +241,29 @@ def test_what_cannot_be_compared_ends_in_a_sentence_before_anything_is_sent(fold
     assert said in one_message(ran)
     assert server.calls == []
     assert not (folder / "campaign.yaml").exists()
+
+
+def test_input_and_target_that_look_swapped_are_named(folder, server):
+    ran = compare(folder, server, "--data", "tickets.csv", "--input", "label", "--target", "text", "--yes")
+    assert "if they are swapped: --input text --target label" in ran.stderr
+    assert not server.calls
+    right = compare(folder, server, *data("--yes"))
+    assert "swapped" not in right.stderr
+
+
+def test_commands_to_go_on_with_fit_a_terminal(folder, server):
+    said = compare(folder, server, *data("--yes")).stdout.splitlines()
+    commands = [line for line in said if line.startswith("  winnow ")]
+    assert len(commands) == 2
+    assert max(map(len, commands)) <= 80
+
+
+def test_a_run_names_a_prompt_that_is_the_same_for_every_example(folder, server):
+    write(folder, server, prompts=[TERSE, "Label it."])
+    said = winnow(folder, "run", "campaign.yaml").stderr
+    assert "check: prompts[1]: prompt 'prompt-2' is the same for every example" in said.replace(
+        ".template", ""
+    )
 
 
 def test_one_candidate_has_nothing_to_be_compared_with(folder, server):

@@ -1,6 +1,7 @@
 """compare: from models, prompts and data to an answer, without a campaign's file; it writes one."""
 
 import json
+import reprlib
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from winnow.storage.json_types import JsonObject, Row
     from winnow.tasks.campaign.resolved import ResolvedCampaign
     from winnow.tasks.engines.protocol import ModelRef
+    from winnow.tasks.setup.yaml_file import SpecFile
 
 SHOWN = 6
 """Number of outputs shown before the campaign begins."""
@@ -96,7 +98,6 @@ def compare(
     from winnow.flows.run.launch import launching, run_stored_campaign
     from winnow.flows.run.trust_prompt import Trust, approving
     from winnow.tasks.setup.load import check_spec_file
-    from winnow.tasks.setup.yaml_file import SpecFile
 
     if out.exists():
         raise SpecError(f"{out} is there already; run it with winnow run {out}, or name another by --out")
@@ -107,7 +108,7 @@ def compare(
     )
     with logged(log_format, log_level), launching() as launch:
         approve = approving(Trust(everything=trust, asks=True))
-        checked = check_spec_file(SpecFile(out, values), approve, launch.recall)
+        checked = check_spec_file(_file(out, values, model, prompt or []), approve, launch.recall)
         print("\n".join(_guesses(asked, checked)), flush=True)
         trial = launch.try_out(checked, -(-SHOWN // len(checked.candidates)))
         _show(trial)
@@ -170,6 +171,27 @@ def _text_in(path: Path) -> str | None:
         return read_text(path)
     except (OSError, UnicodeDecodeError):  # such as of a link that leads nowhere
         return None
+
+
+OPTIONS = {"judge": "--judge", "dataset": "--data", "models": "--model", "prompts": "--prompt"}
+"""The options of the command that give the keys of a campaign's file."""
+
+
+def _file(out: Path, values: "JsonObject", models: Sequence[str], prompts: Sequence[str]) -> "SpecFile":
+    """The campaign's file, not written yet: its places are the options of the command."""
+    from winnow.tasks.setup.yaml_file import SpecFile, parse_key
+
+    class CommandLine(SpecFile):
+        def locate(self, key: str) -> str:
+            first, *rest = parse_key(key) or ("",)
+            given = {"models": models, "prompts": prompts}.get(str(first), ())
+            at = rest[0] if rest and isinstance(rest[0], int) else None
+            option = OPTIONS.get(str(first))
+            if option is None:
+                return key or "compare"
+            return f"{option} {reprlib.repr(given[at])}" if at is not None and at < len(given) else option
+
+    return CommandLine(out, values)
 
 
 def _free_name(wanted: str, storage: str) -> str:
@@ -251,6 +273,9 @@ OTHERS = ("exact", "normalised", "contains", "numeric", "f1")
 
 def _tell_others(trial: "Trial", checked: "ResolvedCampaign", out: Path) -> None:
     """Print what other judges would score for the same outputs."""
+    from winnow.flows.reports.output import terminal_width
+    from winnow.flows.reports.summary import hanging
+    from winnow.storage.engine.database import shown_url
     from winnow.tasks.data.labels import labels_of
     from winnow.tasks.judges.protocol import Sample
     from winnow.tasks.judges.registry import create_judge
@@ -262,7 +287,10 @@ def _tell_others(trial: "Trial", checked: "ResolvedCampaign", out: Path) -> None
         judges[f"'{{type: choice, options: {json.dumps(labels, ensure_ascii=False)}}}'"] = create_judge(
             "choice", options=labels
         )
-    print(f"No campaign was begun, and {out} was not written. Other judges give these outputs:")
+    width = terminal_width(sys.stdout)
+    kept = f"These outputs are kept in {shown_url(checked.spec.storage)}, to be used again."
+    said = f"No campaign was begun, and {out} was not written. {kept} Other judges give them:"
+    print("\n".join(hanging("", said, width)))
     for name, judge in judges.items():
         verdicts = [
             judge.judge(Sample(output=each.text, targets=each.targets, has_forms=True)).score
@@ -298,6 +326,8 @@ def _next(checked: "ResolvedCampaign", out: Path) -> list[str]:
     delta = 0.01
     return [
         "",
-        f"see outputs        winnow query {spec.name} comparisons {storage_option(shown_url(spec.storage))}",
-        f"make it stricter   winnow run {out} --fork {spec.name}-strict --set stopping.delta={delta:g}",
+        "see outputs:",
+        f"  winnow query {spec.name} comparisons {storage_option(shown_url(spec.storage))}",
+        "make it stricter:",
+        f"  winnow run {out} --fork {spec.name}-strict --set stopping.delta={delta:g}",
     ]

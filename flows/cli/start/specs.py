@@ -10,6 +10,7 @@ import typer
 
 from winnow.flows.cli.options import FIRST_OBJECTIVE, Json, ObjectiveChoice
 from winnow.flows.reports.output import can_ask
+from winnow.storage.json_types import JsonObject
 from winnow.storage.objectives import OBJECTIVES, traits_of
 from winnow.tasks.errors import SpecError, WinnowError, unknown_name
 
@@ -50,12 +51,14 @@ def init(
 
 def _starter(objective: str, provider: str | None, data: str | None, spec: Path) -> str:
     """The text of the file: for the user's models and data if named, else that of an example."""
+    asked: list[JsonObject] = []
     is_first = objective == FIRST_OBJECTIVE
     if is_first and provider is None and data is None and can_ask(sys.stdout):
         provider = typer.prompt(
             "What runs your models (openai, vllm, transformers, litellm, command, http, python)?",
             default="openai",
         )
+        asked = _asked_models(provider)
         data = typer.prompt(
             "Your examples (a .csv, .jsonl, .json or .parquet file; Enter for none)?", default=""
         )
@@ -70,7 +73,28 @@ def _starter(objective: str, provider: str | None, data: str | None, spec: Path)
     provider = provider or next(iter(MODELS))
     if provider not in MODELS:
         raise SpecError(unknown_name("provider", provider, list(MODELS)))
-    return starter_text(provider, data or None, str(spec))
+    return starter_text(provider, data or None, str(spec), asked)
+
+
+SERVED = "openai"
+"""The provider whose models a server at an address runs."""
+
+
+def _asked_models(provider: str) -> list[JsonObject]:
+    """The models that a user names, and their server; none without names, or for a program."""
+    from winnow.tasks.engines.known_providers import AGENTS
+    from winnow.tasks.setup.starter_files import models_named
+
+    if provider in AGENTS:
+        return []
+    server = ""
+    if provider == SERVED:
+        server = typer.prompt(
+            "Where (http://HOST/v1 of a server, or openai for OpenAI's own)?",
+            default="http://127.0.0.1:8000/v1",
+        )
+    names = typer.prompt("Your models, with commas between them (Enter for none)?", default="")
+    return models_named(provider, [each.strip() for each in names.split(",") if each.strip()], server)
 
 
 def starter(objective: str) -> str:

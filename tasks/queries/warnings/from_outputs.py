@@ -615,12 +615,14 @@ def _zero(
         contains = any(each.type == "contains" for each in parts)
         if contains:
             remedy = "check the judge's parameters"
-        elif all(_is_but_for_spelling(each.judged(output), output) for each, output in held):
-            remedy = "use judge normalised, to which case and punctuation are the same"
         elif any(each.type == "choice" for each in parts):
             remedy = extract
+        elif labels:  # first, so that few outputs and all of them lead to the same judge
+            remedy = f"{extract}, or {_use_choice(labels)}"
+        elif all(_is_but_for_spelling(each.judged(output), output) for each, output in held):
+            remedy = "use judge normalised, to which case and punctuation are the same"
         else:
-            remedy = f"{extract}, or {_use_choice(labels) if labels else 'use judge contains'}"
+            remedy = f"{extract}, or use judge contains"
     elif cause == "zero-unread":
         unread = [(each, output) for each, output in outputs if _is_unread(output)]
         looked, shown = unread[0]

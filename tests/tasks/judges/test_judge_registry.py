@@ -90,7 +90,10 @@ TANGLED = {
 @pytest.mark.parametrize(
     ("type", "params", "path", "sentence"),
     [
-        ("exat", {}, "judge.type", "unknown judge 'exat'; did you mean 'exact'? available: acc,"),
+        ("exat", {}, "judge.type", "unknown judge 'exat'; did you mean 'exact'? nearest: exact, "),
+        ("accuracy", {}, "judge.type", "unknown judge 'accuracy'; did you mean 'exact'? nearest: "),
+        ("llm-rubric", {}, "judge.type", "unknown judge 'llm-rubric'; did you mean 'llm'? nearest: "),
+        ("no_such", {}, "judge.type", "; all: winnow judges"),
         (
             "exact",
             {"stirp": True},
@@ -130,7 +133,7 @@ TANGLED = {
             "json-schema",
             {"schema": {"items": {"$ref": "http://h/s"}}},
             "judge.schema",
-            "'http://h/s' leads out",
+            "'http://h/s' points outside the schema",
         ),
         ("json-schema", {"schema": {"minimum": math.nan}}, "judge.schema", "is not JSON"),
         (
