@@ -278,8 +278,9 @@ class Champion:
         return Excess(over=decision.best, most=epsilon, delta=claim.delta or 0.0)
 
     def leave_out_intervals(self) -> None:
-        """Compute no intervals from now on: decisions have none, and are the same otherwise."""
+        """Compute no intervals and no bound on the excess from now on; decisions are the same otherwise."""
         self._verdict.leave_out_intervals()
+        self._excess = None
 
     def _races(self, rng: np.random.Generator) -> bool:
         """Whether the next batch belongs to the race.

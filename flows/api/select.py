@@ -65,7 +65,8 @@ class Selection(Generic[Candidate]):
     epsilon: float
     """The margin of the claim: another candidate's mean may be higher by that much."""
     decision: Decision
-    """The selector's full decision, by position of the candidates."""
+    """The selector's full decision, by position of the candidates. Its `excess` says how much better another
+    candidate can be at most than one of them, while nothing is claimed of the best."""
     candidates: tuple[Candidate, ...]
     scores: FloatArray
     """Shape (K, N), every requested score; NaN elsewhere, and for missing scores."""
@@ -238,7 +239,7 @@ def select(
     }
     given = {"delta": delta, **params, **{key: value for key, value in named.items() if value is not None}}
     if storage is None and selector in ENDS_WITH_TIES:  # as a campaign has it that is stored
-        given.setdefault("ties", "open")
+        given = {"ties": "open", "excess": True, **given}
     try:
         if (objective := describe(selector).objective) != SELECTED:
             raise SpecError(f"selector {selector!r} answers {objective}; select needs one for {SELECTED}")

@@ -9,6 +9,8 @@ import scripted_engines
 from campaigns import winnow
 from scored_campaigns import write_scored
 
+import winnow as winnow_package
+
 pytestmark = pytest.mark.usefixtures("plain_runs")
 
 NAMES = ("knows", "slips")
@@ -69,3 +71,12 @@ def test_every_surface_says_it(folder):
     shown["page"] = (folder / "page.html").read_text()
     assert {surface for surface, text in shown.items() if said not in " ".join(text.split())} == set()
     assert "How much better another candidate can be" in shown["page"]
+
+
+def test_a_selection_without_a_database_has_it_too():
+    def score(candidate, example):
+        return float(example % candidate > 0)
+
+    found = winnow_package.select(score, [5, 6, 7], range(200), delta=0.05, budget=150)
+    assert found.claim.kind == "none"
+    assert 0.0 < found.decision.excess.most < 0.5
