@@ -1,12 +1,16 @@
 """The installer where the package index lacks PyTorch's CPU build, as PyPI does: folders are the indexes."""
 
 import os
+import re
 import subprocess
 import sys
+import tomllib
+from importlib.metadata import distribution
 from pathlib import Path
 from zipfile import ZipFile
 
 import pytest
+from benchmarks.extra_sizes import closure, needed, size
 
 ROOT = Path(__file__).parents[2]
 PYTORCH = "https://download.pytorch.org/whl/cpu"
@@ -117,3 +121,29 @@ def test_the_wheel_is_tried_with_the_same_build():
     script = (ROOT / "infra" / "wheel.sh").read_text()
     assert '. "$(dirname "$0")/torch.sh"' in script
     assert "install_torch " in script
+
+
+def test_the_page_has_the_size_of_every_extra():
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    page = (ROOT / "docs" / "install.md").read_text()
+    rows = [row.split("|")[1:-1] for row in re.findall(r"^\| `\w+`.*$", page, re.MULTILINE)]
+    named = {name.strip(" `"): (packages.strip(), size.strip()) for name, _, packages, size in rows}
+    assert sorted(named) == sorted(extras)
+    assert all(
+        each == ("not measured", "not measured") or "".join(each)[0].isdigit() for each in named.values()
+    )
+
+
+def test_sizes_are_those_of_all_packages_that_an_extra_needs():
+    ours = distribution("winnow-llm")
+    base, report = (closure(needed(ours, extras)) for extras in ([], ["report"]))
+    assert {"plotly", "narwhals"} <= report.keys() - base.keys()
+    assert {"numpy", "pandas"} <= base.keys() & report.keys()
+    assert "torch" not in report
+    assert 10**6 < size(base["pandas"]) < 10**9
+
+
+def test_the_recipes_for_cpus_name_the_index_that_make_uses():
+    page = (ROOT / "docs" / "install.md").read_text()
+    assert f"pip install torch --index-url {PYTORCH}\n" in page
+    assert "uv pip install --torch-backend cpu '.[local,report]'\n" in page
