@@ -79,13 +79,10 @@ def next_step_of(look: Look, answer: Answer) -> NextStep | None:
 
 
 def _estimate(look: Look, answer: Answer) -> Estimate:
-    compares = {
-        "the best of the candidates that meet constraints": bool(answer.constraints),
-        "means of groups": answer.groups is not None,
-        f"the {answer.top_m} best": answer.top_m > 1,
-    }
-    if not_simulated := next((what for what, is_so in compares.items() if is_so), None):
-        return Estimate(because=f"a search for {not_simulated} is not simulated")
+    if answer.constraints:
+        return Estimate(because="a search among candidates that meet constraints is not simulated")
+    if answer.groups is not None:
+        return Estimate(because="a comparison of means of groups is not simulated")
     if answer.is_mixed:
         return Estimate(because="a server changed its model, so the scores are of two models")
     return estimate_of(

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from tests.benchmarks.certain_end import cells
 from winnow.algorithms.protocols import round_rng
 from winnow.algorithms.registry import create_selector
 
@@ -102,3 +103,12 @@ def test_the_cheapest_that_is_good_enough_is_still_looked_for_with_open_ties():
     assert asked <= resolved < 1600
     assert decision.status[3] == other.status[3] == "chosen"
     assert decision.claim.kind == "proven"
+
+
+@pytest.mark.parametrize(
+    "cell", [each for each in cells() if "one by one" not in each.name], ids=lambda each: each.name
+)
+def test_an_exact_answer_is_never_wrong_unless_unknown_scores_are_taken_for_known(cell):
+    ends = [cell.end(np.random.default_rng([7, seed])) for seed in range(12)]
+    false = sum(end.is_certain and end.is_wrong for end in ends)
+    assert (false > 0) == (cell.expected == "broken")

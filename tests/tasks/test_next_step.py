@@ -124,7 +124,9 @@ def test_common_examples_keep_the_scores_of_all_arms_together():
     assert np.mean(completed[0] != completed[1]) < 0.15
 
 
-def store_undecided(path, scores, budget=160, *, name="letters", holdout=None, unscored=(), **spec):
+def store_undecided(
+    path, scores, budget=160, *, name="letters", holdout=None, unscored=(), params=None, **spec
+):
     """A stored campaign of champion that its budget has ended; comparisons of these numbers have no score."""
     n_arms, n_examples = scores.shape
     given = {"epsilon": 0.0, "delta": 0.05} | spec
@@ -134,7 +136,7 @@ def store_undecided(path, scores, budget=160, *, name="letters", holdout=None, u
     identity = {
         "objective": "best-mean",
         "stopping": {**given, "ties": "open"},
-        "selector": {"name": "champion", "params": {}},
+        "selector": {"name": "champion", "params": params or {}},
         "batch_size": 16,
         "fail_on_error": 0.5,
         "holdout": holdout,
@@ -145,7 +147,14 @@ def store_undecided(path, scores, budget=160, *, name="letters", holdout=None, u
         record = campaign_records.get_campaign(session, name)
         kept = sorted({*range(n_examples)} - held_out_positions(Look(session, record)))
     selector = create_selector(
-        "champion", n_arms=n_arms, n_examples=len(kept), batch_size=16, budget=budget, ties="open", **given
+        "champion",
+        n_arms=n_arms,
+        n_examples=len(kept),
+        batch_size=16,
+        budget=budget,
+        ties="open",
+        **given,
+        **(params or {}),
     )
     rounds, spent = 0, 0
     while len(batch := selector.ask(round_rng(7, rounds))):
@@ -184,6 +193,16 @@ def test_an_undecided_answer_says_what_would_settle_it_as_an_estimate(tmp_path, 
     assert "next" not in lines_of(database, record, in_full=False)[0]
 
 
+def test_the_m_best_are_priced_as_what_they_are(tmp_path):
+    database, record = store_undecided(tmp_path / "w.db", table(2), 200, params={"top_m": 2})
+    lines, answer = lines_of(database, record)
+    assert answer.next_step.comparisons > 0
+    assert (
+        "until it is shown that no candidate outside of the 2 best is better than one of them"
+        in lines["next"]
+    )
+
+
 def test_held_out_examples_and_unscored_comparisons_are_told_as_they_were(tmp_path):
     database, record = store_undecided(tmp_path / "w.db", table(2)[:3], holdout=0.25, unscored=(3, 40))
     _, answer = lines_of(database, record)
@@ -200,8 +219,12 @@ def test_held_out_examples_and_unscored_comparisons_are_told_as_they_were(tmp_pa
             "the search for the cheapest candidate is not simulated",
         ),
         (
-            {"selector": {"name": "champion", "params": {"top_m": 2}}},
-            "a search for the 2 best is not simulated",
+            {"groups": {"by": "input", "objective": "worst", "weights": "equal"}},
+            "a comparison of means of groups is not simulated",
+        ),
+        (
+            {"constraints": [{"metric": "length", "at_least": 0.5, "at_most": None}]},
+            "a search among candidates that meet constraints is not simulated",
         ),
         ({"fail_on_error": 7.0}, "the stored rounds cannot be told to its selector again"),
     ],

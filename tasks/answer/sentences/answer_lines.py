@@ -255,14 +255,18 @@ def _next(answer: Answer) -> list[Line]:
         return []
     if found.comparisons is None or found.fewest is None or found.most is None:
         return [("next", f"how many more comparisons would settle it is not estimated: {found.because}")]
-    tolerance = f" by more than {answer.epsilon:g}" if answer.epsilon else ""
+    shown = "no other candidate is better"
+    if answer.top_m > 1:
+        shown = f"no candidate outside of the {answer.top_m} best is better than one of them"
+    if answer.epsilon:
+        shown += f" by more than {answer.epsilon:g}"
     spread = f"{about(found.fewest)} to {about(found.most)} in 80% of simulated continuations"
     if found.fewest == found.most:
         spread = f"{about(found.most)} in at least 80% of simulated continuations"
     return [
         (
             "next",
-            f"about {about(found.comparisons)} more comparisons ({spread}) until it is shown that no other "
-            f"candidate is better{tolerance}: an estimate, not a claim",
+            f"about {about(found.comparisons)} more comparisons ({spread}) until it is shown that {shown}: "
+            "an estimate, not a claim",
         )
     ]
