@@ -1,10 +1,10 @@
-"""Access to what is served over HTTP: under known names of the server, from its own pages, with its token.
+"""HTTP access control: only known host names, pages of the same origin, and requests with the token.
 
-A browser sends whatever any page tells it to. A page of another origin can point its own name at this machine
-(DNS rebinding), after which the browser takes both for one origin; the name in the Host header is then still
-the other page's, which is why only known names are answered. A page can also open WebSockets to other
-origins, and cookies do not tell ports apart, which is why an Origin must be the very host and port that was
-asked. Processes and people who send no such header are told apart by the token alone.
+A browser sends requests for any page that it shows. A page of another origin can resolve its own host name to
+this machine (DNS rebinding), after which the browser treats both as one origin. The Host header still
+contains the other page's name, so only known names are accepted. A page can also open WebSockets to other
+origins, and cookies do not distinguish ports, so an Origin header must equal the requested host and port.
+Requests without such headers are distinguished by the token alone.
 """
 
 import base64
@@ -24,14 +24,14 @@ from urllib.parse import urlsplit
 from winnow.tasks.errors import WinnowError
 
 TOKEN_VARIABLE = "WINNOW_TOKEN"
-"""Holds a token of the user's own: on a command line every user of the machine could read it."""
+"""Holds a user's own token: a token on the command line would be readable for every user of the machine."""
 
 SHORTEST_TOKEN = 16
-"""Characters of a token of the user's own."""
+"""Minimum length, in characters, of a user's own token."""
 
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 EVERYWHERE = ("0.0.0.0", "::")
-"""Addresses that mean all of a machine's."""
+"""Addresses that stand for all addresses of a machine."""
 
 _HOST = re.compile(
     r"(?:\[([0-9a-f:.]+)\]|([a-z0-9_](?:[a-z0-9._-]*[a-z0-9_])?)\.?)(?::[0-9]{1,5})?", re.ASCII
@@ -53,23 +53,23 @@ class Gate:
     """The conditions that a request must meet."""
 
     hosts: frozenset[str]
-    """Names and addresses that are answered to, in lower case, without ports and brackets."""
+    """Accepted host names and addresses, in lower case, without ports and brackets."""
     takes_any_address: bool
-    """Whether every address is answered to that is not a name: no page can point one of those elsewhere."""
+    """Whether every numeric address is accepted: no page can make one of those resolve elsewhere."""
     token: str | None
-    """The token that a request must bring; None lets in all requests by a right name."""
+    """The token that a request must contain; None accepts every request with a known host name."""
 
     @classmethod
     def at(cls, bound: str, *, allowed: Sequence[str], token: str | None) -> Self:
-        """The gate of a server that listens at an address.
+        """The gate of a server with this listening address.
 
         Args:
-            bound: The address; `EVERYWHERE` answers to every address and to the machine's name.
-            allowed: Further names.
-            token: See the attribute.
+            bound: The address; one of `EVERYWHERE` accepts every address and the machine's name.
+            allowed: Additional host names.
+            token: The attribute of this name.
 
         Raises:
-            WinnowError: If one of the further names is none.
+            WinnowError: If one of the additional names is not a host name.
         """
         everywhere = bound in EVERYWHERE
         names = {*LOOPBACK, bound.lower(), *map(_checked_name, allowed)}
@@ -82,13 +82,13 @@ class Gate:
     def refusal(
         self, hosts: Sequence[str], origins: Sequence[str], tokens: Sequence[str], *, is_free: bool = False
     ) -> str | None:
-        """The reason why a request is refused, as a sentence for its sender; None if it is not refused.
+        """The reason to refuse a request, as a sentence for its sender; None to accept it.
 
         Args:
-            hosts: Values of its Host headers, of which there must be one.
-            origins: Values of its Origin headers; browsers send one where pages of others might ask.
-            tokens: All that it offers as the token.
-            is_free: Whether it needs no token.
+            hosts: Values of its Host headers, exactly one is valid.
+            origins: Values of its Origin headers; browsers send one with requests of other origins' pages.
+            tokens: All tokens in the request.
+            is_free: Whether the request needs no token.
         """
         if len(hosts) != 1 or not self._answers_to(hosts[0]):
             return WRONG_HOST
@@ -98,7 +98,7 @@ class Gate:
         return None if is_known else WRONG_TOKEN
 
     def knows(self, token: str) -> bool:
-        """Whether this is the token; how long the answer takes does not tell how much of it is right."""
+        """Whether this is the token, compared in constant time."""
         return self.token is not None and hmac.compare_digest(_bytes(token), _bytes(self.token))
 
     def _answers_to(self, host: str) -> bool:
@@ -107,10 +107,10 @@ class Gate:
 
 
 def new_token() -> str:
-    """The user's own token where the environment holds one, else one that nobody can guess.
+    """The user's own token from the environment, or else a random one.
 
     Raises:
-        WinnowError: If the user's own is short, or cannot stand in an address.
+        WinnowError: If the user's own token is too short or not valid in a URL.
     """
     own = os.environ.get(TOKEN_VARIABLE)
     if own is None:
@@ -124,7 +124,7 @@ def new_token() -> str:
 
 
 def is_loopback(address: str) -> bool:
-    """Whether only this machine reaches what listens at an address."""
+    """Whether an address is reachable only from this machine."""
     if address == "localhost":
         return True
     try:
@@ -139,19 +139,19 @@ def reachable(bound: str) -> str:
 
 
 def in_url(bound: str) -> str:
-    """The address at which this machine reaches such a server, as it stands in a URL."""
+    """The address at which this machine reaches such a server, in the form for a URL."""
     found = reachable(bound)
     return f"[{found}]" if ":" in found else found
 
 
 CONNECTIONS = {4: Path("/proc/net/tcp"), 6: Path("/proc/net/tcp6")}
-"""Linux's tables of the connections of this machine, with the user of each; see proc(5)."""
+"""Linux's tables of this machine's connections with the user of each, see proc(5)."""
 
 LISTENS = "0A"
 
 
 def is_of_this_user(client: tuple[str, int] | None, port: int) -> bool:
-    """Whether a process of this user, on this machine, is at the other end of a connection to a port."""
+    """Whether a process of this user, on this machine, is the client of a connection to a port."""
     if client is None:
         return False
     name, ends = _name_in_table(*client), f":{port:04X}"
@@ -162,14 +162,14 @@ def is_of_this_user(client: tuple[str, int] | None, port: int) -> bool:
 
 
 def is_served_by_others(host: str, port: int) -> bool:
-    """Whether a process of another user listens at an address of this machine, as far as Linux tells."""
+    """Whether a process of another user listens at an address of this machine; False if Linux cannot tell."""
     names = {_name_in_table(each, port) for each in (host, "::" if ":" in host else "0.0.0.0")}
     users = {user for local, _, state, user in _connections(host) if state == LISTENS and local in names}
     return bool(users - {os.getuid()})
 
 
 def _connections(host: str) -> list[tuple[str, str, str, int]]:
-    """Both ends of each connection of the host's kind, with its state and the user of the first end."""
+    """Both ends of each connection of the host's address family, its state, and the user of the first end."""
     try:
         lines = CONNECTIONS[ipaddress.ip_address(host).version].read_text().splitlines()[1:]
     except (OSError, ValueError):
@@ -194,7 +194,7 @@ def bearer(authorization: str) -> str | None:
 
 
 def basic(authorization: str) -> str | None:
-    """The user's name and password in an Authorization header, with a colon between them."""
+    """The user name and password in an Authorization header, separated by a colon."""
     scheme, _, encoded = authorization.partition(" ")
     if scheme.lower() != "basic":
         return None
@@ -228,7 +228,7 @@ def _is_address(name: str) -> bool:
 
 
 def _is_same(origin: str, host: str) -> bool:
-    """Whether an origin is the host, port included, that was asked."""
+    """Whether an origin equals the requested host, including its port."""
     try:
         found = urlsplit(origin.strip().lower())
     except ValueError:

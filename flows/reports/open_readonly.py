@@ -1,7 +1,8 @@
-"""The database that a command reads: opened for nothing else, and by default the one last used in a folder.
+"""The database of a reading command: opened read-only, by default the last one used in a folder.
 
-Whatever writes is told its database, by its file or an option; only readers go by a note, and say so. The
-note lies with the user, by the folder's path: one in the folder may be a stranger's.
+Commands that write get their database from the campaign's file or an option; only reading commands use a note
+and say so. The note is in the user's state folder, by the working folder's path, because one in the working
+folder may be from a stranger.
 """
 
 import contextlib
@@ -19,10 +20,10 @@ if TYPE_CHECKING:
 
 @contextmanager
 def reading(storage: str) -> "Generator[Session, None, None]":
-    """A read-only session on a database that is there and of this release.
+    """A read-only session on an existing database of this release.
 
     Raises:
-        StorageError: If there is none, or it is of another release.
+        StorageError: If the database is missing or of another release.
     """
     # Imported here, so that `--help` of the commands that read need not wait for SQLAlchemy.
     from winnow.storage.admin import schema
@@ -32,7 +33,7 @@ def reading(storage: str) -> "Generator[Session, None, None]":
 
 
 def tell_if_unreadable(storage: str) -> None:
-    """Tell what keeps a page that is about to be served from showing anything; a database may still come."""
+    """Print why a page that is about to be served cannot show anything; the database may be created later."""
     from winnow.flows.reports.output import tell
     from winnow.storage.engine.database import shown_url
     from winnow.storage.errors import StorageError
@@ -54,11 +55,11 @@ NOTE = "last-database"
 """The name of the note in the user's state folder."""
 
 MOST_NOTED = 5
-"""Databases that are noted."""
+"""Maximum number of databases in the note."""
 
 
 def remember(storage: str) -> None:
-    """Note a database that a campaign was stored in; one whose URL holds a password is not noted."""
+    """Note a campaign's database, unless its URL contains a password."""
     from winnow.storage.engine.database import shown_url
 
     if shown_url(storage) == storage:
@@ -68,7 +69,7 @@ def remember(storage: str) -> None:
 
 
 def to_read(storage: str) -> str:
-    """The database to read, said where it is not the one named; see `last_used`."""
+    """The database to read, as `last_used` returns it, with a message if it is not the given one."""
     from winnow.flows.reports.output import tell
     from winnow.tasks.text.printable import one_line
 
@@ -79,9 +80,9 @@ def to_read(storage: str) -> str:
 
 
 def last_used(storage: str) -> str:
-    """The database that is named, or the last one used where the default one is named and is not there.
+    """The given database, or the last one used if the default one is given and does not exist.
 
-    One whose file is gone, as that of a trial is, hides none that was used before it.
+    Databases whose file has been deleted, such as that of a trial, are skipped.
     """
     if storage != DEFAULT_STORAGE or DEFAULT_FILE.exists():
         return storage
@@ -89,7 +90,7 @@ def last_used(storage: str) -> str:
 
 
 def _noted() -> list[str]:
-    """The databases of the note, the last one used first."""
+    """The databases in the note, the last used one first."""
     try:
         text = (state_folder() / NOTE).read_text(encoding="utf-8")
     except (OSError, RuntimeError, UnicodeDecodeError):
@@ -98,6 +99,6 @@ def _noted() -> list[str]:
 
 
 def may_be_there(storage: str) -> bool:
-    """Whether a database may be there; of a server nobody knows before it is asked."""
+    """Whether a database may exist; always True for servers, which would have to be contacted."""
     scheme, _, path = storage.partition(":///")
     return not scheme.startswith("sqlite") or Path(path.partition("?")[0]).exists()

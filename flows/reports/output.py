@@ -1,4 +1,4 @@
-"""Output to standard output and standard error, except rows, and files that are replaced as a whole."""
+"""Output to standard output and standard error except rows, and atomic replacement of files."""
 
 import contextlib
 import datetime as dt
@@ -19,22 +19,22 @@ BOLD, GREEN, YELLOW, PLAIN = "\x1b[1m", "\x1b[32m", "\x1b[33m", "\x1b[0m"
 
 
 def terminal_width(file: TextIO) -> int | None:
-    """Columns of the terminal that a file is; None of one that is none."""
+    """The number of columns of a terminal; None for other files."""
     return shutil.get_terminal_size().columns if file.isatty() else None
 
 
 def can_ask(shown: TextIO | None) -> bool:
-    """Whether a user can be asked: standard input and the file that shows the question are terminals."""
+    """Whether the user can answer questions: standard input and the given file are terminals."""
     return bool(sys.stdin and sys.stdin.isatty() and shown and shown.isatty())
 
 
 def wants_colours(file: TextIO) -> bool:
-    """Whether a file is a terminal, and nobody set NO_COLOR."""
+    """Whether a file is a terminal and NO_COLOR is not set."""
     return file.isatty() and not os.environ.get("NO_COLOR")
 
 
 def coloured(text: str, *codes: str) -> str:
-    """A text that a terminal shows in a colour, or bold."""
+    """A text with terminal codes for a colour or bold."""
     return f"{''.join(codes)}{text}{PLAIN}"
 
 
@@ -45,7 +45,7 @@ def print_json(value: object) -> None:
 
 
 def tell(sentence: str) -> None:
-    """Print a sentence to standard error; the run continues where nobody reads it, or its disk is full."""
+    """Print a sentence to standard error; errors, such as a closed pipe or full disk, are ignored."""
     if sys.stderr is not None:
         with contextlib.suppress(OSError, ValueError):
             print(sentence, file=sys.stderr, flush=True)
@@ -57,11 +57,11 @@ DATABASE = b"SQLite format 3\0"
 
 @contextlib.contextmanager
 def in_place_of(path: Path) -> Generator[Path]:
-    """A file to write, which takes the place of another one as soon as it is whole; a device is written to.
+    """A file to write, which replaces another one atomically once complete; devices are written directly.
 
     Raises:
-        WinnowError: If it cannot be written, if a database would be lost, or if it is a link to a file of
-            another folder; the file is left as it was.
+        WinnowError: If it cannot be written, is a database, or is a link to a file in another folder; the old
+            file is then unchanged.
     """
     if path.is_symlink():
         path = _followed(path)
@@ -91,7 +91,7 @@ def in_place_of(path: Path) -> Generator[Path]:
 
 
 def _followed(link: Path) -> Path:
-    """What a link leads to, unless that is a file elsewhere: whoever filled the folder may mean any file."""
+    """The target of a link, unless that is in another folder: a stranger may have made the link."""
     target = link.resolve()
     is_device = target.exists() and not target.is_file() and not target.is_dir()
     if not is_device and led_elsewhere(link) is not None:
@@ -100,14 +100,14 @@ def _followed(link: Path) -> Path:
 
 
 def umask() -> int:
-    """Permissions that new files of this process are made without."""
+    """The permission bits that new files of this process lack."""
     mask = os.umask(0)
     os.umask(mask)
     return mask
 
 
 def escaped(text: str) -> str:
-    """JSON with its unprintable characters escaped as JSON does it, but for the ends of its lines."""
+    """JSON with its unprintable characters escaped, except line ends."""
     return "".join(c if c.isprintable() or c == "\n" else json.dumps(c)[1:-1] for c in text)
 
 

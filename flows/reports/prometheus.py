@@ -1,6 +1,6 @@
-"""Metrics of all campaigns of a database, as Prometheus reads them: counted again at every scrape.
+"""Metrics of all campaigns of a database in the format of Prometheus, counted again at every scrape.
 
-The database is the only source, so that campaigns count which run elsewhere, or were run by a schedule.
+The database is the only source, so campaigns of other processes and of schedules are included.
 """
 
 from collections.abc import Iterator
@@ -57,11 +57,11 @@ _LABELS = {
     "budget_spent": ("budget",),
     "budget_limit": ("budget",),
 }
-"""Labels of each metric beside the campaign and its objective."""
+"""Labels of each metric in addition to the campaign and its objective."""
 
 
 class CampaignMetrics(Collector):
-    """Reads a database whenever it is asked.
+    """Collector that reads a database at every scrape.
 
     Args:
         storage: URL of the database.
@@ -71,7 +71,7 @@ class CampaignMetrics(Collector):
         self._storage = storage
 
     def collect(self) -> Iterator[Metric]:
-        """See `Collector`; of a database that does not answer, that alone is told."""
+        """See `Collector`; for a database that does not answer, only that fact is reported."""
         families = _families()
         is_up = 1.0
         try:

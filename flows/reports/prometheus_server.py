@@ -1,4 +1,4 @@
-"""The server that Prometheus scrapes, behind its gate."""
+"""The server that Prometheus scrapes, with access control."""
 
 import socket
 import sys
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry
 
 SILENCE = 30.0
-"""Seconds after which a connection that says nothing is closed."""
+"""Seconds after which a silent connection is closed."""
 
 
 class _Server(ThreadingMixIn, WSGIServer):
@@ -24,7 +24,7 @@ class _Server(ThreadingMixIn, WSGIServer):
     def handle_error(
         self, request: socket.socket | tuple[bytes, socket.socket], client_address: object
     ) -> None:
-        """A scraper that went away is its own affair."""
+        """Ignore the error: a scraper may disconnect at any time."""
         if not isinstance(sys.exception(), OSError):
             super().handle_error(request, client_address)
 
@@ -37,18 +37,18 @@ class _Handler(WSGIRequestHandler):
     timeout = SILENCE
 
     def log_message(self, format: str, *args: object) -> None:
-        """Scrapes come every few seconds: a line each would bury all else."""
+        """Log nothing: scrapes every few seconds would hide all other lines."""
 
     def get_environ(self) -> JsonObject:
-        """The variables of WSGI, which has no place for a header that comes twice."""
+        """The WSGI variables, with repeated headers, for which WSGI itself has no place."""
         return {**super().get_environ(), "winnow.headers": self.headers}
 
 
 def metrics_server(registry: "CollectorRegistry", host: str, port: int, gate: Gate) -> WSGIServer:
-    """A server that is bound and does not serve yet; port 0 takes a free one.
+    """A bound server that does not serve yet; port 0 chooses a free port.
 
     Raises:
-        OSError: If the address or port cannot be had.
+        OSError: If the address or port is not available.
     """
     from prometheus_client import make_wsgi_app
 

@@ -1,7 +1,7 @@
-"""A statement of the user's, answered by a separate process within bounds of memory, time and bytes.
+"""Answers to users' SQL statements, from a separate process with limits on memory, time and bytes.
 
-One step of SQLite's machine may take gigabytes and seconds, in which it looks at no clock: only a process can
-be stopped then. Whatever becomes of it is one sentence.
+One step of SQLite's machine may take gigabytes and seconds without checking any clock; only a process can be
+stopped then. Each failure is reported as one sentence.
 """
 
 import base64
@@ -21,32 +21,32 @@ from winnow.storage.json_types import JsonObject
 from winnow.tasks.processes.child_process import module_command, running_process
 
 START_TIMEOUT = 60.0
-"""Seconds until a process that does not begin is given up; a busy machine may need many of them."""
+"""Seconds after which a process that has not started is given up; a busy machine may need many."""
 
 MIB = 1 << 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bounds:
-    """The limits of one statement."""
+    """The limits of one SQL statement."""
 
     seconds: float
-    """Seconds that the answer may be waited for; time in which it is not asked for does not count."""
+    """Maximum seconds of waiting for the answer; time in which the caller requests no rows does not count."""
     bytes: int
-    """Of the answer, and of each cell of it."""
+    """Maximum bytes of the answer, and of each cell."""
     memory: int = 512 * MIB
-    """Bytes that the process may take beyond what it starts with."""
+    """Maximum bytes of memory of the process in addition to its initial memory."""
 
 
 @contextmanager
 def answered(
     storage: str, statement: str, bounds: Bounds
 ) -> Generator[tuple[list[str], Iterator[tuple[object, ...]]], None, None]:
-    """The columns of an answer, and its rows as they come.
+    """The columns of an answer, and an iterator over its rows.
 
     Raises:
-        StorageError: If the database cannot be read, refuses the statement, or a bound is met; also while the
-            rows are read.
+        StorageError: If the database cannot be read, refuses the statement, or a limit is exceeded; also
+            while rows are read.
     """
     command = module_command("winnow.flows.reports.sql_child")
     with running_process(command, stdin=PIPE, stdout=PIPE, stderr=None) as process:
@@ -56,7 +56,7 @@ def answered(
 
 
 class _Answer:
-    """Frames of the process, as `flows.reports.sql_child` sends them."""
+    """The frames that `flows.reports.sql_child` sends."""
 
     def __init__(self, process: Popen[bytes], bounds: Bounds) -> None:
         self._process = process
@@ -65,7 +65,7 @@ class _Answer:
         self._bytes = bounds.bytes
 
     def ask(self, storage: str, statement: str) -> None:
-        """Hand the statement over, and wait until the process has begun."""
+        """Send the statement to the process, and wait until it has started."""
         asked = {
             "storage": storage,
             "statement": statement,
@@ -96,7 +96,7 @@ class _Answer:
         """The next frame.
 
         Raises:
-            StorageError: If it says that there is no answer, or there is none.
+            StorageError: If it reports an error, or there is no frame.
         """
         length = int.from_bytes(self._read(4), "big")
         self._bytes -= length
@@ -159,5 +159,5 @@ _KINDS: dict[str, Callable[[Any], object]] = {
 
 
 def unpack(value: object) -> object:
-    """The value that `flows.reports.sql_child.pack` packed."""
+    """The value that `flows.reports.sql_child.pack` has packed."""
     return _KINDS[value[0]](value[1]) if isinstance(value, list) else value

@@ -1,9 +1,9 @@
-"""The process that answers one statement of the user's, within its means, and ends.
+"""The process that answers one SQL statement within its limits and ends.
 
-Its standard input brings one line of JSON: the URL of the database, the statement, and what it may use. Its
-standard output is frames, each four bytes of length and so much JSON: `ready`, then the columns, then rows,
-then how it ended. Values that JSON does not know are marked (`statements` reads whatever a database
-holds); nothing here is pickled, since a statement might take this process over.
+Its standard input is one line of JSON: the URL of the database, the statement and the limits. Its standard
+output is frames, each four bytes of length and as many bytes of JSON: `ready`, then the columns, then rows,
+then the result. Values that JSON lacks are marked with their type. Nothing is pickled, because a statement
+might take control of this process.
 """
 
 import base64
@@ -24,14 +24,14 @@ from winnow.storage.json_types import JsonObject
 from winnow.tasks.processes.parent_watchdog import exit_with_parent
 
 TEMPORARY_FILE = 1 << 30
-"""Bytes of a file that sorting may fill on the disk."""
+"""Maximum bytes of a temporary file for sorting."""
 
 FRAME = 64 * 1024
-"""Bytes of rows that are sent together, where one row does not have more."""
+"""Bytes of rows that are sent together, unless one row is larger."""
 
 
 def main() -> None:
-    """Answer the statement that standard input brings."""
+    """Answer the statement from standard input."""
     asked = json.loads(sys.stdin.readline())
     exit_with_parent()
     _bound_this_process(asked["memory"])
@@ -77,7 +77,7 @@ def _batches(rows: Iterator[Sequence[object]]) -> Iterator[list[list[object]]]:
 
 
 def pack(value: object) -> object:
-    """A value as JSON holds it: as it is, or as a pair of its kind and a text."""
+    """A value in JSON: unchanged, or as a pair of its type and a text."""
     if value is None or isinstance(value, bool | int | float | str):
         return value
     if isinstance(value, bytes | bytearray | memoryview):
@@ -103,7 +103,7 @@ def _send(frame: JsonObject) -> None:
 
 
 def _bound_this_process(memory: int) -> None:
-    """Let it take so many bytes more than it has, leave no image of itself, and fill no disk."""
+    """Limit this process to `memory` additional bytes, and prevent core dumps and large files."""
     bounds = {
         resource.RLIMIT_CORE: 0,
         resource.RLIMIT_FSIZE: TEMPORARY_FILE,

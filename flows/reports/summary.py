@@ -1,4 +1,4 @@
-"""The answer of a campaign: a block to quote with what it spent and where everything is, or one line."""
+"""The answer of a campaign: a block with its costs and the places of its results, or one line."""
 
 import re
 import sys
@@ -26,29 +26,29 @@ from winnow.tasks.text.printable import printable
 KEY_WIDTH = 10
 
 BETWEEN_WORDS = re.compile(r"(?<!\d) | (?!(?:s|min|h)\b)")
-"""Spaces but those that stand between a number and its unit."""
+"""Matches spaces except those between a number and its unit."""
 
 TO_GO_ON = ("interrupted", "new", "waiting")
-"""The states of a campaign that is not at its end, and that nobody runs."""
+"""The states of an unfinished campaign that no process runs."""
 
 PARTS = re.compile(r"[^/]*/+|[^/]+")
-"""Matches the parts of a long word, each with the slash that ends it."""
+"""Matches the parts of a long word, each with its trailing slash."""
 
 
 MOST_BRIEF = 6
-"""Lines of a brief block."""
+"""Maximum number of lines of a brief block."""
 
 FIRST_TOLD = ("runner-up", "risk", "pays", "sure", "cost")
-"""Words of the lines of a brief block after what was found."""
+"""Labels of a brief block's lines, in their order after the headline."""
 
 
 def print_summary(status: CampaignStatus, storage: str, *, is_brief: bool = False) -> None:
-    """Print the answer, what it took, and where everything is: for a terminal if it is read on one.
+    """Print the answer, its costs and the places of the results, formatted for a terminal if there is one.
 
     Args:
         status: The campaign's status.
         storage: Its database.
-        is_brief: Print the headline and a few lines where it is read on a terminal; `winnow status` has all.
+        is_brief: Whether a terminal shows only the headline and a few lines; `winnow status` shows all.
     """
     width, has_colours = terminal_width(sys.stdout), wants_colours(sys.stdout)
     is_brief = is_brief and width is not None
@@ -64,14 +64,14 @@ def summary_lines(
     has_colours: bool = False,
     is_brief: bool = False,
 ) -> list[str]:
-    """The lines of the answer's block, of what goes with it, and of where everything is.
+    """The lines of the answer's block, of related facts, and of the places of the results.
 
     Args:
         status: The campaign's status.
         storage: Its database.
-        width: Columns of the terminal, at which sentences are broken; None for whole lines.
-        has_colours: Show the kind of claim and the winner in colour.
-        is_brief: The headline, at most `MOST_BRIEF` lines below it, and where the rest is.
+        width: Columns of the terminal, for line breaks; None for whole lines.
+        has_colours: Whether the kind of claim and the winner are coloured.
+        is_brief: Whether to return only the headline, `MOST_BRIEF` further lines and a pointer to the rest.
     """
     said = " ".join(status.headline_sentences())
     lines = [_title(status, has_colours), *hanging("", printable(said), width)]
@@ -92,9 +92,9 @@ def summary_lines(
 
 
 def _brief(told: Sequence[Line], status: CampaignStatus) -> list[Line]:
-    """The lines of a brief block: warnings, what was found, by how much, how surely, at what cost.
+    """The lines of a brief block: warnings, the winner, its lead, the certainty and the cost.
 
-    Warnings come first: one may say that the judge, and not the candidates, made the scores.
+    Warnings come first, because one may say that the judge caused the scores, not the candidates.
     """
     found = [*told[:1], *(line for line in told[1:] if line[0] in FIRST_TOLD)]
     warnings: list[Line] = [("check", warning.sentence) for warning in status.warnings]
@@ -113,13 +113,13 @@ def lines_in_two(status: CampaignStatus) -> tuple[list[Line], list[Line]]:
 
 
 def hanging(head: str, text: str, width: int | None) -> list[str]:
-    """A sentence beside its head, its further lines below its first.
+    """A sentence after its head, with hanging indentation.
 
     Args:
         head: Beginning of the first line.
-        text: Is broken between words alone; of one that is longer than a line, such as a candidate's name,
-            between the parts that "/" separates, and else nowhere.
-        width: Columns of the terminal; None for as many as it takes.
+        text: The sentence, broken between words only; a word longer than a line, such as a candidate's name,
+            is broken after "/".
+        width: Columns of the terminal; None for no limit.
     """
     if width is None:
         return [head + text]
@@ -137,14 +137,14 @@ def hanging(head: str, text: str, width: int | None) -> list[str]:
 
 
 def _with_storage(sentence: str, name: str, storage: str) -> str:
-    """The sentence, the database named in its commands as it is in those below: answers know of none."""
+    """The sentence with the database added to its commands, because answers do not contain it."""
     of = re.escape(name)
     commands = rf"winnow (?:query {of} [a-z]+|resume {of}(?: --set \S+)+|route {of} --unanswered)"
     return re.sub(commands, lambda found: f"{found[0]} {storage_option(storage)}", sentence)
 
 
 def further_lines(status: CampaignStatus) -> list[Line]:
-    """Lines beside the answer: warnings, what was spent, the budgets, and the coverage."""
+    """Lines after the answer: warnings, costs, budgets and coverage."""
     return [
         *(("check", warning.sentence) for warning in status.warnings),
         ("spent", _spent(status)),
@@ -154,7 +154,7 @@ def further_lines(status: CampaignStatus) -> list[Line]:
 
 
 def resume_command(status: CampaignStatus, storage: str) -> str | None:
-    """The command that continues with a campaign, None if somebody runs it, it has ended, or none can."""
+    """The command that resumes a campaign; None if a process runs it, it has ended, or no command can."""
     return f"winnow resume {status.name} {storage_option(storage)}" if _can_be_resumed(status) else None
 
 
@@ -172,7 +172,7 @@ def _can_be_resumed(status: CampaignStatus) -> bool:
 
 
 def _going_on(status: CampaignStatus, storage: str) -> str | None:
-    """The command that continues a campaign, or the program's call that alone can; None if none is needed."""
+    """The command or Python call that resumes a campaign; None if it need not be resumed."""
     if status.state not in TO_GO_ON:
         return None
     if status.answer.is_of_program:
@@ -196,7 +196,7 @@ def _head(word: str) -> str:
 
 
 def _where(status: CampaignStatus, storage: str) -> list[Line]:
-    """Lines with the database, and with the commands that show more and that continue the campaign."""
+    """Lines with the database, and with commands that show more or resume the campaign."""
     lines = [
         ("database", storage),
         ("page", f"winnow report {status.name} --html {status.name}.html {storage_option(storage)}"),
@@ -227,7 +227,7 @@ def _spent(status: CampaignStatus) -> str:
 
 
 def _price(status: CampaignStatus) -> str:
-    """The price with a comma behind it; empty if it is unknown, or a line on its limit tells it."""
+    """The price with a trailing comma; empty if it is unknown or the line on its limit contains it."""
     if status.price is None or any(each.kind == "cost" for each in status.budgets):
         return ""
     return f"price {amount(status.price)}, "
@@ -281,19 +281,19 @@ def _coverage(status: CampaignStatus) -> str:
 
 
 def status_of(storage: str, name: str, *, in_full: bool = False) -> CampaignStatus:
-    """The status of a campaign; see `campaign_status`."""
+    """The status of a campaign, as `campaign_status` returns it."""
     with reading(storage) as session:
         return campaign_status(Look(session, campaign_records.get_campaign(session, name)), in_full=in_full)
 
 
 def status_now(campaign: Campaign) -> CampaignStatus:
-    """The status of a campaign at this moment."""
+    """The current status of a campaign."""
     with campaign.look() as look:
         return campaign_status(look)
 
 
 def is_known_settled(campaign: Campaign) -> bool:
-    """Whether a campaign is settled, as far as its database says so when it is opened again."""
+    """Whether the database says that a campaign is settled, opened again for this."""
     try:
         return status_of(campaign.storage, campaign.name).is_settled
     except StorageError:  # it is gone, or whoever reads it next says what is wrong
@@ -301,7 +301,7 @@ def is_known_settled(campaign: Campaign) -> bool:
 
 
 def campaign_line(campaign: Campaign) -> str:
-    """A line with a campaign's state, what it made again, and whether its series has another winner now."""
+    """A line with a campaign's state, recovered work, and whether the winner of its series has changed."""
     from winnow.tasks.queries.schedule_history import edited_since, is_another, previous_winner
 
     with campaign.look() as look:
@@ -337,7 +337,7 @@ def _best(answer: Answer) -> str:
 def _changed(
     status: CampaignStatus, before: CampaignStatus | None, differing: Sequence[str], *, is_new: bool
 ) -> str:
-    """Whether a schedule has another winner than last time, as the end of a sentence; a gate names none."""
+    """Whether a schedule's winner has changed, as the end of a sentence; gates have no winner."""
     if before is None or not status.answer.winners:
         return ""
     edited = f" (not the same since {before.name}: {', '.join(differing)})" if differing else ""

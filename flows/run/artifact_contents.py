@@ -1,4 +1,4 @@
-"""The contents of Prefect's pages on a campaign. Names of candidates are text there, whatever they hold."""
+"""Contents of a campaign's Prefect artifacts, with candidates' names escaped."""
 
 import json
 import os
@@ -23,10 +23,10 @@ from winnow.tasks.text.phrases import list_of, rounded
 from winnow.tasks.text.printable import escaped, one_line
 
 VIEW_VARIABLE = "WINNOW_VIEW_URL"
-"""Names the address that `winnow view` is served at, for links to it."""
+"""Holds the address of `winnow view`, for links to it."""
 
 MOST_ROWS = 50
-"""Candidates in the table; `winnow query NAME leaderboard` has all."""
+"""Maximum number of candidates in the table; `winnow query NAME leaderboard` shows all."""
 
 _COLUMNS = (
     "candidate",
@@ -42,7 +42,7 @@ _COLUMNS = (
 
 
 def artifact_key(campaign: str, what: str) -> str:
-    """The key of a campaign's artifact, of lowercase letters, digits and dashes alone, as Prefect asks."""
+    """The key of a campaign's artifact, of lowercase letters, digits and dashes only, as Prefect requires."""
     slug = re.sub(r"[^a-z0-9]+", "-", campaign.lower())
     # Two names may have one slug: what was lost of a name goes into a digest.
     mark = "" if slug == campaign else f"-{sha256(campaign.encode()).hexdigest()[:6]}"
@@ -50,10 +50,10 @@ def artifact_key(campaign: str, what: str) -> str:
 
 
 def ending(look: Look, storage: str) -> str:
-    """The standing of a campaign when its flow run ends, and commands that show more: one sentence a line.
+    """The status of a campaign after its flow run, and commands that show more; one sentence per line.
 
     Args:
-        look: The campaign as it is now.
+        look: The campaign with its current state.
         storage: URL of its database, without a password.
     """
     status = campaign_status(look, in_full=True)
@@ -69,18 +69,18 @@ def ending(look: Look, storage: str) -> str:
 
 
 def standing(look: Look) -> str:
-    """The standing of a campaign, in one line of plain text."""
+    """The status of a campaign, in one line of plain text."""
     return _said(campaign_status(look))
 
 
 def page_address(campaign: str) -> str | None:
-    """The address of a campaign's page; None if nobody said at which address `winnow view` is served."""
+    """The address of a campaign's page; None if the address of `winnow view` is not set."""
     base = os.environ.get(VIEW_VARIABLE, "").rstrip("/")
     return f"{base}/campaign?{urlencode({'campaign': campaign})}" if base else None
 
 
 def progress(session: Session, campaign: CampaignRecord) -> tuple[float, str]:
-    """The percentage of the budget that is spent (100 once the campaign has ended), and the standing."""
+    """The percentage of the budget spent (100 once the campaign has ended), and the status line."""
     status = campaign_status(Look(session, campaign))
     grid = status.totals["grid"]
     shares = [each.share for each in status.budgets]
@@ -92,9 +92,9 @@ def progress(session: Session, campaign: CampaignRecord) -> tuple[float, str]:
 
 
 def leaderboard(look: Look) -> tuple[str, str, dict[str, str]]:
-    """The leading candidates as a JSON table, a text on what it shows, and their names as they are, by row.
+    """The leading candidates as a JSON table, a text on its contents, and unescaped names by row.
 
-    Cells are Markdown to Prefect's pages: in the table names are escaped, and in the artifact's metadata not.
+    Prefect's pages interpret cells as Markdown: names are escaped in the table and unescaped in the metadata.
     """
     found = list(ask(look, "leaderboard"))
     rows = [_row(row) for row in found[:MOST_ROWS]]
@@ -119,7 +119,7 @@ def _cell(value: object) -> object:
 
 
 def _said(status: CampaignStatus, shown: Callable[[str], str] = one_line) -> str:
-    """The standing of a campaign, its names as `shown` has them."""
+    """The status of a campaign, with names replaced as in `shown`."""
     leader = status.answer.of_best
     is_nobody = status.answer.outcome == "none" and status.answer.constraints
     nobody = "no candidate meets the constraints" if is_nobody else "nothing known yet"

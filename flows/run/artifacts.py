@@ -1,7 +1,7 @@
-"""A campaign on Prefect's pages: a log, a progress bar and the leaderboard, kept up to date while it runs.
+"""A campaign's Prefect artifacts: a log, a progress bar and the leaderboard, updated while it runs.
 
-A thread of its own speaks to Prefect's server, so that a slow server delays no round and one that fails ends
-no campaign. What it shows, it reads from the database.
+A separate thread sends them to Prefect's server, so that a slow server delays no round and a failing one ends
+no campaign. The thread reads all contents from the database.
 """
 
 import logging
@@ -23,10 +23,10 @@ PACE = 5.0
 """Seconds between two updates."""
 
 SHARE = 0.01
-"""The largest share of the time that updates may take: long ones are made less often."""
+"""Maximum share of the time for updates: slow updates become less frequent."""
 
 FAREWELL = 10.0
-"""Seconds for the last update; after that it is not waited for."""
+"""Maximum seconds of waiting for the last update."""
 
 KEYS = {"progress": "progress", "table": "leaderboard", "markdown": "page"}
 """The ends of the keys of artifacts, by type."""
@@ -35,7 +35,7 @@ LOGGER = logging.getLogger("winnow.prefect")
 
 
 def server_is_the_users() -> bool:
-    """Whether the server is the user's, whose pages can be looked at; nobody sees a temporary server's."""
+    """Whether the server is the user's own; pages of a temporary server are not visible to anyone."""
     from prefect.settings import Settings
 
     # A temporary server is set inside this process alone; a new reading of the settings knows none of it.
@@ -77,7 +77,7 @@ class Artifacts:
         self._has_news = True
 
     def ended(self) -> None:
-        """See `Callback`: what was found last is published."""
+        """See `Callback`; publishes the final state."""
         if self._thread is None:
             return
         self._has_news = self._is_over = True
@@ -147,7 +147,7 @@ WINNOW = logging.getLogger("winnow")
 
 
 class RunLog:
-    """Sends lines of a run, and what Winnow logs in any thread meanwhile, to Prefect's server.
+    """Sends the lines of a run, and Winnow's log records of all threads, to Prefect's server.
 
     Args:
         run_id: Id of the flow run.
@@ -165,17 +165,17 @@ class RunLog:
         WINNOW.addHandler(self._handler)
 
     def info(self, line: str) -> None:
-        """Log a line for the run alone."""
+        """Log a line for this run only."""
         self._logger.info("%s", line)
 
     def close(self) -> None:
-        """Send what is left, and listen no longer."""
+        """Send the remaining lines and stop."""
         WINNOW.removeHandler(self._handler)
         self._handler.flush()
 
 
 class _OfRun(logging.Filter):
-    """Adds to each line the flow run that it is of; no line is kept back."""
+    """Adds the flow run to each record; filters nothing out."""
 
     def __init__(self, run_id: UUID) -> None:
         super().__init__()

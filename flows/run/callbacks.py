@@ -1,4 +1,4 @@
-"""Watchers of a campaign while it runs: told of every round, and asked whether to continue."""
+"""Observers of a running campaign, called at every round and able to stop it."""
 
 from collections.abc import Collection, Generator
 from contextlib import contextmanager
@@ -12,19 +12,19 @@ from winnow.tasks.objectives.runner import JudgedRound, Observer
 
 
 class Callback(Observer, Protocol):
-    """Sees a campaign run, its beginning and its end as well as its rounds."""
+    """Observer of a campaign's beginning, rounds and end."""
 
     def begun(self, campaign: CampaignSession) -> None:
-        """The campaign begins: its lease is held, and its selector was told all that is stored."""
+        """Called at the beginning: the lease is held, and the selector has all stored results."""
         ...
 
     def ended(self) -> None:
-        """The run has ended, in whatever way: the lease was given back; the database is still open."""
+        """Called at the end of the run, for any reason: the lease is released, the database still open."""
         ...
 
 
 class NullCallback:
-    """A callback that does nothing and never asks to stop."""
+    """A callback that does nothing and never stops a run."""
 
     @property
     def wants_to_stop(self) -> bool:
@@ -46,7 +46,7 @@ class NullCallback:
 
 
 class CallbackList:
-    """Several callbacks as one; each is told in turn, and any may ask to stop."""
+    """Several callbacks as one, called in turn; each one can stop the run."""
 
     def __init__(self, *callbacks: Callback) -> None:
         self._callbacks = callbacks
@@ -80,13 +80,13 @@ _current: ContextVar[Callback | None] = ContextVar("callback", default=None)
 
 
 def current_callback() -> Callback:
-    """The callback of the flow that is running here."""
+    """The callback of the current flow."""
     return _current.get() or NullCallback()
 
 
 @contextmanager
 def using_callback(callback: Callback) -> Generator[None, None, None]:
-    """Have flows that are started inside the block call it."""
+    """Make flows started inside the block use a callback."""
     token = _current.set(callback)
     try:
         yield

@@ -1,6 +1,6 @@
-"""Asks a user at a terminal about candidates whose first outputs look wrong, and goes on by itself.
+"""Questions to a user at a terminal about candidates whose first outputs look wrong, with a time limit.
 
-A campaign that nobody watches is never held up for longer than `ANSWER_WITHIN`.
+Without an answer, a campaign is delayed by at most `ANSWER_WITHIN`.
 """
 
 import select
@@ -18,28 +18,28 @@ from winnow.tasks.text.phrases import count_of
 from winnow.tasks.text.printable import one_line
 
 ANSWER_WITHIN = 60.0
-"""Seconds after which the campaign goes on without an answer."""
+"""Seconds after which the campaign continues without an answer."""
 
 AT_A_TIME = 0.5
-"""Seconds between two looks at whether somebody asked to stop."""
+"""Seconds between two checks of requests to stop."""
 
 MOST_SHOWN = 8
-"""Suspects that are shown."""
+"""Maximum number of suspects that are shown."""
 
 PLAIN_WIDTH = 100
-"""Columns where there is no terminal."""
+"""Width in columns if there is no terminal."""
 
 Reply = Literal["leave out", "stop", "go on"]
 
 LineWithin = Callable[[float], str | None]
-"""Returns a line that the user enters within some seconds; None if there is none."""
+"""Returns a line that the user enters within some seconds, or None."""
 
 _approved: ContextVar[frozenset[str]] = ContextVar("approved", default=frozenset())
 
 
 @contextmanager
 def approved(names: Collection[str]) -> Generator[None, None, None]:
-    """Do not ask about these candidates inside the block: the user has seen their outputs."""
+    """Suppress questions about these candidates inside the block: the user has seen their outputs."""
     token = _approved.set(frozenset(names))
     try:
         yield
@@ -48,7 +48,7 @@ def approved(names: Collection[str]) -> Generator[None, None, None]:
 
 
 def not_approved(suspects: Sequence[Suspect]) -> list[Suspect]:
-    """The suspects that the user is to be asked about."""
+    """The suspects that the user has not approved."""
     return [each for each in suspects if each.name not in _approved.get()]
 
 
@@ -60,13 +60,13 @@ def ask_about(
     line_within: LineWithin | None = None,
     clock: Callable[[], float] = time.monotonic,
 ) -> Reply:
-    """Show suspects with their outputs, and return what to do; "go on" if nobody answers in time.
+    """Show suspects with their outputs, and return what to do; "go on" if no answer comes in time.
 
     Args:
-        suspects: The candidates.
-        may_leave_out: Whether that is among the answers.
-        is_stopped: Returns whether the user has asked to stop meanwhile, which ends the question.
-        line_within: See `LineWithin`; None for standard input.
+        suspects: The suspected candidates.
+        may_leave_out: Whether removing them is among the answers.
+        is_stopped: Returns whether a stop was requested meanwhile, which ends the question.
+        line_within: Reads a line with a time limit; None for standard input.
         clock: Returns the time in seconds.
     """
     for line in question_lines(suspects, terminal_width(sys.stderr), may_leave_out=may_leave_out):
@@ -89,7 +89,7 @@ def ask_about(
 
 
 def question_lines(suspects: Sequence[Suspect], width: int | None, *, may_leave_out: bool) -> list[str]:
-    """The question with what looks wrong, a paragraph for each candidate."""
+    """The question and the suspected problems, one paragraph per candidate."""
     width = min(width or PLAIN_WIDTH, PLAIN_WIDTH)
     seen = count_of(len(suspects), "candidate")
     lines = hanging(

@@ -1,4 +1,4 @@
-"""A campaign as Prefect records it: plan a round, generate, judge, decide, record; again, or stop."""
+"""A campaign as Prefect records it: rounds of planning, generating, judging, deciding and recording."""
 
 import time
 from collections.abc import Callable
@@ -26,13 +26,13 @@ from winnow.tasks.rounds.plan import plan_rounds
 from winnow.tasks.rounds.record import decide_round, record_round
 
 LONG_ROUND = 1.5
-"""Seconds of a round from which on its steps are tasks: Prefect takes 15 ms for all five, 1% of it."""
+"""Minimum seconds of a round whose steps become tasks: five tasks cost 15 ms in Prefect, 1% of it."""
 
 CHUNK_SECONDS = 2.0
-"""Seconds of shorter rounds that are run as one task."""
+"""Seconds of shorter rounds that form one task."""
 
 RETRY_DELAY = 1.0
-"""Seconds before an engine that died is asked again."""
+"""Seconds before a failed engine is called again."""
 
 
 def _may_retry(task: Task[..., object], run: TaskRun, state: State[Any]) -> bool:
@@ -47,7 +47,7 @@ NAMES: dict[Callable[..., object], str] = {
     record_round: "record",
     Runner.run_for: "rounds",
 }
-"""What is run as a task: each step of a long round, or several short rounds, with the name of the task."""
+"""Contents of tasks and their names: a step of a long round, or several short rounds."""
 
 # The database decides what is done and what is not: Prefect caches nothing and stores no result.
 TASKS = {
@@ -62,21 +62,21 @@ RETRIED = ASKS_ENGINES | {Runner.run_for}
 
 @flow(name="run-campaign", flow_run_name="{name}", validate_parameters=False)
 def run_campaign(storage: str, name: str) -> State[None]:
-    """Run a stored campaign until it is decided, its budget is spent, it waits for people, or it is to stop.
+    """Run a stored campaign until it is decided, out of budget, waiting for people, or stopped.
 
-    Safe to run again after a crash, however it came: each step does only what is not stored.
+    Safe to repeat after any crash: each step does only work that is not stored.
 
-    The run ends in a state whose message says where the campaign stands, and how to look at it.
+    The run ends in a state whose message contains the campaign's status and commands that show more.
 
     Args:
         storage: URL of the results database, or what `mask` made of it.
         name: The campaign.
 
     Raises:
-        CampaignNotFound: If there is none of this name.
+        CampaignNotFound: If there is no campaign of this name.
         LeaseHeld: If another live process runs it.
-        LeaseLost: If another process took it over; that one continues.
-        SpecError: If a checkpoint is gone or is not the one the campaign began with.
+        LeaseLost: If another process has taken over the campaign.
+        SpecError: If a checkpoint is missing or differs from the one at the campaign's beginning.
     """
     if flow_run.id is not None:  # it may be called without Prefect
         label_run(UUID(flow_run.id))
@@ -87,10 +87,10 @@ def run_campaign(storage: str, name: str) -> State[None]:
 
 
 def run_rounds(campaign: CampaignSession, callback: Callback) -> None:
-    """Run rounds until the campaign ends or is to stop: a long one as several tasks, others as one.
+    """Run rounds until the campaign ends or is stopped: a long one as several tasks, others together as one.
 
-    Those with lookahead, or with a judge beside them, are always run as one. If somebody asks to stop, the
-    texts that engines are at work on are committed, and the rounds wait for `resume`.
+    Rounds with lookahead, or with concurrent judging, always form one task. On a request to stop, texts in
+    progress are finished and committed, and the rounds wait for `resume`.
     """
 
     def as_task(function: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:

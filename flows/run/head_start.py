@@ -1,4 +1,4 @@
-"""The start of a campaign while Prefect comes up: models load, and servers are asked for the first texts."""
+"""Early start of a campaign while Prefect starts: models load and servers get the first requests."""
 
 from collections.abc import Generator
 from contextlib import ExitStack, contextmanager
@@ -16,9 +16,9 @@ from winnow.tasks.setup.open_campaign import resolved
 
 @contextmanager
 def head_start(campaign: Campaign) -> Generator[None, None, None]:
-    """Have the models of a stored campaign begin; the run of it in the block takes over what began.
+    """Start the models of a stored campaign; the run inside the block takes them over.
 
-    What goes wrong before that is left to the run, which tries again: so Prefect shows it.
+    Errors in this phase are ignored; the run tries again, so that Prefect shows them.
     """
     with early_server(), ExitStack() as stack:
         begun = _begun(campaign)
@@ -33,9 +33,9 @@ def head_start(campaign: Campaign) -> Generator[None, None, None]:
 
 @contextmanager
 def session_of(campaign: Campaign) -> Generator[CampaignSession, None, None]:
-    """The session of a campaign that is about to run: the one with a head start, or else one opened now.
+    """The session of a campaign that is about to run: the one started early, or a new one.
 
-    Raises like `running`.
+    Raises the errors of `running`.
     """
     ahead = _ahead.get()
     if ahead is not None and ahead.campaign is campaign:
@@ -47,7 +47,7 @@ def session_of(campaign: Campaign) -> Generator[CampaignSession, None, None]:
 
 
 def begin_loading(campaign: CampaignSession) -> bool:
-    """Have models begin to load where there is a round to run now; return whether there is."""
+    """Start loading models if the campaign has a round to run; return whether it has."""
     # A round that was planned is finished, whatever is decided.
     begun = stored_plan(campaign) is not None
     has_ended = campaign.selector.decision().stop or campaign.is_overspent
@@ -59,16 +59,16 @@ def begin_loading(campaign: CampaignSession) -> bool:
 
 @dataclass(frozen=True)
 class _Ahead:
-    """A campaign that has a head start."""
+    """A campaign that was started early."""
 
     campaign: Campaign
     session: CampaignSession
     closing: ExitStack
-    """Ends what the head start began; empty once a run has taken it over."""
+    """Closes the early start; empty after a run has taken it over."""
 
 
 _ahead: ContextVar[_Ahead | None] = ContextVar("_ahead", default=None)
-"""The campaign that the next run of this thread takes over, if it is its own."""
+"""The early-started campaign that the next run of this thread takes over, if it is the same campaign."""
 
 
 def _begun(campaign: Campaign) -> _Ahead | None:
@@ -84,7 +84,7 @@ def _begun(campaign: Campaign) -> _Ahead | None:
 
 @contextmanager
 def _asking(campaign: CampaignSession) -> Generator[None, None, None]:
-    """Ask servers for the texts of the first round, if servers run all models; an error breaks that off."""
+    """Request the first round's texts in the block if servers run all models; errors end this silently."""
     checked, round_ = campaign.checked, stored_plan(campaign)
     if (
         round_ is None

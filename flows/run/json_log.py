@@ -1,4 +1,4 @@
-"""A line of a run's log as a JSON value."""
+"""A line of a run's log in JSON."""
 
 import datetime as dt
 import logging
@@ -8,7 +8,7 @@ from pythonjsonlogger.json import JsonFormatter
 
 
 class JsonLine(JsonFormatter):
-    """A JSON value: time, level, event, campaign, round, candidate, message; then the event's own fields."""
+    """A JSON object: time, level, event, campaign, round, candidate, message and the event's own fields."""
 
     def add_fields(
         self, log_data: dict[str, object], record: logging.LogRecord, message_dict: dict[str, object]

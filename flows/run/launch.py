@@ -1,6 +1,6 @@
-"""Runs of stored campaigns from the command line: what surrounds the flow, and how it ends.
+"""Runs of stored campaigns from the command line: preparation, flow and exit codes.
 
-What a round needs is imported by the functions that run one: a campaign that is decided answers at once.
+Functions that run a round import its modules themselves, so that a decided campaign answers quickly.
 """
 
 from collections.abc import Callable, Generator
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 
 
 class Launch:
-    """The database of a campaign whose file was approved, and slow things that start beside its checks."""
+    """The database of an approved campaign, and slow preparations that run during its checks."""
 
     def __init__(self, stack: ExitStack) -> None:
         self._stack = stack
@@ -56,9 +56,9 @@ class Launch:
         self._begun: dict[str, CampaignRecord | None] = {}
 
     def recall(self, spec: CampaignSpec) -> JsonView | None:
-        """Open the database, if it is there, and start what a campaign needs that is not decided.
+        """Open the database, if it exists, and start preparations for a campaign that is not decided.
 
-        See `tasks.setup.load.Recall`.
+        Implements `tasks.setup.load.Recall`.
         """
         record, is_settled = None, False
         with suppress(StorageError):
@@ -85,18 +85,18 @@ class Launch:
         series: str | None = None,
         say: Callable[[str, str], None] = notice,
     ) -> Campaign:
-        """Store a campaign that is about to run, unless it is stored.
+        """Store a campaign that is about to run, unless it is already stored.
 
         Args:
             checked: The campaign.
             series: Name that a new campaign shares with the others that its schedule begins.
-            say: Takes the name of an event and a sentence, where a new campaign's examples were not read as
-                they stand, or a prompt shows none of their fields, or it goes on without models that cannot
-                be asked, with servers that ignore a structure, or with a lower budget.
+            say: Takes the name of an event and a sentence. Called if a new campaign's examples were changed
+                on reading, a prompt shows none of their fields, some models are unavailable, servers ignore a
+                structure, or the budget is lowered.
 
         Raises:
             IdentityChanged: If a campaign of this name was begun with another definition.
-            ModelsMissing: If a model cannot be asked, and the campaign may not begin without it.
+            ModelsMissing: If a model that the campaign requires is unavailable.
             StorageError: If the database cannot be used.
             ExtraMissing: If its engines need packages that are not installed here.
         """
@@ -129,11 +129,11 @@ class Launch:
         )
 
     def try_out(self, checked: ResolvedCampaign, n: int) -> "Trial":
-        """Have every candidate answer some examples; no campaign is stored. See `trial.try_out`.
+        """Have every candidate answer some examples without storing a campaign, as `trial.try_out` does.
 
         Raises:
             SpecError: If its judge does not score single outputs by itself.
-            ModelsMissing: If a model cannot be asked, and the campaign may not begin without it.
+            ModelsMissing: If a model that the campaign requires is unavailable.
             StorageError: If the database cannot be used.
             ExtraMissing: If its engines need packages that are not installed here.
         """
@@ -163,28 +163,28 @@ class Launch:
 
 @contextmanager
 def launching() -> Generator[Launch, None, None]:
-    """What is at hand from the approval of a campaign's file until the block, in which it runs, ends."""
+    """The preparations of a campaign, from the approval of its file to the end of the block that runs it."""
     with ExitStack() as stack:
         yield Launch(stack)
 
 
 def _imports(spec: CampaignSpec) -> AbstractContextManager[None]:
-    """Have vLLM imported for a campaign that is about to go on, until the block ends."""
+    """Import vLLM in the background for a campaign that will continue, until the block ends."""
     from winnow.tasks.campaign.vllm_imports import imports_once
 
     return imports_once(spec, at_once=True)
 
 
 def change_stored_campaign(campaign: Campaign, overrides: list[str], trust: Trust) -> None:
-    """Let a stored campaign go on with other settings, of those that may change.
+    """Change settings of a stored campaign, as far as they may be changed.
 
     Args:
         campaign: The campaign.
-        overrides: The settings, as `key=value`.
+        overrides: New settings, as `key=value`.
         trust: The campaign's permissions.
 
     Raises:
-        SpecError: If a setting is not sound, or needs more than was allowed.
+        SpecError: If a setting is invalid, or needs more than was allowed.
         IdentityChanged: If one may not change.
         StorageError: If the database cannot be used, or another process runs the campaign.
     """
@@ -192,14 +192,14 @@ def change_stored_campaign(campaign: Campaign, overrides: list[str], trust: Trus
 
 
 def run_stored_campaign(campaign: Campaign, trust: Trust | None = None, *, is_brief: bool = True) -> int:
-    """Run a stored campaign to its end or an interruption; print its answer; return the exit code.
+    """Run a stored campaign to its end or an interruption, print its answer and return the exit code.
 
-    Webhooks that have not answered by then are waited for, for a bounded time.
+    Then wait for unanswered webhooks for a limited time.
 
     Args:
         campaign: The campaign.
-        trust: The campaign's permissions; None where its file has just been approved.
-        is_brief: Whether a terminal shows the headline and a few lines of the answer alone.
+        trust: The campaign's permissions; None if its file has just been approved.
+        is_brief: Whether a terminal shows only the headline and a few lines of the answer.
     """
     with delivering():
         return _run_stored_campaign(campaign, trust, is_brief=is_brief)
@@ -233,14 +233,14 @@ def _run_stored_campaign(campaign: Campaign, trust: Trust | None, *, is_brief: b
 
 
 def require_resumable(campaign: Campaign, trust: Trust | None) -> None:
-    """Refuse a stored campaign that may not go on, or cannot here and now.
+    """Refuse a stored campaign that may not be resumed, or cannot be resumed here.
 
     Args:
         campaign: The campaign.
-        trust: The campaign's permissions; None where its file has just been approved.
+        trust: The campaign's permissions; None if its file has just been approved.
 
     Raises:
-        SpecError: If it needs more than was allowed, or what only a program has.
+        SpecError: If it needs more than was allowed, or objects that exist only in a Python program.
         LeaseHeld: If another process runs it.
     """
     if trust is not None:
@@ -252,9 +252,9 @@ def require_resumable(campaign: Campaign, trust: Trust | None) -> None:
 
 
 def run_to_the_end(campaign: Campaign, interrupts: Interrupts, *, shown: bool = True) -> None:
-    """Run a stored campaign until it ends or is asked to stop; progress is all that may be shown.
+    """Run a stored campaign until it ends or is stopped, showing at most its progress.
 
-    Prefect records the run if models are asked, or if the user has a server that shows it.
+    Prefect records the run if models get requests or the user has a Prefect server.
 
     Raises:
         KeyboardInterrupt: If it was stopped at once, in the main thread.
@@ -281,7 +281,7 @@ def run_to_the_end(campaign: Campaign, interrupts: Interrupts, *, shown: bool = 
 
 
 def _asks_models(campaign: Campaign) -> bool:
-    """Whether the campaign has a model that it may send requests to."""
+    """Whether the campaign has a model that may get requests."""
     if campaign.record.execution.get("reuse") != ONLY:
         return True
     try:
@@ -291,9 +291,9 @@ def _asks_models(campaign: Campaign) -> bool:
 
 
 def run_unfinished_campaigns(storage: str, trust: Trust) -> int:
-    """Go on with all campaigns that were left unfinished, a line for each; return the worst exit code.
+    """Resume all unfinished campaigns with a line for each; return the worst exit code.
 
-    One that needs more than was allowed is left as it is, and its line says so.
+    A campaign that needs more than was allowed is skipped, which its line says.
     """
     from winnow.flows.run.resume import resume_each, unfinished_campaigns
 
@@ -319,7 +319,7 @@ def run_unfinished_campaigns(storage: str, trust: Trust) -> int:
 
 
 def _answered(campaign: Campaign, *, is_brief: bool) -> int | None:
-    """Print the answer of a campaign that is settled, and return its exit code; None of any other."""
+    """Print the answer of a settled campaign and return its exit code; None for other campaigns."""
     with campaign.look() as look:
         status = campaign_status(look)
         if not status.is_settled:
@@ -331,10 +331,10 @@ def _answered(campaign: Campaign, *, is_brief: bool) -> int | None:
 
 
 def require_free(campaign: Campaign) -> None:
-    """Refuse a campaign that another process runs, before any server is started.
+    """Refuse a campaign that another process runs, before starting any server.
 
     Raises:
-        LeaseHeld: If one does.
+        LeaseHeld: If another process runs it.
     """
     watch(campaign.database, campaign.record.id, now=now())
     with campaign.database.reading() as session:

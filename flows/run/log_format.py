@@ -1,7 +1,7 @@
-"""The log of a run, on standard error: sentences for people, or one JSON value a line for machines.
+"""The log of a run, on standard error: sentences for people, or one JSON value per line for machines.
 
 Everything in Winnow logs through the standard library, to loggers beneath "winnow". An event has a name for
-machines, a sentence for people, and in JSON the campaign and the round that was going on.
+machines and a sentence for people, and in JSON also the current campaign and round.
 """
 
 import logging
@@ -36,16 +36,16 @@ class LogLevel(StrEnum):
 
 
 class RunContext(logging.Filter):
-    """Adds to each line the campaign and the round that is going on, whichever thread it comes from."""
+    """Adds the current campaign and round to each record, in every thread."""
 
     def __init__(self) -> None:
         super().__init__()
         self.campaign: str | None = None
         self.round: int | None = None
-        """The round, counted from 0 as in the database; None outside of a round."""
+        """The round, counted from 0 as in the database; None outside a round."""
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """See `logging.Filter`; no line is kept back."""
+        """See `logging.Filter`; filters nothing out."""
         for name, value in (("campaign", self.campaign), ("round", self.round)):
             if not hasattr(record, name):
                 setattr(record, name, value)
@@ -53,7 +53,7 @@ class RunContext(logging.Filter):
 
 
 class TextLine(logging.Formatter):
-    """Formats a record as one sentence, which can neither move a cursor nor pretend to be another line."""
+    """Formats a record as one sentence without control characters and line breaks."""
 
     def format(self, record: logging.LogRecord) -> str:
         """See `logging.Formatter`."""
@@ -67,7 +67,7 @@ def _json_line() -> logging.Formatter:
 
 
 class _StandardError(logging.StreamHandler[TextIO]):
-    """Writes to standard error as it is at that moment: a live table takes its place for a while."""
+    """Writes to the current standard error, which a live table replaces for a while."""
 
     def __init__(self) -> None:
         super().__init__(sys.stderr)
@@ -81,12 +81,12 @@ _json: ContextVar[RunContext | None] = ContextVar("json", default=None)
 
 
 def json_context() -> RunContext | None:
-    """The context that every line is given, where lines are JSON; None elsewhere."""
+    """The context of log records if lines are JSON; otherwise None."""
     return _json.get()
 
 
 def notice(event: str, sentence: str) -> None:
-    """Tell on standard error what is not a result; as a line of the log where that is JSON."""
+    """Write a notice to standard error, as a line of the log if the log is JSON."""
     if json_context() is None:
         tell(sentence)
     else:
@@ -95,12 +95,12 @@ def notice(event: str, sentence: str) -> None:
 
 @contextmanager
 def logged(format_: LogFormat, level: LogLevel | None = None) -> Generator[None, None, None]:
-    """Have what is logged inside the block written to standard error.
+    """Write records logged inside the block to standard error.
 
     Args:
-        format_: As JSON, errors that end a command are lines of the log too, and end it here.
-        level: The lowest level that is written; by default, text tells what went wrong, and JSON every round
-            as well.
+        format_: The format; in JSON, errors that end a command are lines of the log too, and end the command
+            here.
+        level: The lowest level written; by default warnings for text, and every round as well for JSON.
     """
     context, handler = RunContext(), _StandardError()
     is_json = format_ is LogFormat.json

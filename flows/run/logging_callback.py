@@ -1,4 +1,4 @@
-"""A campaign's log: a line when it begins, for every round, and for every candidate in trouble."""
+"""A campaign's log: a line at its beginning, for every round, and for every failing candidate."""
 
 import logging
 import math
@@ -28,7 +28,7 @@ LOGGER = logging.getLogger("winnow.campaign")
 
 
 class RoundLog:
-    """A callback that logs, and marks each line of the log with the campaign and the round.
+    """A callback that logs and adds the campaign and round to every line.
 
     Args:
         interrupts: The requests to stop.
@@ -179,7 +179,7 @@ def _dropped(campaign: "CampaignSession", decision: Decision) -> set[str]:
 
 
 def log_answer(status: CampaignStatus) -> None:
-    """A line for how a campaign ended."""
+    """Log a campaign's result."""
     answer, best = status.answer, status.answer.of_best
     LOGGER.info(
         "campaign %s: %s, %s",

@@ -1,7 +1,7 @@
-"""A campaign's run by plain calls: its session, its observers, its rounds, and how it ends.
+"""A campaign's run by plain calls: its session, observers, rounds and result.
 
-`flow` has Prefect record them; where nobody is requested texts and no server of the user keeps records, they
-run without it.
+`flow` has Prefect record them; runs without model requests and without the user's Prefect server use this
+module alone.
 """
 
 from collections.abc import Callable, Generator
@@ -21,7 +21,7 @@ _running: ContextVar[Campaign | None] = ContextVar("running", default=None)
 
 @contextmanager
 def at_hand(campaign: Campaign) -> Generator[None, None, None]:
-    """Let runs of this campaign that start inside the block use it as it is open here."""
+    """Make runs of this campaign inside the block use its open session."""
     token = _running.set(campaign)
     try:
         yield
@@ -40,11 +40,11 @@ def _campaign_at(storage: str, name: str) -> Generator[Campaign, None, None]:
 
 
 Rounds = Callable[[CampaignSession, Callback], None]
-"""Runs rounds until the campaign ends or is to stop."""
+"""Runs rounds until the campaign ends or is stopped."""
 
 
 def run_campaign(storage: str, name: str, run: Rounds | None = None) -> str:
-    """Run a stored campaign until it is decided, its budget is spent, it waits for people, or it is to stop.
+    """Run a stored campaign until it is decided, out of budget, waiting for people, or stopped.
 
     Args:
         storage: URL of the results database.
@@ -52,7 +52,7 @@ def run_campaign(storage: str, name: str, run: Rounds | None = None) -> str:
         run: Runs its rounds; None for `run_rounds`.
 
     Returns:
-        Where the campaign stands, and how to look at it.
+        The campaign's status, and commands that show more.
 
     Raises: See `flow.run_campaign`.
     """
@@ -70,6 +70,6 @@ def run_campaign(storage: str, name: str, run: Rounds | None = None) -> str:
 
 
 def run_rounds(campaign: CampaignSession, callback: Callback) -> None:
-    """Run rounds by plain calls until the campaign ends or is to stop."""
+    """Run rounds by plain calls until the campaign ends or is stopped."""
     with Runner(campaign, callback) as runner:
         runner.run()

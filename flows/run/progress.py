@@ -1,6 +1,6 @@
-"""Showing a campaign while it runs: a live table on a terminal, one line a round elsewhere, or a log.
+"""Progress of a running campaign: a live table on a terminal, otherwise one line per round, or a log.
 
-The table says how far the campaign is, who leads, and which models are being loaded.
+The table shows the progress, the leader and loading models.
 """
 
 import sys
@@ -44,7 +44,7 @@ UNFIT = {"infeasible", "unfit"}
 
 
 class Tally:
-    """The counts of a progress display: comparisons that had their texts so far, and how fast they come."""
+    """The counts of a progress display: comparisons with texts so far, and their rate."""
 
     def __init__(self, interrupts: Interrupts) -> None:
         self._interrupts = interrupts
@@ -62,9 +62,9 @@ class Tally:
         return self._interrupts.asked
 
     def begin(self, campaign: CampaignSession) -> None:
-        """Take up the counts of a campaign that may have been begun before.
+        """Start counting, from the stored counts of a campaign that is resumed.
 
-        The time counts from the moment at which the texts of the first round were requested.
+        Time is counted from the request of the first round's texts.
         """
         self.told = self._told_at_start = campaign.allowance.answered
         self._campaign, self._stalled_at_start = campaign, campaign.engines.stalled
@@ -72,13 +72,13 @@ class Tally:
         self._started = time.monotonic() if early is None else early.began
 
     def first_look(self, campaign: CampaignSession, judged: JudgedRound) -> FirstLook:
-        """The candidates whose first outputs look wrong since this round; they are not named again."""
+        """The candidates whose first outputs look wrong as of this round; none is returned twice."""
         found = self._first_outputs.look(campaign, judged)
         self._early_warnings.were_told(found.warnings)
         return found
 
     def take_up_round(self, campaign: CampaignSession, decision: Decision) -> list[str]:
-        """Take up the counts of a round; return what to check since then, in sentences."""
+        """Add the counts of a round; return new warnings as sentences."""
         self.told = campaign.allowance.answered
         found = self._early_warnings.new(
             campaign.database,
@@ -90,30 +90,30 @@ class Tally:
         return [f"check: {warning.sentence}" for warning in found]
 
     def ended(self) -> None:
-        """See `Callback`: the answer is printed by others."""
+        """See `Callback`; prints nothing, because the command prints the answer."""
 
     @property
     def elapsed(self) -> float:
-        """Seconds since the campaign was taken up."""
+        """Seconds since the beginning of the run."""
         return time.monotonic() - self._started
 
     @property
     def stalled(self) -> float:
-        """Seconds of these in which models were being loaded and no engine was at work."""
+        """Seconds of these in which models were loading and all engines were idle."""
         return 0.0 if self._campaign is None else self._campaign.engines.stalled - self._stalled_at_start
 
     @property
     def rate(self) -> float:
-        """Comparisons a second since then, without the time that loading took."""
+        """Comparisons per second in this run, without the time of loading."""
         return (self.told - self._told_at_start) / max(self.elapsed - self.stalled, 1e-9)
 
     @property
     def pace(self) -> str:
-        """The rate as it is shown; large models on a processor take many seconds for one comparison."""
+        """The rate with its unit; large models on a processor take many seconds per comparison."""
         return f"{self.rate:.0f}/s" if self.rate >= 10.0 else f"{self.rate:.2g}/s"
 
     def line(self, campaign: CampaignSession, round_: RoundRecord, decision: Decision) -> str:
-        """The standing of the campaign, in one line."""
+        """The status of the campaign in one line."""
         most = campaign.checked.most
         spent = (
             f"{amount(self.told)} of {amount(most)} comparisons "
@@ -129,7 +129,7 @@ class Tally:
 
 
 class PlainProgress(Tally):
-    """One line a round."""
+    """Progress display with one line per round."""
 
     def begun(self, campaign: CampaignSession) -> None:
         """See `Callback`."""
@@ -157,7 +157,7 @@ class PlainProgress(Tally):
 
 
 def best_so_far(campaign: CampaignSession, decision: Decision) -> str:
-    """The leader, in a few words; of a gate, the number of candidates it has still to settle."""
+    """The leader in a few words; for gates, the number of candidates still to settle."""
     spec = campaign.checked.spec
     if spec.selector.name == GATE:
         return f"{decision.status.count(IN_QUESTION)} open against {spec.selector.params['baseline']}"
@@ -176,14 +176,14 @@ def best_so_far(campaign: CampaignSession, decision: Decision) -> str:
 
 
 def interval(decision: Decision, arm: int) -> str:
-    """An arm's interval; empty if there is none."""
+    """An arm's confidence interval; empty if it has none."""
     if np.isnan(decision.lower[arm]):
         return ""
     return "[{}, {}]".format(*ends(float(decision.lower[arm]), float(decision.upper[arm])))
 
 
 def number(value: float) -> str:
-    """A score as sentences have it; a dash where there is none."""
+    """A score as written in sentences; a dash for None."""
     return "-" if np.isnan(value) else rounded(value)
 
 
@@ -191,11 +191,11 @@ def number(value: float) -> str:
 def progress_display(
     interrupts: Interrupts, *, shown: bool = True, recorded: bool = True
 ) -> Generator[Callback, None, None]:
-    """The callback that suits standard error, and one for Prefect's pages where somebody can see them.
+    """The callback for the present standard error, combined with one for Prefect's pages if they are visible.
 
     Args:
         interrupts: The requests to stop.
-        shown: Whether anything is written to standard error.
+        shown: Whether progress is written to standard error.
         recorded: Whether Prefect records the run.
     """
     with _on_standard_error(interrupts) if shown else nullcontext(SilentProgress(interrupts)) as display:
@@ -204,7 +204,7 @@ def progress_display(
 
 @contextmanager
 def _on_standard_error(interrupts: Interrupts) -> Generator[Callback, None, None]:
-    """The callback that suits standard error: a log, a terminal, or something that keeps lines."""
+    """The callback for standard error: a log, a terminal, or a file."""
     console = Console(stderr=True, highlight=False)
     if (context := json_context()) is not None:
         yield RoundLog(interrupts, context)
@@ -220,7 +220,7 @@ def _on_standard_error(interrupts: Interrupts) -> Generator[Callback, None, None
 
 @contextmanager
 def _without(live: Live) -> Generator[None, None, None]:
-    """Stop a picture of the terminal while the block writes to it."""
+    """Suspend the live display while the block writes to the terminal."""
     live.stop()
     try:
         yield
@@ -229,7 +229,7 @@ def _without(live: Live) -> Generator[None, None, None]:
 
 
 class SilentProgress(NullCallback):
-    """Shows nothing, and stops where somebody asks to."""
+    """Shows nothing, and stops on request."""
 
     def __init__(self, interrupts: Interrupts) -> None:
         self._interrupts = interrupts
@@ -241,18 +241,18 @@ class SilentProgress(NullCallback):
 
 
 TOP = 10
-"""Candidates in the table."""
+"""Maximum number of candidates in the table."""
 BAR_WIDTH = 30
 FEWEST_LEFT = 2
-"""Candidates that have to be left to compare for others to be left out."""
+"""Minimum number of candidates that must remain if others are removed."""
 
 
 class LiveProgress(Tally):
-    """A picture of a campaign, drawn anew whenever the terminal asks for it.
+    """A live display of a campaign, redrawn by the terminal.
 
     Args:
         interrupts: The requests to stop.
-        aside: Takes the picture away while a block writes to the terminal.
+        aside: Suspends the display while a block writes to the terminal.
     """
 
     def __init__(
@@ -334,7 +334,7 @@ class LiveProgress(Tally):
         return row
 
     def _left(self, left: int, counts_comparisons: bool) -> str:
-        """The time that the rest of the budget takes at the present rate; a campaign may well end earlier."""
+        """The estimated time for the rest of the budget at the present rate; a campaign may end earlier."""
         has_stopped = self._decision is not None and self._decision.stop
         if not counts_comparisons or self.rate <= 0.0 or left <= 0 or has_stopped:
             return ""
@@ -362,7 +362,7 @@ class LiveProgress(Tally):
 
 
 def _loading(campaign: CampaignSession) -> list[Text]:
-    """A line for each model that is being loaded or woken."""
+    """A line for each model that is loading or waking."""
     under_way = campaign.engines.loading
     return [
         Text(f"loading {name}, {duration(seconds)}", style="yellow") for name, seconds in under_way.items()
@@ -370,13 +370,13 @@ def _loading(campaign: CampaignSession) -> list[Text]:
 
 
 def _meeting(campaign: CampaignSession) -> list[Text]:
-    """A line while no served model has answered its canary prompts."""
+    """A line while served models have not answered their canary prompts."""
     asked = None if campaign.contacts.by_name or campaign.known else canary_words(campaign.checked)
     return [] if asked is None else [Text(f"served models are asked first: {asked}", style="yellow")]
 
 
 def _race(campaign: CampaignSession, decision: Decision) -> str:
-    """The number of candidates still in question, and how far the leader is from being known."""
+    """The number of candidates that may be the best, and how certain the leader is."""
     left, all_ = decision.status.count(IN_QUESTION), len(decision.status)
     if not left:
         return f"none of {all_} candidates in question any more"
@@ -411,7 +411,7 @@ def _gap(campaign: CampaignSession, decision: Decision) -> str:
 
 
 def duration(seconds: float) -> str:
-    """Seconds in the unit that suits them."""
+    """Seconds in a suitable unit."""
     if seconds < 90.0:
         return f"{seconds:.0f} s"
     return f"{seconds / 60.0:.0f} min" if seconds < 5400.0 else f"{seconds / 3600.0:.1f} h"

@@ -1,4 +1,4 @@
-"""Going on with campaigns that are begun, not settled and held by nobody, one after the other."""
+"""Resumption of unfinished campaigns that no process holds, one after the other."""
 
 import traceback
 from collections.abc import Callable
@@ -34,7 +34,7 @@ FROM_GOOD_TO_BAD = (
 
 
 def unfinished_campaigns(database: Database, series: str | None = None) -> list[str]:
-    """The campaigns, of one series or all, that a further run would bring on; oldest first."""
+    """The unfinished campaigns of one series or all, oldest first."""
     with database.reading() as session:
         return [
             record.name
@@ -45,20 +45,20 @@ def unfinished_campaigns(database: Database, series: str | None = None) -> list[
 
 
 def is_left_unfinished(status: CampaignStatus) -> bool:
-    """Whether a campaign has more to do and no process runs it."""
+    """Whether a campaign is unfinished and no process runs it."""
     return not status.is_settled and status.state != "running"
 
 
 def resume_each(
     database: Database, storage: str, names: list[str], interrupts: Interrupts, say: Reporter, trust: Trust
 ) -> int:
-    """Run campaigns one after the other, with a line for each; none stops the others by failing.
+    """Run campaigns one after the other, with a line for each; failures do not affect the others.
 
     Args:
         database: The results database.
         storage: Its URL.
         names: The campaigns.
-        interrupts: The requests to stop; after one, no further campaign is begun.
+        interrupts: The requests to stop; after one, no further campaign is started.
         say: Takes each line.
         trust: The campaigns' permissions.
 
@@ -101,19 +101,19 @@ def _go_on(campaign: Campaign, interrupts: Interrupts, trust: Trust) -> tuple[in
 
 
 def run_flow(campaign: Campaign, interrupts: Interrupts, *, shown: bool = True) -> None:
-    """Run a stored campaign's flow, with its progress on standard error if it is to be shown.
+    """Run a stored campaign's flow, with progress on standard error if requested.
 
-    Its webhooks are told how that ended, and no error of theirs shows here.
+    Its webhooks are sent the result; their errors are ignored here.
 
     Raises:
-        WinnowError: If Prefect's server is gone; what the campaign has stored by then stays.
+        WinnowError: If Prefect's server has failed; stored results are kept.
     """
     with announcing(campaign):
         _run_flow(campaign, interrupts, shown=shown)
 
 
 def run_plainly(campaign: Campaign, interrupts: Interrupts, *, shown: bool = True) -> None:
-    """The same without Prefect: nothing of the run is recorded but what the results database holds."""
+    """The same without Prefect: only the results database records the run."""
     from winnow.flows.run.plain_run import at_hand, run_campaign
 
     with (

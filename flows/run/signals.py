@@ -1,4 +1,4 @@
-"""Ctrl-C: the first one lets the round finish, the second stops at once, as SIGTERM and SIGHUP do."""
+"""Signals: the first Ctrl-C lets the round finish; the second, SIGTERM and SIGHUP stop at once."""
 
 import logging
 import signal
@@ -10,13 +10,14 @@ from types import FrameType
 from winnow.flows.run.log_format import notice
 
 AT_ONCE = (signal.SIGTERM, signal.SIGHUP)
-"""Signals that end us at once: from a service manager, or because the terminal is gone."""
+"""Signals that stop at once: from a service manager, or on the end of the terminal."""
 
 
 def hold_back_from_children() -> None:
-    """Let processes that this thread starts from now on get Ctrl-C only once they enter `Interrupts.caught`.
+    """Block Ctrl-C for processes that this thread starts, until they enter `Interrupts.caught`.
 
-    Until then they import what they need, and would end in a traceback. Here, another thread gets it.
+    While they import modules, Ctrl-C would end them with a traceback. In this process, another thread
+    receives it.
     """
     threading.Thread(target=threading.Event().wait, daemon=True).start()
     signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
@@ -31,31 +32,31 @@ class Interrupts:
 
     @property
     def asked(self) -> bool:
-        """Whether anybody asked to stop."""
+        """Whether a stop was requested."""
         return self._asked.is_set()
 
     def ask(self) -> None:
-        """Have the round that is going on be the last one."""
+        """Request a stop after the current round."""
         self._asked.set()
 
     @property
     def exit_code(self) -> int:
-        """The exit code that a shell gives a process that was ended by the signal that stopped this one."""
+        """The exit code that a shell reports for a process ended by the signal that stopped this one."""
         return 128 + (self._forced_by or signal.SIGINT)
 
     @contextmanager
     def caught(self, at_once: Sequence[signal.Signals] = AT_ONCE) -> Generator[None, None, None]:
-        """Take Ctrl-C, SIGTERM and SIGHUP over until the block ends; SIGHUP not where `nohup` ignores it.
+        """Handle Ctrl-C, SIGTERM and SIGHUP until the block ends; `nohup` keeps SIGHUP ignored.
 
-        Signals reach the main thread alone: in any other one, nothing is taken over. A Ctrl-C that was held
-        back until now counts; see `hold_back_from_children`.
+        Signals reach only the main thread, so other threads handle none. A Ctrl-C that
+        `hold_back_from_children` has blocked until now counts.
 
         Args:
             at_once: The signals that stop at once; in a flow run not SIGTERM, by which Prefect cancels it.
 
         Raises:
-            KeyboardInterrupt: At the second Ctrl-C, or at one of the others. Further ones are ignored: what
-                ends then gives the lease back, and would be cut off.
+            KeyboardInterrupt: At the second Ctrl-C, or at one of the others. Further ones are ignored, so
+                that the lease is released.
         """
         if threading.current_thread() is not threading.main_thread():
             yield

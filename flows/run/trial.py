@@ -1,8 +1,8 @@
 """A few outputs of every candidate with their scores, before a campaign begins.
 
-They are made and judged as those of a campaign are, under a name of their own that is gone afterwards: the
-outputs stay, so that the campaign takes them over, and so does a record of the examples that a user has seen
-outputs of, which the campaign's line on new examples mentions.
+Outputs are generated and judged as in a campaign, under a temporary name that is deleted afterwards. The
+outputs are kept for the campaign, and so is a record of the examples whose outputs the user has seen, which
+the campaign's line on new examples mentions.
 """
 
 from collections.abc import Sequence
@@ -39,12 +39,12 @@ from winnow.tasks.spec.stored_spec import LONGEST_NAME
 from winnow.tasks.text.canonical_json import digest
 
 ASKS_ALL = "row-mean"
-"""The selector that asks every candidate about every example of the trial."""
+"""The selector that evaluates every candidate on every example of the trial."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrialOutput:
-    """One output, beside what was asked and what is wanted."""
+    """One output with its input and target."""
 
     candidate: str
     example: str
@@ -52,7 +52,7 @@ class TrialOutput:
     """The example's input."""
     targets: Sequence[str]
     text: str | None
-    """As it was judged; None if there is none."""
+    """The output as judged; None if there is none."""
     score: float | None
     why: str | None
     """The reason for a missing output or score; None if nothing is missing."""
@@ -60,17 +60,17 @@ class TrialOutput:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trial:
-    """All outputs of a trial, example by example, and what may be wrong with them."""
+    """All outputs of a trial, ordered by example, and suspected problems."""
 
     outputs: Sequence[TrialOutput]
     warnings: Sequence[CampaignWarning]
 
 
 def require_scores(spec: CampaignSpec) -> None:
-    """Refuse a campaign whose judge gives single outputs no score without people.
+    """Refuse a campaign whose judge cannot score single outputs without people.
 
     Raises:
-        SpecError: If it is one.
+        SpecError: If the judge cannot.
     """
     if traits_of(spec.objective).compares_pairs or spec.judge.type == HUMAN:
         raise SpecError(
@@ -84,8 +84,8 @@ def try_out(database: Database, checked: ResolvedCampaign, n: int) -> Trial:
 
     Args:
         database: The campaign's, with all tables.
-        checked: The campaign, whose judge scores single outputs and whose models were found to be there.
-        n: Number of examples; all where there are fewer.
+        checked: The campaign, whose judge scores single outputs and whose models are available.
+        n: Number of examples; all if there are fewer.
 
     Raises:
         WinnowError: If models or judges fail as they may in a campaign.
@@ -110,14 +110,14 @@ def try_out(database: Database, checked: ResolvedCampaign, n: int) -> Trial:
 
 
 def _chosen(dataset: Dataset, n: int) -> list[Example]:
-    """Examples by chance, the same each time: files are often sorted."""
+    """Random examples, the same for each call: files are often sorted."""
     order = sorted(dataset.examples, key=lambda each: (not each.targets, digest(f'["try",{each.key!a}]')))
     chosen = {each.key for each in order[:n]}
     return [each for each in dataset.examples if each.key in chosen]
 
 
 def _spec(spec: CampaignSpec, n_examples: int) -> CampaignSpec:
-    """A campaign that asks every candidate about every example in one round."""
+    """A campaign that evaluates every candidate on every example in one round."""
     most = 10**6
     unused: dict[str, object] = {
         "samples": spec.samples,
@@ -148,7 +148,7 @@ def _spec(spec: CampaignSpec, n_examples: int) -> CampaignSpec:
 
 
 def _forget_abandoned(database: Database) -> None:
-    """Delete what is left of trials whose process was killed."""
+    """Delete remains of trials whose process was killed."""
     with database.reading() as session:
         left = [each for each in campaign_records.campaigns(session) if SHOWN in each.versions]
     for record in left:

@@ -1,4 +1,4 @@
-"""The outputs of a trial in a terminal: what was asked, what is wanted, what was written, and its score."""
+"""The outputs of a trial in a terminal: input, target, output and score."""
 
 from winnow.flows.reports.summary import hanging
 from winnow.flows.run.trial import Trial, TrialOutput
@@ -6,9 +6,9 @@ from winnow.tasks.text.phrases import rounded
 from winnow.tasks.text.printable import one_line
 
 MOST_SHOWN = 400
-"""Characters of a text that are shown."""
+"""Maximum number of characters shown of a text."""
 PLAIN_WIDTH = 100
-"""Columns where there is no terminal."""
+"""Width in columns if there is no terminal."""
 
 
 def trial_lines(trial: Trial, width: int | None, most: int | None = None) -> list[str]:
@@ -17,7 +17,7 @@ def trial_lines(trial: Trial, width: int | None, most: int | None = None) -> lis
     Args:
         trial: The trial.
         width: Columns of the terminal; None if there is none.
-        most: Number of outputs that are shown, the first ones; None for all.
+        most: Maximum number of outputs shown, from the first; None for all.
     """
     width = min(width or PLAIN_WIDTH, PLAIN_WIDTH)
     lines: list[str] = []

@@ -1,9 +1,9 @@
-"""Asks a user before a campaign does what users want to be asked about, and remembers the answer.
+"""Questions to users before a campaign uses permissions, and a record of the answers.
 
-What was allowed is kept for each user, in `winnow/trust.json` of their configuration folder: a file in the
-working folder, or in the results database, could come from whoever the campaign came from. Each entry says
-all that it allows, so that it holds for every campaign: a key may go to an origin where it may go already.
-Beside an entry that runs code of files stand their digests, so that other code in their place is requested.
+Permissions are kept for each user in `winnow/trust.json` of their configuration folder; a file in the working
+folder or in the results database could be from the campaign's author. Each entry is complete, so that it
+applies to every campaign: an origin that may receive a key may always receive it. Entries for code contain
+digests of its files, so that changed code needs a new permission.
 """
 
 import json
@@ -28,25 +28,25 @@ from winnow.tasks.spec.campaign import CampaignSpec
 TRUSTED, DIGESTS = "trusted", "digests"
 
 STORAGE = ("storage",)
-"""Keys of the permission that the user gives by naming the database of a campaign to resume."""
+"""Keys of the permission that users give by naming the database of a campaign to resume."""
 
 
 @dataclass(frozen=True, slots=True)
 class Remembered:
-    """What a user has allowed."""
+    """The permissions that a user has given."""
 
     texts: frozenset[str] = frozenset()
     digests: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
-    """Those of the files of code, by the text of the permission that was given to them."""
+    """Text of a permission -> digests of its code files."""
 
     def allows(self, needed: Permission) -> bool:
-        """Whether an act was allowed, with the code as it is now."""
+        """Whether an act was allowed, with the code in its present state."""
         return needed.text in self.texts and (
             needed.digests is None or self.digests.get(needed.text) == needed.digests
         )
 
     def asked(self, needed: Permission) -> str:
-        """An act as it follows "it would", with the key that asks for it and what of its code has changed."""
+        """An act as it continues "it would", with the key that requests it and changed code files."""
         changed = ""
         if needed.text in self.texts and not self.allows(needed):
             before, now = self.digests.get(needed.text), needed.digests or {}
@@ -57,7 +57,7 @@ class Remembered:
         return f"{needed.text} ({needed.keys[0]}{changed})"
 
     def with_these(self, permissions: Iterable[Permission]) -> "Remembered":
-        """The same and more."""
+        """These permissions and additional ones."""
         texts, digests = set(self.texts), dict(self.digests)
         for each in permissions:
             texts.add(each.text)
@@ -67,31 +67,31 @@ class Remembered:
 
 
 _allowed_here = Remembered()
-"""What was allowed in this process, which may be unable to remember it."""
+"""The permissions given in this process, which may be unable to store them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trust:
-    """The permissions beside those that are remembered."""
+    """Permissions in addition to stored ones."""
 
     everything: bool = False
-    """Whether a campaign may do whatever it needs: --trust was given."""
+    """Whether a campaign may do everything: --trust was given."""
     asks: bool = False
-    """Whether a user may be asked, where there is a terminal."""
+    """Whether to ask the user, if there is a terminal."""
     how: str = "give --trust"
-    """Words that tell how whoever began this allows everything."""
+    """Words on how the user can allow everything."""
 
 
 def approving(
     trust: Trust, folder: Path | None = None, *, own: Callable[[str], bool] | None = None
 ) -> Approve:
-    """The function that refuses a campaign's file which needs more than was allowed.
+    """A function that refuses a campaign's file if it needs more than was allowed.
 
-    A permission that the user of the command asked for, by --set or --storage, is allowed with it.
+    Options such as --set and --storage imply the permissions that they need.
 
     Args:
         trust: The permissions that were given.
-        folder: Folder in which paths begin; None for the working folder.
+        folder: Folder that paths are relative to; None for the working folder.
         own: Whether the user of this process has set a key; None for keys that the command has set.
     """
 
@@ -116,14 +116,14 @@ def require_stored_trust(campaign: Campaign, trust: Trust) -> None:
 
 
 def require_place(storage: str, how: str) -> None:
-    """Refuse a database that somebody else names, unless the user has allowed it.
+    """Refuse a database that was not named by the user, unless its use is allowed.
 
     Args:
         storage: Its URL.
-        how: Words that tell how to allow it.
+        how: Words on how to allow it.
 
     Raises:
-        SpecError: If nobody has.
+        SpecError: If its use is not allowed.
     """
     if (needed := place_of_results(storage, Path.cwd())) is not None:
         _require([needed], Trust(how=how), f"the database {shown_url(storage)}")
@@ -147,7 +147,7 @@ def _require(needed: Sequence[Permission], trust: Trust, what: str) -> None:
 
 
 def _agreed(asks: Sequence[str], what: str) -> bool:
-    """Whether the user, asked on a terminal where there is one, agrees."""
+    """Whether the user agrees, asked on a terminal if there is one."""
     if not can_ask(sys.stderr):
         return False
     lines = "".join(f"\n  - {each}" for each in asks)
@@ -155,16 +155,16 @@ def _agreed(asks: Sequence[str], what: str) -> bool:
 
 
 def allows(act: str, digests: Mapping[str, str] | None) -> bool:
-    """Whether this user has allowed an act, now or before; see `tasks.plugins.allowed_code`."""
+    """Whether this user has allowed an act, now or earlier; used by `tasks.plugins.allowed_code`."""
     needed = Permission(text=act, keys=(), digests=digests)
     return _allowed_here.allows(needed) or remembered().allows(needed)
 
 
 def trust_file() -> Path:
-    """The file that keeps what this user has allowed.
+    """The file of this user's permissions.
 
     Raises:
-        RuntimeError: If the user has no home.
+        RuntimeError: If the user has no home folder.
     """
     folder = os.environ.get("XDG_CONFIG_HOME", "")
     base = Path(folder) if Path(folder).is_absolute() else Path.home() / ".config"
@@ -175,7 +175,7 @@ def remembered() -> Remembered:
     """The permissions that this user has given.
 
     Raises:
-        SpecError: If what was kept of them cannot be read.
+        SpecError: If the file cannot be read.
     """
     try:
         path = trust_file()
@@ -196,7 +196,7 @@ def remembered() -> Remembered:
 
 
 def _remember(permissions: Sequence[Permission]) -> None:
-    """Add to the remembered permissions; where they cannot be written, the next command asks again."""
+    """Add to the stored permissions; if they cannot be written, the next command asks again."""
     global _allowed_here
     known = remembered()
     if all(map(known.allows, permissions)):
@@ -213,7 +213,7 @@ def _remember(permissions: Sequence[Permission]) -> None:
 
 
 def _replace(path: Path, text: str) -> None:
-    """Write a file that others see whole or not at all, and that only its owner can read."""
+    """Write a file atomically, readable only for its owner."""
     handle, name = tempfile.mkstemp(dir=path.parent)
     try:
         with os.fdopen(handle, "w", encoding="utf-8") as file:

@@ -1,4 +1,4 @@
-"""The checks of a campaign's file before anything is sent, stored or run: `winnow validate`."""
+"""Checks of a campaign's file before any request, storage or run: `winnow validate`."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -25,23 +25,23 @@ from winnow.tasks.setup.yaml_file import SpecFile
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Validation:
-    """What is known of a sound campaign before it runs. As a text, it is what `winnow validate` prints."""
+    """Facts on a valid campaign before it runs; as a text, the output of `winnow validate`."""
 
     source: str
-    """Its file."""
+    """The campaign's file."""
     name: str
     size: str
-    """Candidates, examples and comparisons, in words."""
+    """Numbers of candidates, examples and comparisons, in words."""
     of_the_task: str | None
-    """The keys that its benchmark became, as a file would have them; None without one."""
+    """The keys that its benchmark sets, in the form of a campaign's file; None without a benchmark."""
     missing: str | None
-    """The packages that it needs and this machine lacks; None if there are none."""
+    """The required packages that are not installed; None if there are none."""
     permissions: tuple[str, ...]
-    """What it would do that needs a permission; each begins with "allowed" or "to be allowed"."""
+    """Acts that need a permission; each begins with "allowed" or "to be allowed"."""
     warnings: tuple[str, ...]
     """Likely mistakes."""
     notes: tuple[tuple[str, str], ...]
-    """A word and a sentence each: what new examples can show, and what may differ in another run."""
+    """Pairs of a label and a sentence: power on new examples, and possible differences of another run."""
 
     def lines(self) -> list[str]:
         """The lines that `winnow validate` prints."""
@@ -62,14 +62,14 @@ class Validation:
 
 
 def validate(file: SpecFile, *, trust: bool = False) -> Validation:
-    """Check a campaign's file and all that it refers to.
+    """Check a campaign's file and everything that it refers to.
 
     Args:
         file: The file.
-        trust: Whether what the campaign does is allowed from now on: code is run, data is downloaded.
+        trust: Whether to allow all acts of the campaign, such as running code and downloading data.
 
     Raises:
-        SpecError: If it is not sound.
+        SpecError: If it is invalid.
     """
     checked = check_spec_file(file, approving(Trust(everything=True)) if trust else None)
     checked = with_stored_labels(checked, is_allowed=trust)
@@ -128,7 +128,7 @@ def _warnings(file: SpecFile, checked: ResolvedCampaign) -> Iterator[str]:
 
 
 def _of_the_task(checked: ResolvedCampaign) -> str:
-    """The keys that a benchmark became, as a campaign's file would say them."""
+    """The keys that a benchmark sets, in the form of a campaign's file."""
     spec = checked.spec
     values = spec.model_dump(mode="json", exclude_none=True, include={*BECOMES})
     first = spec.models[0].generate_config.model_dump(mode="json", exclude_unset=True)

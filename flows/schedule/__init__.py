@@ -1,1 +1,1 @@
-"""Campaigns that run by the clock."""
+"""Campaigns on a schedule."""

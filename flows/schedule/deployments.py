@@ -1,4 +1,4 @@
-"""Handing a schedule to a Prefect work pool, whose workers then run it on machines of their own."""
+"""Deployment of a schedule to a Prefect work pool, whose workers run it on their own machines."""
 
 import os
 from collections.abc import Sequence
@@ -17,15 +17,15 @@ if TYPE_CHECKING:
     from prefect.deployments.runner import RunnerDeployment
 
 POOL_TYPE = "process"
-"""Pools whose workers start processes beside themselves, in the environment where Winnow is installed."""
+"""Type of pools whose workers start local processes, in the environment with Winnow."""
 
 HEARTBEAT_S = 30
-"""Seconds between the signs of life of a flow run; Prefect allows none shorter."""
+"""Seconds between two heartbeats of a flow run, Prefect's minimum."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scheduled:
-    """The campaign to be run each time, as Prefect is told."""
+    """A scheduled campaign as deployed to Prefect."""
 
     spec: str
     settings: Sequence[str]
@@ -47,7 +47,7 @@ class Scheduled:
 def deployment_of(
     scheduled: Scheduled, *, pool: str | None = None, variables: dict[str, object] | None = None
 ) -> "RunnerDeployment":
-    """The deployment that fires; on a work pool, if one is given, with these job variables."""
+    """The scheduled deployment; on a work pool with job variables if one is given."""
     from prefect.client.schemas.actions import DeploymentScheduleCreate
     from prefect.deployments.runner import RunnerDeployment
     from prefect.types.entrypoint import EntrypointType
@@ -67,16 +67,16 @@ def deployment_of(
 
 
 def deploy(scheduled: Scheduled, pool: str, folder: str) -> str:
-    """Deploy a schedule to a work pool, with automations for crashes; return the URL of the pool's server.
+    """Deploy a schedule to a work pool, with automations for crashes; return the URL of Prefect's server.
 
     Args:
-        scheduled: The campaign to be run, and when.
+        scheduled: The campaign and its times.
         pool: An existing work pool of type process.
-        folder: The folder on the workers' machines in which paths begin.
+        folder: The folder on the workers' machines that paths are relative to.
 
     Raises:
         SpecError: If there is no Prefect server or no such pool, or the name is that of another file's
-            schedule, or of one that is served.
+            schedule, or of a served one.
         PrefectServerFailed: If the server does not answer.
     """
     from prefect.deployments.runner import RunnerDeployment
@@ -116,7 +116,7 @@ def _applied(deployment: "RunnerDeployment") -> "UUID":
 
 
 def job_variables(folder: str) -> dict[str, object]:
-    """The settings with which a worker starts our flow runs: in a new folder, without settings of Prefect."""
+    """The settings with which a worker starts flow runs: in a new folder, without other Prefect settings."""
     from winnow.flows.schedule.flows import FOLDER_VARIABLE
 
     env = {
@@ -131,7 +131,7 @@ def job_variables(folder: str) -> dict[str, object]:
 
 
 def require_no_pool(name: str) -> None:
-    """Refuse to serve under the name of a work pool's schedule, whose place Prefect would give to this one.
+    """Refuse to serve under the name of a work pool's schedule, which Prefect would replace.
 
     Raises:
         SpecError: If a work pool has a schedule of this name.
@@ -155,9 +155,9 @@ def _full_name(name: str) -> str:
 
 
 def _require_free_name(scheduled: Scheduled, folder: str, url: str) -> None:
-    """Refuse the name of another schedule, whose place Prefect would give to this one silently.
+    """Refuse the name of another schedule, which Prefect would replace silently.
 
-    One that was served is paused once it is served no more, and its place is free.
+    A served schedule is paused once its server ends, and its name is then free.
     """
     there = client.deployment(_full_name(scheduled.name))
     if there is None:

@@ -1,8 +1,8 @@
-"""The flows that Prefect starts by itself: a run of a schedule, and going on after a crash.
+"""The flows that Prefect starts: runs of a schedule, and resumption after a crash.
 
 A worker finds them by the names `winnow.flows.schedule.flows.scheduled_campaign` and
-`winnow.flows.schedule.flows.resume_all`. What they end with is a Prefect state, whose message is what a user
-would have read in a terminal.
+`winnow.flows.schedule.flows.resume_all`. They return a Prefect state whose message is the text that a
+terminal would show.
 """
 
 import logging
@@ -32,7 +32,7 @@ from winnow.tasks.spec.stored_spec import DEFAULT_STORAGE
 from winnow.tasks.text.printable import printable
 
 FOLDER_VARIABLE = "WINNOW_WORKING_FOLDER"
-"""Holds the folder in which the paths of a flow run begin, where a worker starts it elsewhere."""
+"""Holds the folder that the paths of a flow run are relative to, if a worker starts it elsewhere."""
 
 # Prefect imports this module in a process of its own, where nothing of ours has run before.
 close_imported()
@@ -46,18 +46,18 @@ OF_NO_PREFECT = (signal.SIGHUP,)
 
 
 class RunMessages:
-    """The messages of a flow run, line by line."""
+    """The messages of a flow run, one per line."""
 
     def __init__(self) -> None:
         self._lines: list[str] = []
 
     @property
     def message(self) -> str:
-        """All lines, for the state that the run ends in."""
+        """All lines, for the final state of the run."""
         return "\n".join(self._lines) or "nothing to do"
 
     def say(self, line: str) -> None:
-        """Write to Prefect's log, which a worker shows and the server keeps, or print where it is off."""
+        """Write to Prefect's log, which workers show and the server keeps, or print if it is off."""
         self._lines.append(line)
         logger = get_run_logger()
         if logger.isEnabledFor(logging.INFO):
@@ -68,7 +68,7 @@ class RunMessages:
 
 @contextmanager
 def told_where_log_is_off(spec: str) -> Generator[None, None, None]:
-    """Print the error that ends a run of a file where Prefect's log is off, as nothing else would tell it."""
+    """Print the error that ends a run of a file if Prefect's log is off and would lose it."""
     try:
         yield
     except Exception as error:
@@ -91,17 +91,18 @@ def scheduled_campaign(
     campaign: str | None = None,
     trust: Sequence[str] = (),
 ) -> State[object]:
-    """Finish what crashed of the series, then run a new campaign of it.
+    """Finish crashed campaigns of the series, then run a new campaign of it.
 
     Args:
         spec: The campaign's YAML file, read again each time.
         storage: URL of the results database without its password; None takes WINNOW_STORAGE, then the file's.
-        settings: `key=value` settings that take the place of the file's.
-        campaign: The new campaign's name; None names it after the file and the time this run was due.
-        trust: Ignored: deployments of before hold permissions, and whoever reaches the server could.
+        settings: `key=value` settings that override the file's.
+        campaign: The new campaign's name; None names it after the file and the scheduled time.
+        trust: Ignored: older deployments contain permissions, and anyone with access to the server could add
+            them.
 
     Raises:
-        SpecError: If the file is not sound, or needs more than its user has allowed.
+        SpecError: If the file is invalid, or needs more than its user has allowed.
         StorageError: If the database cannot be used.
     """
     messages, interrupts = RunMessages(), Interrupts()
@@ -123,16 +124,16 @@ def resume_all(
     settings: Sequence[str] = (),
     trust: Sequence[str] = (),
 ) -> State[object]:
-    """Go on with every campaign that is begun, not settled and held by nobody.
+    """Resume every unfinished campaign that no process holds.
 
     Args:
         storage: URL of the results database without its password; None takes WINNOW_STORAGE.
-        spec: A campaign's file that names the database, where neither of these does.
-        settings: `key=value` settings that take the place of the file's.
+        spec: A campaign's file that names the database, if neither of these does.
+        settings: `key=value` settings that override the file's.
         trust: Ignored, as in `scheduled_campaign`.
 
     Raises:
-        SpecError: If that file is not sound, or needs more than its user has allowed.
+        SpecError: If that file is invalid, or needs more than its user has allowed.
         StorageError: If the database cannot be used.
     """
     messages, interrupts = RunMessages(), Interrupts()

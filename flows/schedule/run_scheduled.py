@@ -1,4 +1,4 @@
-"""One run of a schedule: finish what crashed, then run a new campaign of the same series."""
+"""One run of a schedule: finish crashed campaigns, then run a new campaign of the same series."""
 
 import datetime as dt
 import os
@@ -28,17 +28,17 @@ from winnow.tasks.setup.yaml_file import parse_spec, read_spec_file
 from winnow.tasks.spec.campaign import CampaignSpec
 
 ScheduledRunResult = Literal["done", "skipped", "stopped"]
-"""The end of a run: its campaign is settled, another one takes its place, or somebody asked it to stop."""
+"""Result of a run: its campaign is settled, replaced by another one, or was stopped on request."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScheduledRun:
-    """One run of a schedule: which file, for when, and under which name."""
+    """One run of a schedule: its file, time and campaign name."""
 
     spec: str
     """The campaign's YAML file, read again by every run."""
     settings: Sequence[str]
-    """`key=value` settings that take the place of the file's."""
+    """`key=value` settings that override the file's."""
     storage: str
     """URL of the results database."""
     series: str
@@ -46,7 +46,7 @@ class ScheduledRun:
     name: str
     """The name of the campaign of this run."""
     due: dt.datetime | None
-    """The time at which it was to begin; None if the campaign was asked for by its name."""
+    """The scheduled time; None if the campaign was requested by its name."""
 
 
 def plan_scheduled_run(
@@ -56,16 +56,16 @@ def plan_scheduled_run(
     due: dt.datetime,
     name: str | None = None,
 ) -> ScheduledRun:
-    """The run that is to be done, from the file as it is now.
+    """The next run, according to the current file.
 
     Args:
         spec: The campaign's YAML file.
-        settings: `key=value` settings that take the place of the file's.
-        storage: URL of the results database as Prefect was told it, without its password; None if the file or
+        settings: `key=value` settings that override the file's.
+        storage: URL of the results database as stored in Prefect, without its password; None if the file or
             WINNOW_STORAGE gives it.
-        due: The time at which the run was to begin. The campaign is named after it, so that a run which is
-            begun again finds its own campaign.
-        name: The campaign's name, in place of one after the time.
+        due: The scheduled time. The campaign is named after it, so that a restarted run finds its own
+            campaign.
+        name: The campaign's name, instead of one from the time.
 
     Raises:
         SpecError: If the file cannot be read or understood, or needs more than its user has allowed.
@@ -82,10 +82,11 @@ def plan_scheduled_run(
 
 
 def read_settled(spec: str, settings: Sequence[str], storage: str | None) -> CampaignSpec:
-    """The definition in a campaign's file, approved, with the database that this process is to use.
+    """The definition in a campaign's file, approved, with the database of this process.
 
     Raises:
-        SpecError: As `plan_scheduled_run` does; see `url_of_a_worker` as well.
+        SpecError: If the file is invalid or not allowed, as in `plan_scheduled_run`, or has no database for a
+            worker.
     """
     url = url_of_a_worker(storage)
     file = read_spec_file(spec, [*settings, *([] if url is None else [f"storage={url}"])])
@@ -95,14 +96,14 @@ def read_settled(spec: str, settings: Sequence[str], storage: str | None) -> Cam
 
 
 def _approving(spec: str, settings: Sequence[str], storage: str) -> Approve:
-    """The approval of a file by what its user has allowed; what set the run off has allowed nothing."""
+    """The approval of a file by its user's permissions; the trigger of the run adds none."""
     own = os.environ.get("WINNOW_STORAGE")
     trust = Trust(how=how_to_allow(spec, settings, storage))
     return approving(trust, own=lambda key: (key, own) == ("storage", storage))
 
 
 def how_to_allow(spec: str | None, settings: Sequence[str], storage: str | None) -> str:
-    """How a user allows what a run needs that Prefect started, in words that hold the command."""
+    """Words with the command by which a user allows a run that Prefect started."""
     if spec is None:
         return "set WINNOW_STORAGE to it for the process that starts the runs"
     database = [] if storage is None or has_secret(storage) else [f"storage={storage}"]
@@ -114,11 +115,11 @@ def how_to_allow(spec: str | None, settings: Sequence[str], storage: str | None)
 def run_scheduled(run: ScheduledRun, interrupts: Interrupts, say: Reporter) -> ScheduledRunResult:
     """Run a scheduled run to its end.
 
-    Campaigns of the series that were left unfinished and that nobody holds continue first, oldest first; what
-    keeps one of them from going on is said and does not stop this run.
+    Unfinished campaigns of the series that no process holds are resumed first, oldest first; an error of one
+    of them is reported and does not stop this run.
 
     Raises:
-        SpecError: If the file is not sound any more.
+        SpecError: If the file is not valid any more.
         StorageError: If the database cannot be used.
     """
     with closing(open_database(run.storage)) as database:
@@ -136,7 +137,7 @@ def run_scheduled(run: ScheduledRun, interrupts: Interrupts, say: Reporter) -> S
 def _run_own(
     database: Database, run: ScheduledRun, interrupts: Interrupts, say: Reporter
 ) -> ScheduledRunResult:
-    """Run the campaign of the run itself, begun now or before, unless another one takes its place."""
+    """Run the campaign of the run itself, new or resumed, unless another one replaces it."""
     series = _series(database, run)
     with launching() as launch:
         if run.name in {record.name for record in series}:
@@ -172,7 +173,7 @@ def _series(database: Database, run: ScheduledRun) -> list[CampaignRecord]:
 
 
 def _begun_since(series: Sequence[CampaignRecord], due: dt.datetime | None) -> CampaignRecord | None:
-    """A campaign of the series that began after the run was due, or None: late runs do not pile up."""
+    """A campaign of the series that began after the scheduled time, which replaces a late run, or None."""
     if due is None:
         return None
     return next((record for record in reversed(series) if record.created_at >= due), None)

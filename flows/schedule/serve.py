@@ -1,4 +1,4 @@
-"""A schedule served from this terminal by Prefect's `serve`; at its end a round is finished first."""
+"""A schedule served from this terminal by Prefect's `serve`, which finishes a round before it ends."""
 
 import asyncio
 import shlex
@@ -19,14 +19,14 @@ from winnow.flows.run.signals import hold_back_from_children
 from winnow.flows.schedule.deployments import Scheduled, deployment_of
 
 POLL_S = 5.0
-"""Seconds between two looks at which runs are due; runs due sooner than that are prepared in advance."""
+"""Seconds between two checks for due runs; runs due sooner are prepared in advance."""
 
 LOOK_S = 0.2
-"""Seconds between two looks at whether a campaign that was asked to stop has ended."""
+"""Seconds between two checks of whether a stopping campaign has ended."""
 
 
 def serve(scheduled: Scheduled) -> None:
-    """Fire until Ctrl-C. The first one lets a campaign finish its round, the second stops at once."""
+    """Serve until Ctrl-C: the first one lets a campaign finish its round, the second stops at once."""
     try:
         asyncio.run(_serve(scheduled))
     except asyncio.CancelledError:
@@ -56,7 +56,7 @@ async def _serve(scheduled: Scheduled) -> None:
 
 
 class _Stopping:
-    """The effect of a signal on a task that serves; a terminal sends Ctrl-C to a running campaign as well."""
+    """Signal handling of a serving task; a terminal sends Ctrl-C to the running campaign as well."""
 
     def __init__(self, serving: "asyncio.Task[None]") -> None:
         self._serving = serving
@@ -64,14 +64,14 @@ class _Stopping:
         self._waiting: asyncio.Task[None] | None = None
 
     def asked(self) -> None:
-        """Stop once the running campaign has finished its round, or at once when asked again: by Ctrl-C."""
+        """Stop after the running campaign's round, or at once on the second request, for Ctrl-C."""
         if self._waiting is None:
             self._waiting = asyncio.create_task(self._stop())
         else:
             self._serving.cancel()
 
     def told(self, *_: object) -> None:
-        """Stop as on Ctrl-C, and pass it on to the campaign: SIGTERM and SIGHUP reach this process alone."""
+        """Stop as on Ctrl-C and forward it to the campaign: SIGTERM and SIGHUP reach only this process."""
         for process in self._running():
             with suppress(psutil.NoSuchProcess):
                 process.send_signal(signal.SIGINT)

@@ -1,4 +1,4 @@
-"""A schedule's times, read from what a user typed and refused in one sentence where it makes no sense."""
+"""A schedule's times, parsed from user input and refused in one sentence if invalid."""
 
 import asyncio
 import datetime as dt
@@ -15,11 +15,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class When:
-    """A schedule as typed: a cron expression or an interval."""
+    """A schedule as entered: a cron expression or an interval."""
 
     cron: str | None
     interval: float | None
-    """Seconds."""
+    """Interval in seconds."""
     timezone: str | None
 
     def __str__(self) -> str:
@@ -33,7 +33,7 @@ class When:
         return self.timezone or "UTC"
 
     def schedule(self) -> "CronSchedule | IntervalSchedule":
-        """The schedule as Prefect has it.
+        """The schedule as a Prefect object.
 
         Raises:
             SpecError: If it is not exactly one of the two, or Prefect cannot read it.
@@ -60,10 +60,10 @@ class When:
             ) from error
 
     def next_run(self) -> dt.datetime:
-        """The first moment from now on at which it fires, in its time zone.
+        """The next time at which it fires, in its time zone.
 
         Raises:
-            SpecError: If it never does.
+            SpecError: If it never fires.
         """
         from prefect.server.schemas import schedules
 
@@ -78,7 +78,7 @@ class When:
         return dt.datetime.fromtimestamp(found[0].timestamp(), ZoneInfo(self.zone))
 
     def early_firing(self) -> str | None:
-        """A sentence on the next time that clocks skip, when a server of the user's fires too early."""
+        """A sentence on the next clock change at which a user's server would fire too early, or None."""
         if self.cron is None:
             return None
         found = asyncio.run(early_firing(self.cron, self.zone, dt.datetime.now(dt.UTC)))

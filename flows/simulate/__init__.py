@@ -1,1 +1,1 @@
-"""The lines and pictures that are printed and drawn of simulations."""
+"""Printed lines and pictures of simulations."""

@@ -1,4 +1,4 @@
-"""The budgets at which simulated runs are looked at."""
+"""The budgets at which simulated runs are evaluated."""
 
 from typing import TYPE_CHECKING
 
@@ -16,12 +16,12 @@ BUDGETS = {
 
 
 def default_budgets(simulated: str, delta: float | None) -> str:
-    """The budgets to look at: with a delta up to all pairs, so that runs are not cut off before they stop."""
+    """The budgets to evaluate; with a delta up to all pairs, so that runs stop before they are cut off."""
     return BUDGETS[simulated] + (",1.0" if simulated == "tables of scores" and delta is not None else "")
 
 
 def read_budgets(text: str, subject: "Subject") -> list[int]:
-    """Counts of comparisons, increasing: a number with a point is a share of the grid, else a count."""
+    """Increasing counts of comparisons; a number with a point is a share of all pairs, otherwise a count."""
     grid = subject.grid
     found = set()
     parts = [part.strip() for part in text.split(",")]

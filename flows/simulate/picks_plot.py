@@ -1,4 +1,4 @@
-"""A picture of the candidates' shares of each type of prompt: a row of panels per selector, one per type."""
+"""A picture of the candidates' shares by type of prompt: a row of panels per selector, one per type."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -9,7 +9,7 @@ from winnow.algorithms.state.arrays import FloatArray
 from winnow.flows.simulate.plot import COLOURS, MARKERS, empty_figure
 
 WIDTH, HEIGHT = 2.4, 1.9
-"""Of a panel, in inches."""
+"""Width and height of a panel, in inches."""
 
 
 def save_picks(
@@ -20,13 +20,13 @@ def save_picks(
     types: Sequence[str],
     candidates: Sequence[str],
 ) -> None:
-    """Write a PNG.
+    """Write the picture as a PNG.
 
     Args:
         path: The file.
         shares: For each selector, the share of each type's prompts that went to each candidate, part by part
-            of the stream, shape (W, G, K); NaN if a type did not come.
-        until: Shape (W,), where the parts end, in prompts.
+            of the stream, shape (W, G, K); NaN if no prompt of a type occurred.
+        until: Shape (W,), end of each part, in prompts.
         types: G names.
         candidates: K names.
     """
@@ -66,5 +66,5 @@ def save_picks(
 
 
 def _plain(text: str) -> str:
-    """Text in which matplotlib sees no formula."""
+    """Text that matplotlib does not read as a formula."""
     return text.replace("$", r"\$")

@@ -22,12 +22,12 @@ CURRENCY = "in the currency of the file's prices"
 
 
 def plan_lines(plan: Plan) -> list[str]:
-    """The lines on what a run would take, and on the gaps that it can tell; a word and a sentence each."""
+    """Lines on the expected costs of a run and the gaps that it can detect; each a label and a sentence."""
     return _lines(f"{plan.name}: nothing was asked of any model; a run would take about this", _told(plan))
 
 
 def ceiling_lines(ceiling: Ceiling) -> list[str]:
-    """The most that it can take, and what is not known beforehand; a word and a sentence each."""
+    """Lines on the maximum costs and on unknown ones; each a label and a sentence."""
     title = f"{ceiling.name}: nothing was asked of any model; a run would take at most this"
     return _lines(title, _told_at_most(ceiling))
 
@@ -111,7 +111,7 @@ def _told_at_most(ceiling: Ceiling) -> list[tuple[str, str]]:
 
 
 def _pays(ceiling: Ceiling) -> list[tuple[str, str]]:
-    """The prompts that it takes to show that routing pays, and what that takes for granted."""
+    """The number of prompts needed to show that routing pays, with its assumptions."""
     found = ceiling.exploring
     if found is None:
         return []
@@ -129,7 +129,7 @@ def _pays(ceiling: Ceiling) -> list[tuple[str, str]]:
 
 
 def _canaries(plan: Plan | Ceiling) -> list[tuple[str, str]]:
-    """What served models are asked to be known again."""
+    """The canary requests by which changes of served models are noticed."""
     if plan.canaries is None:
         return []
     said = (
@@ -231,7 +231,7 @@ def _time(amounts: Amounts) -> str:
 
 
 def _money(value: float) -> str:
-    """To three digits where it is small, or to the hundredth."""
+    """An amount, with three digits if small, otherwise to the hundredth."""
     return f"{value:.3g}" if value < 1.0 else f"{value:,.2f}"
 
 

@@ -16,12 +16,12 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000", "#999999")
-"""Okabe and Ito's colours, told apart by all kinds of colour vision."""
+"""The colours of Okabe and Ito, which all kinds of colour vision distinguish."""
 MARKERS = "osD^vPX*"
 
 
 def empty_figure(size: tuple[float, float]) -> "Figure":
-    """A picture of so many inches, wide and high: no window, no global state."""
+    """An empty picture of a width and height in inches, without a window or global state."""
     settle_libraries()
     os.environ.setdefault("MPLCONFIGDIR", str(state_folder() / "matplotlib"))  # gets its list of fonts
     from matplotlib.figure import Figure  # without pyplot
@@ -39,15 +39,15 @@ def save_plot(
     limits: tuple[float, float] | None,
     title: str,
 ) -> None:
-    """Write a PNG: averages over seeds as lines, one standard error to either side as bands.
+    """Write a PNG: averages over seeds as lines, with bands of one standard error on each side.
 
     Args:
         path: The file.
         curves: One per selector.
-        places: Shape (T,), where on the horizontal axis.
-        axis: Its name.
+        places: Shape (T,), positions on the horizontal axis.
+        axis: Name of the horizontal axis.
         metric: Name of the vertical axis.
-        limits: The lowest and the highest value that there can be; None if the values say how far to show.
+        limits: Lowest and highest possible value; None for limits from the values.
         title: Above the picture.
     """
     figure = empty_figure((7.0, 4.5))

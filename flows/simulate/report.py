@@ -1,4 +1,4 @@
-"""The files that `winnow simulate` leaves behind: every run, a picture, and a summary."""
+"""The output files of `winnow simulate`: every run, a picture, and a summary."""
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping, Sequence
@@ -34,12 +34,12 @@ if TYPE_CHECKING:
 
 RUNS, PICTURE = "runs.parquet", "curve.png"
 PICKS, PICKS_PICTURE = "picks.parquet", "picks.png"
-"""Files of which candidate was given which type of prompt, where types are known."""
+"""Files with each candidate's share of each type of prompt, if types are known."""
 STOPS_PICTURE = "stops.png"
-"""The picture of the comparisons until selectors stop, where they may by themselves, and of their errors."""
+"""The picture of stopping times and errors of selectors, if they may stop by themselves."""
 
 BY_ITSELF = ("confident", "exhausted")
-"""Reasons for which a run ends before its budget does."""
+"""Reasons for which a run ends before its budget."""
 
 FILLING = "fill the table with: winnow run SPEC --exhaustive, which reuses every text there is"
 
@@ -53,22 +53,22 @@ A_TRACE = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Subject:
-    """The table that was simulated, as far as a report speaks of it."""
+    """Facts on the simulated table for the report."""
 
     source: str
     candidates: tuple[str, ...]
     n_examples: int | None
-    """Number of examples; None if the table has none, but averages over all of them."""
+    """Number of examples; None for a table of averages."""
     facts: Mapping[str, float]
-    """Other facts about the table."""
+    """Additional facts on the table."""
     grid: int | None
-    """Comparisons in the whole table; None if they may continue forever."""
+    """Comparisons in the whole table; None if they are unlimited."""
     unit: str
     """The unit of comparisons, in the plural."""
     types: tuple[str, ...] = ()
-    """Types of examples, G of them; empty if they are not known."""
+    """Types of examples, G of them; empty if unknown."""
     is_partial: bool = False
-    """Whether it lacks scores that its campaign never asked for, so that runs are traces."""
+    """Whether it lacks scores that its campaign never evaluated, so that runs are only traces."""
 
     @property
     def size(self) -> str:
@@ -78,22 +78,22 @@ class Subject:
 
     @property
     def axis(self) -> str:
-        """The name of the axis of budgets, which shows shares of all pairs, or else counts."""
+        """The name of the axis of budgets, which shows shares of all pairs or counts."""
         return "budget, % of all pairs" if self.unit == "pairs" else f"budget, {self.unit}"
 
     @property
     def axis_of_stops(self) -> str:
-        """The name of the axis of stops, in two lines, as a phone shows half a picture's width."""
+        """The name of the axis of stopping times, in two lines that fit a phone."""
         return self.axis.replace("budget, ", "comparisons to a stop (bar: mean),\n")
 
     def places(self, budgets: Sequence[int]) -> FloatArray:
-        """The places of budgets on the axis of budgets."""
+        """The positions of budgets on the axis of budgets."""
         counts = np.asarray(budgets, dtype=np.float64)
         return 100.0 * counts / self.grid if self.unit == "pairs" and self.grid else counts
 
 
 def score_subject(table: ScoreTable, groups: Groups | None = None) -> Subject:
-    """The subject of a table of scores; groups of examples give the value of each row."""
+    """The subject for a table of scores; groups of examples give the value of each row."""
     facts = {"filled": table.filled}
     if not table.is_partial:
         facts = {"hardness": hardness(true_values(table.scores, groups))}
@@ -111,7 +111,7 @@ def score_subject(table: ScoreTable, groups: Groups | None = None) -> Subject:
 
 
 def preference_subject(table: PreferenceTable) -> Subject:
-    """The subject of a table of preferences."""
+    """The subject for a table of preferences."""
     worst = np.nanmin(np.where(np.eye(len(table.candidates), dtype=bool), np.nan, table.preferences), axis=1)
     return Subject(
         source=table.source,
@@ -124,7 +124,7 @@ def preference_subject(table: PreferenceTable) -> Subject:
 
 
 def route_subject(table: ScoreTable, environment: RouteEnvironment, types: "PromptTypes | None") -> Subject:
-    """The subject of a table of prompts: the best mean, and that of the best candidate for each prompt."""
+    """The subject for a table of prompts: the best mean, and the mean of the best candidate per prompt."""
     return Subject(
         source=table.source,
         candidates=table.candidates,
@@ -144,20 +144,20 @@ class Stop(NamedTuple):
 
     spent: int
     has_stopped: bool
-    """Whether it stopped by itself, or had nothing left to ask, with an answer that is known or proven."""
+    """Whether it stopped by itself or had nothing left to evaluate, with a known or proven answer."""
     right: bool | None
-    """Whether its claim is true; None if it makes no claim about the best."""
+    """Whether its claim is true; None without a claim about the best."""
 
 
 class SimulationReport:
-    """Collects runs; what it writes and prints is in the order in which labels were first added.
+    """Collector of runs; output is ordered by the first occurrence of labels.
 
     Args:
         subject: The table.
-        metric: The metric that is measured.
-        budgets: The budgets at which runs are looked at.
-        delta: The error probability that was asked of all selectors; None if there is none.
-        may_stop: Labels of those that were asked to stop at one.
+        metric: The metric.
+        budgets: The budgets at which runs are evaluated.
+        delta: The requested error probability of all selectors; None without one.
+        may_stop: Labels of selectors that may stop at delta.
     """
 
     def __init__(
@@ -182,14 +182,13 @@ class SimulationReport:
     def add(
         self, run: Run, values: FloatArray, picks: FloatArray | None = None, right: bool | None = None
     ) -> None:
-        """Take in a run.
+        """Add a run.
 
         Args:
             run: A run of one of the selectors.
             values: Shape (T,), its metric at every budget.
-            picks: Shape (W, G, K), see `picks_by`; None if there are no types.
-            right: Whether what it claims in the end is true; None if it does not say which candidate is the
-                best.
+            picks: Shape (W, G, K), as `picks_by` returns it; None without types.
+            right: Whether its final claim is true; None without a claim about the best.
         """
         self._values[run.label].append(values)
         if picks is not None and run.label != ORACLE:
@@ -221,7 +220,7 @@ class SimulationReport:
     def write(self, folder: Path) -> None:
         """Write the runs, one row per selector, seed and budget, and pictures into an existing folder.
 
-        Where what draws is not installed, there are no pictures, and `print` says so.
+        If matplotlib is not installed, there are no pictures, and `print` says so.
 
         Raises:
             WinnowError: If a file cannot be written.
@@ -272,7 +271,7 @@ class SimulationReport:
 
     @property
     def _has_stops(self) -> bool:
-        """Whether some selector was asked to stop, and what is measured says whether that was right."""
+        """Whether some selector may stop, and the metric says whether stopping was right."""
         asked = [stops for label, stops in self._stops.items() if label in self._may_stop]
         return self._metric in RIGHT_OR_WRONG and any(stops[0].right is not None for stops in asked)
 
@@ -283,7 +282,7 @@ class SimulationReport:
         return [RUNS, *([PICKS] if self._picks else []), *pictures]
 
     def _shares_by_part(self) -> tuple[dict[str, FloatArray], Sequence[int]]:
-        """By selector the share of each type that went to each candidate, part by part; where parts end."""
+        """By selector, each candidate's share of each type in each part, and the ends of the parts."""
         return {label: average_picks(found) for label, found in self._picks.items()}, parts(self._budgets[-1])
 
     def _write_picks(self, folder: Path) -> None:
@@ -313,7 +312,7 @@ class SimulationReport:
 
     @property
     def summary(self) -> dict[str, object]:
-        """What was simulated, and the averages of each selector."""
+        """The simulated table, and the averages of each selector."""
         return self._summary(None)
 
     def __repr__(self) -> str:
@@ -322,7 +321,7 @@ class SimulationReport:
         return shown.getvalue().rstrip()
 
     def print(self, folder: Path | None, *, json: bool) -> None:
-        """Print the averages over seeds, and where the files are, if any were written."""
+        """Print the averages over seeds, and the paths of the files, if any were written."""
         if json:
             print_json(self._summary(folder))
             return
@@ -357,7 +356,7 @@ class SimulationReport:
         return line | self._stopping(curve.label)
 
     def _most_picked(self, label: str) -> str:
-        """The candidate that its runs recommend most often in the end, and the number of runs that do."""
+        """The candidate recommended most often at the end of runs, and the number of these runs."""
         picks = Counter(
             row["best"]
             for row in self._rows
@@ -374,7 +373,7 @@ class SimulationReport:
         return self._metric not in IN_SCORE_UNITS and not self._subject.is_partial
 
     def _stopping(self, label: str) -> dict[str, object]:
-        """The results of runs that stop by themselves; all None if none is asked to."""
+        """The results of runs that stop by themselves; all None if no selector may stop."""
         if label not in self._may_stop:
             return {"stopped": None, "after": None, "wrong": None}
         stops = [stop for stop in self._stops[label] if stop.has_stopped]

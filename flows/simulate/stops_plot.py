@@ -1,4 +1,4 @@
-"""A picture of the comparisons after which each selector stops by itself, and of how often it errs."""
+"""A picture of each selector's stopping times and error rate."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 LEVEL = 0.05
-"""Error probability of the interval of an error rate."""
+"""Error probability of an error rate's confidence interval."""
 BEHIND = {"boxstyle": "square,pad=0.1", "facecolor": "white", "edgecolor": "none"}
-"""The box that keeps a text apart from lines behind it."""
+"""The box that separates a text from lines behind it."""
 WIDTH, ROW, REST = 5.4, 0.62, 1.25
-"""In inches: of the picture, of a selector, of all else from top to bottom. On a phone it is still read."""
+"""In inches: width of the picture, height of a selector's row, height of the rest; readable on a phone."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -29,31 +29,31 @@ class Stops:
 
     label: str
     places: FloatArray
-    """Shape (R,), where each run ended on the horizontal axis."""
+    """Shape (R,), position of the end of each run on the horizontal axis."""
     stopped: BoolArray
-    """Shape (R,), whether it stopped with an answer; the others were cut off there, or left without one."""
+    """Shape (R,), whether each run stopped with an answer; the others were cut off or ended without one."""
     wrong: int
-    """Number of the stopped runs whose answer is wrong."""
+    """Number of stopped runs with a wrong answer."""
 
     @property
     def mean(self) -> float:
-        """The mean of the places; where runs were cut off, they would have gone on."""
+        """The mean of the positions, a lower bound if runs were cut off."""
         return float(self.places.mean())
 
     @property
     def n_stopped(self) -> int:
-        """Runs that stopped."""
+        """Number of runs that stopped."""
         return int(self.stopped.sum())
 
 
 def save_stops(path: Path, found: Sequence[Stops], *, axis: str, delta: float | None, title: str) -> None:
-    """Write a PNG: a row for each selector, the soonest first.
+    """Write a PNG with a row per selector, earliest stop first.
 
     Args:
         path: The file.
         found: One per selector, with at least one run each.
         axis: Name of the horizontal axis.
-        delta: The error probability that was asked of all of them, drawn as a line; None for none.
+        delta: The requested error probability, drawn as a line; None without one.
         title: Above the picture.
     """
     draw_stops(found, axis=axis, delta=delta, title=title).savefig(path, dpi=150)
@@ -111,5 +111,5 @@ def _draw_errors(axes: "Axes", row: int, each: Stops, colour: str) -> None:
 
 
 def _plain(text: str) -> str:
-    """Text in which matplotlib sees no formula."""
+    """Text that matplotlib does not read as a formula."""
     return text.replace("$", r"\$")

@@ -1,4 +1,4 @@
-"""Environments to simulate, each made of a table, and what a report says of the table."""
+"""Environments for simulation, each made of a table, and facts on the table for reports."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -21,27 +21,27 @@ from winnow.tasks.simulation.route_environments import RouteEnvironment
 from winnow.tasks.simulation.simulate import ComparedSelector
 
 MOST_MISSING = 0.5
-"""Share of unscored pairs beyond which selectors drop a candidate, unless told otherwise."""
+"""Share of unscored pairs beyond which selectors drop a candidate, by default."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Given:
-    """The choices of the user from which an environment is made; None if one was left out."""
+    """The user's choices for an environment; None for omitted ones."""
 
     table: str
     storage: str
-    """URL of the results database that campaigns are looked up in."""
+    """URL of the results database with the campaigns."""
     history: str | None
     history_share: float | None
     seed: int
-    """The seed for the choice of the part that becomes the history."""
+    """The seed of the random part that becomes the history."""
     contexts: str | None
     embed: str | None
     types: str | None
 
 
 class SimulatedTable(NamedTuple):
-    """The environment that is simulated, and the subject of the report on it."""
+    """The simulated environment, and the subject of its report."""
 
     environment: Environment
     subject: Subject
@@ -50,10 +50,10 @@ class SimulatedTable(NamedTuple):
 def make_environment(
     simulated: Simulated, compared: Sequence[ComparedSelector], given: Given
 ) -> SimulatedTable:
-    """The environment in which selectors are run.
+    """The environment of the simulation.
 
     Raises:
-        WinnowError: If something cannot be read, or is incompatible with what is simulated.
+        WinnowError: If a file cannot be read or does not fit the simulated objective.
     """
     if simulated == "routes":
         return _routes(given)
@@ -121,7 +121,7 @@ def _require_no_history(kind: str, given: Given) -> None:
 
 
 def _with_history(table: ScoreTable, given: Given) -> tuple[ScoreTable, ScoreTable | None]:
-    """The table to replay, and the history to learn from: another table, or a part of this one."""
+    """The table to replay, and the history to learn from: another table or a part of this one."""
     share = given.history_share
     if given.history is not None and share is not None:
         raise SpecError("--history and --history-share exclude each other; give one of them")
@@ -141,9 +141,9 @@ def _with_history(table: ScoreTable, given: Given) -> tuple[ScoreTable, ScoreTab
 
 
 def _require_others(table: ScoreTable, past: ScoreTable) -> None:
-    """Refuse a history with the scores that are to be found out: with it, selectors would look too good.
+    """Refuse a history with scores of the replayed table, which would make selectors look too good.
 
-    A history may have other scores of the same candidates: a campaign takes these as well.
+    A history may contain other scores of the same candidates, as in a campaign.
     """
     earlier = dict(zip(past.candidates, past.scores, strict=True))
     replayed = dict(zip(table.candidates, table.scores, strict=True))
@@ -164,7 +164,7 @@ def _require_others(table: ScoreTable, past: ScoreTable) -> None:
 
 
 def _has_the_same(scores: FloatArray, others: FloatArray) -> bool:
-    """Whether two rows agree wherever both have a score, and there is such a place."""
+    """Whether two rows agree wherever both have a score, with at least one such position."""
     both = ~np.isnan(scores) & ~np.isnan(others)
     return bool(both.any()) and np.array_equal(scores[both], others[both])
 

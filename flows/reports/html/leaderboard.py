@@ -1,4 +1,4 @@
-"""The table of all candidates: what each is made of, what is known of it and where it stands."""
+"""The table of all candidates: their parts, their estimates, and their status."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from winnow.tasks.text.phrases import rounded, span
 UNKNOWN = "–"
 
 LONGEST_BESIDE_DETAILS = 40
-"""Characters of names beside which there is room for the columns that say the same in parts."""
+"""Maximum length of names, in characters, beside which columns that repeat parts of a name are shown."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,7 +25,7 @@ class Cell:
 
     text: str
     worth: float | None = None
-    """The number by which the column is sorted; None for texts, and for numbers that are not known."""
+    """The number by which the column is sorted; None for texts and unknown numbers."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,7 +35,7 @@ class Column:
     heading: str
     is_number: bool = False
     is_detail: bool = False
-    """Whether it is left out where there is little room, as names of candidates tell it too."""
+    """Whether a narrow page omits the column, because candidates' names contain its values."""
 
 
 COLUMNS = (
@@ -53,16 +53,16 @@ COLUMNS = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Leaderboard:
-    """The table, without the columns that hold nothing."""
+    """The table, without empty columns."""
 
     columns: Sequence[Column]
     rows: Sequence[Sequence[Cell]]
     best: Sequence[bool]
-    """By row, whether it is the one that leads."""
+    """For each row, whether it is the leader."""
 
 
 def leaderboard(look: Look) -> Leaderboard | None:
-    """The table of a campaign, best estimate first, or least risk; None before anything was asked."""
+    """The table of a campaign, sorted by best estimate or lowest risk; None before the first round."""
     found = list(ask(look, "leaderboard"))
     if not any(row["scored"] or row["unscored"] for row in found):
         return None

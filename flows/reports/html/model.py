@@ -11,28 +11,28 @@ from winnow.storage.json_types import Row
 T = TypeVar("T")
 
 MOST_CANDIDATES = 40
-"""Rows that a figure can show and a reader can read."""
+"""Maximum number of rows in a figure."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Passage:
-    """A text that a model was given or wrote, as far as it is shown."""
+    """A model's input or output, as much of it as is shown."""
 
     label: str
     text: str
     shown: int
-    """Characters that were read of it."""
+    """Number of characters shown."""
     length: int
     """Characters of the whole text."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sample:
-    """One comparison to read."""
+    """One comparison with its inputs and outputs."""
 
     heading: str
     mark: Literal["right", "wrong"] | None
-    """Whether the answer has the full score of an example that names its targets, or none of it."""
+    """"right" for a full score on an example with targets, "wrong" for score 0, otherwise None."""
     facts: Sequence[str]
     side_by_side: Sequence[Passage]
     """Input, target and outputs, as far as there are any."""
@@ -42,7 +42,7 @@ class Sample:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SampleGroup:
-    """Comparisons that ended alike."""
+    """Comparisons with the same kind of result."""
 
     title: str
     samples: Sequence[Sample]
@@ -50,21 +50,21 @@ class SampleGroup:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Section:
-    """A heading, a sentence that says how to read what follows, and a figure, a table or comparisons."""
+    """A heading, an explanatory sentence, and a figure, a table or comparisons."""
 
     name: str
     """Letters and hyphens: the anchor on the page and the file name of the picture."""
     title: str
     note: str
     figure: Figure | None = None
-    """Stands above the table, where there are both."""
+    """Shown above the table if the section has both."""
     table: Sequence[Row] = ()
     """Rows with the same columns, which are their headings."""
     groups: Sequence[SampleGroup] = ()
 
 
 def first_of(rows: Sequence[T], campaign: str, view: str) -> tuple[Sequence[T], str]:
-    """The rows or names that fit into a figure, and a sentence about those that do not."""
+    """The rows or names that fit into a figure, and a sentence on those omitted."""
     if len(rows) <= MOST_CANDIDATES:
         return rows, ""
     return (

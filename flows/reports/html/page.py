@@ -1,4 +1,4 @@
-"""Sections as one HTML page that needs nothing but itself: no network, no fonts, no other files."""
+"""Sections as one self-contained HTML page, without network access, fonts or further files."""
 
 import base64
 import gzip
@@ -32,7 +32,7 @@ from winnow.tasks.queries.status import CampaignStatus
 RESOURCES = files("winnow.flows.reports.html")
 
 LARGE = 1_000
-"""The size from which on a number is written without decimals, unless its column has decimals."""
+"""Magnitude from which numbers are written without decimals, unless their column has decimals."""
 
 
 def page(
@@ -43,9 +43,8 @@ def page(
 ) -> str:
     """The whole page.
 
-    Every text is escaped by the template. Should one slip through all the same, the page's policy lets no
-    script run but its own two, and nothing be fetched. The larger one, which draws the figures, is packed to
-    a third of its size.
+    The template escapes every text. As a second protection, the page's policy permits only its own two
+    scripts and no requests. The larger script, which draws the figures, is compressed to a third of its size.
     """
     answer, (packed, plotly_source) = status.answer, _packed_plotly()
     first, further = lines_in_two(status)
@@ -82,9 +81,9 @@ def _template() -> Template:
 
 @cache
 def _packed_plotly() -> tuple[Markup, str]:
-    """The packed library that draws the figures, and its source in a page's policy.
+    """The compressed library that draws the figures, and its source in a page's policy.
 
-    Both are kept: packing takes longer than the rest of a page.
+    Both are cached, because compression takes longer than the rest of a page.
     """
     plotly = get_plotlyjs()
     packed = base64.b64encode(gzip.compress(plotly.encode("utf-8"), mtime=0))
@@ -96,13 +95,13 @@ def _around_names(answer: Answer, lines: Sequence[Line]) -> list[tuple[str, str,
 
 
 def _around(name: str | None, said: str) -> tuple[str, str]:
-    """A name that a sentence begins with, and the rest of it; fit to be read."""
+    """The name at the beginning of a sentence, and the rest of the sentence, both made printable."""
     start = 0 if name is None else len(name)
     return readable(said[:start]), sentence(said[start:])
 
 
 def cells(rows: Sequence[Row]) -> list[list[tuple[str, bool]]]:
-    """A table's values by row, as they are written, and whether each is a number; those of a column alike."""
+    """The formatted values of a table by row, each with whether it is a number; one format per column."""
     decimals = {name: _decimals([row[name] for row in rows]) for name in rows[0]}
     return [[(cell(value, decimals[name]), _is_number(value)) for name, value in row.items()] for row in rows]
 
@@ -142,11 +141,11 @@ def _figure_json(section: Section) -> Markup:
 
 
 def _inert(text: str) -> Markup:
-    """JSON that cannot end the element it stands in."""
+    """JSON text that cannot end the HTML element that contains it."""
     return Markup(text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026"))
 
 
 def _source(script: str) -> str:
-    """The source by which a page's policy allows a script of the page's own."""
+    """The source by which a page's policy permits one of the page's own scripts."""
     digest = hashlib.sha256(script.encode("utf-8")).digest()
     return f"'sha256-{base64.b64encode(digest).decode()}'"

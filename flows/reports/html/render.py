@@ -1,4 +1,4 @@
-"""The report's files: written whole, beside their place, and then put there; never half a file."""
+"""The report's files: written beside their destination and then moved there, so that none is incomplete."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -21,14 +21,14 @@ def write_report(
     png: Path | None = None,
     pdf: Path | None = None,
 ) -> list[Path]:
-    """Write a page, pictures, a print, or several, instead of earlier ones; return the written files.
+    """Write a page, pictures, a PDF, or several of these, replacing earlier ones; return the written files.
 
-    Nothing is written before all of it is made.
+    All contents are complete before the first file is written.
 
     Args:
         look: The campaign of the report.
         html: File of the page.
-        png: Folder of the pictures; is made if it is not there.
+        png: Folder of the pictures; is created if it is missing.
         pdf: File of the page as it is printed.
 
     Raises:
@@ -54,7 +54,7 @@ def write_report(
 
 
 def write_files(made: Mapping[Path, bytes]) -> None:
-    """Write files, each whole, instead of earlier ones.
+    """Write complete files in place of earlier ones.
 
     Raises:
         WinnowError: If one cannot be written.

@@ -1,1 +1,1 @@
-"""Rows as tables for people and as files for programs: the one place where they are written."""
+"""Rows as tables for people and as files for programs; all rows are written here."""

@@ -14,22 +14,24 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
-"""Characters that spreadsheets take for the beginning of a formula, by OWASP's list under CSV injection."""
+"""Characters at which spreadsheets recognize a formula, by OWASP's list under CSV injection."""
 
 _CELLS_ELSEWHERE = re.compile(rf"([;|\t\r\n])(?=[\"\s]*[{re.escape(''.join(FORMULA_STARTS))}])")
-"""Ends of a cell before a formula, for a spreadsheet that takes another separator than the file names (the
-semicolon in several countries): quotes then protect only the text at the beginning of a line."""
+"""Matches a separator before a formula, for spreadsheets that ignore the separator named in the file.
+
+In several countries they use the semicolon; quotes then protect only the text at the beginning of a line.
+"""
 
 
 def csv_lines(columns: Iterable[str], rows: Iterable[Mapping[str, Cell]]) -> Iterator[str]:
-    """The heading, then a line a row, every text as it is."""
+    """The heading, then one line per row with unchanged texts."""
     yield _line(columns)
     for row in rows:
         yield _line(row.values())
 
 
 def spreadsheet_lines(columns: Iterable[str], rows: Iterable[Mapping[str, Cell]]) -> Iterator[str]:
-    """CSV whose first line names the separator, with an apostrophe before all that would be calculated."""
+    """CSV whose first line names the separator, with an apostrophe before cells that would be formulas."""
     yield "sep=,\n"
     yield _line(map(_inert, columns))
     for row in rows:
@@ -58,17 +60,18 @@ def _cell(value: Cell) -> str:
 
 
 _LINE_ENDS = {ord(end): f"\\u{ord(end):04x}" for end in "\x85\u2028\u2029"}
-"""Some readers end a line here too; JSON may write them as escapes, which only texts can hold."""
+"""Characters that some readers treat as line ends -> their JSON escapes, valid because only texts hold
+them."""
 
 
 def json_lines(rows: Iterable[Mapping[str, object]]) -> Iterator[str]:
-    """A line a row."""
+    """One line per row."""
     for row in rows:
         yield _object(row) + "\n"
 
 
 def json_list(rows: Iterable[Mapping[str, object]]) -> Iterator[str]:
-    """A list with a line a row, one row after the other."""
+    """A list with one line per row, produced one row at a time."""
     separator = "[\n"
     for row in rows:
         yield f"{separator}  {_object(row)}"
@@ -85,7 +88,7 @@ def _object(row: Mapping[str, object]) -> str:
 
 
 def _finite(value: object) -> object:
-    """The value, with texts for numbers that JSON does not have, such as "Infinity"; SQL may ask for such."""
+    """The value, with texts such as "Infinity" for numbers that JSON lacks and SQL may return."""
     if isinstance(value, float) and not math.isfinite(value):
         return json.dumps(value)
     if isinstance(value, Mapping):
@@ -101,11 +104,11 @@ def _jsonable(value: object) -> str:
 
 MOST_ROWS = 10_000
 MOST_CHARACTERS = 16 * 2**20
-"""Characters of all texts in one row group, but for its last row: those that are held in memory."""
+"""Maximum number of characters of texts per row group, apart from its last row, which bounds memory."""
 
 
 def write_parquet(path: Path, kinds: Mapping[str, Kind], rows: Iterable[Mapping[str, object]]) -> int:
-    """Write rows; how many they were."""
+    """Write rows; return their number."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 

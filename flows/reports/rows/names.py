@@ -1,4 +1,4 @@
-"""Long names in little room: without their middles, and so that two that differ do not come to look alike."""
+"""Long names in little space: shortened in the middle, and so that different names stay different."""
 
 from collections.abc import Sequence
 
@@ -6,7 +6,7 @@ from rich.cells import cell_len
 
 
 def shortened(text: str, most: int) -> str:
-    """The text, without its middle where it takes more columns of the terminal."""
+    """The text, shortened in the middle if it is wider than `most` terminal columns."""
     kept = most
     short = text
     while cell_len(short) > most:  # some characters are two columns wide
@@ -16,7 +16,7 @@ def shortened(text: str, most: int) -> str:
 
 
 def beginning(text: str, most: int) -> str:
-    """The text, without its end where it takes more columns of the terminal."""
+    """The text, shortened at its end if it is wider than `most` terminal columns."""
     kept = most
     short = text
     while cell_len(short) > most:
@@ -26,12 +26,12 @@ def beginning(text: str, most: int) -> str:
 
 
 def shortened_apart(names: Sequence[str], most: int) -> list[str]:
-    """The names without their middles where they are too long; see `told_apart`."""
+    """The names, shortened in the middle if too long; see `told_apart`."""
     return [shortened(name, most) for name in told_apart(names, most)]
 
 
 def told_apart(names: Sequence[str], most: int) -> Sequence[str]:
-    """The names; where two would be shortened to the same, without the beginning and end that all share."""
+    """The names, without their common beginning and end if two would be shortened to the same text."""
     different = set(names)
     if len({shortened(name, most) for name in different}) == len(different):
         return names
@@ -39,7 +39,7 @@ def told_apart(names: Sequence[str], most: int) -> Sequence[str]:
 
 
 def without_shared(names: Sequence[str]) -> list[str]:
-    """Names that are not all the same, without the beginning and the end that all share."""
+    """Different names without their common beginning and end."""
     start = _shared(names)
     end = _shared([name[start:][::-1] for name in names])
     before, after = "…" * (start > 0), "…" * (end > 0)
@@ -47,6 +47,6 @@ def without_shared(names: Sequence[str]) -> list[str]:
 
 
 def _shared(names: Sequence[str]) -> int:
-    """The number of characters with which all names begin alike."""
+    """The length of the common beginning of all names."""
     first, last = min(names), max(names)
     return next((n for n, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), len(first))

@@ -1,8 +1,8 @@
-"""Rows as a table for people: no number is broken, no word is folded, and what did not fit is named.
+"""Rows as a table for people: numbers stay whole, words unbroken, and omitted columns are named.
 
-A narrow terminal gets texts shortened in the middle, as names differ at their ends; then the last columns are
-left out and named below; and where less than half of the columns fit, few rows are shown one below the other,
-unless the texts that people compare all fit.
+On a narrow terminal, texts are first shortened in the middle, because names differ at their ends. Then the
+last columns are omitted and named below the table. If less than half of the columns fit, a small number of
+rows is shown as blocks of lines instead, unless the texts that people compare all fit.
 """
 
 import datetime as dt
@@ -25,59 +25,59 @@ from winnow.tasks.text.phrases import with_decimals
 from winnow.tasks.text.printable import printable
 
 LONGEST_CELL = 60
-"""Characters of a text in a table; other formats are not cut."""
+"""Maximum length of a text in a table; other formats have no limit."""
 SENTENCES = ("detail",)
-"""Columns of sentences: what is cut is their ends, as what happened stands in the middle."""
+"""Columns of sentences, which are shortened at the end instead of the middle."""
 LONGEST_SENTENCE = 160
 SHORTEST_CELL = 14
-"""A text is not cut below this to make room for further columns."""
+"""Minimum length to which a text is shortened to make room for further columns."""
 SIDE_BY_SIDE = ("input", "target", "text", "text_b")
 """Columns of texts that are read side by side: each keeps a place in a narrow terminal."""
 LEAST_SIDE = 8
 """Characters to which such a text may be cut."""
 MOST_DECIMALS = 6
-"""Decimals of the numbers of a column, below 100, of which one is very small."""
+"""Maximum number of decimals in a column of numbers below 100 with a very small one."""
 NAMING = ("candidate", "candidate_b", "opponent")
-"""Columns of names, wherever they stand."""
+"""Columns of names, in any view."""
 OUTWARD = {"lower": ROUND_FLOOR, "upper": ROUND_CEILING}
-"""Columns of the ends of intervals, wherever they stand, and how these are rounded."""
+"""Columns of interval ends, in any view, and their directions of rounding."""
 MOST_NAMES = 200
-"""Rows up to which those in the first column stay apart when they are cut."""
+"""Maximum number of rows whose shortened names in the first column are kept different."""
 GAP = "  "
 MOST_RECORDS = 20
-"""Rows that are shown one below the other where a table is too wide; of more, only the first columns are."""
+"""Maximum number of rows shown as blocks of lines; for more rows, only the first columns are shown."""
 
 A_PIPE = "a wider terminal or a pipe, such as | less -S,"
-"""The ways to see every column, with any command."""
+"""Ways to see every column, for any command."""
 
 PAGER_OPTIONS = "FRX"
-"""For `less`, where nobody set options of their own: no pager for a single screen, colours, and it stays."""
+"""Options for `less` if the user has set none: no pager for a single screen, colours, and no clearing."""
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column as it is shown."""
+    """A column of the printed table."""
 
     name: str
     texts: Sequence[str]
-    """By row."""
+    """Its cells by row."""
     is_text: bool
-    """Whether its cells may be shortened: a number or a moment never is."""
+    """Whether its cells may be shortened; numbers and times may not."""
     is_number: bool
-    """Whether it stands at the right of its column."""
+    """Whether its cells are aligned right."""
     names_rows: bool = False
-    """Whether rows are told apart by it, so that two that differ may not be cut to the same."""
+    """Whether it identifies rows, so that different cells must stay different when shortened."""
 
     @property
     def width(self) -> int:
-        """Columns of the terminal that it takes where there is room."""
+        """Its full width in terminal columns."""
         widest = max(map(cell_len, self.texts))
         longest = LONGEST_SENTENCE if self.name in SENTENCES else LONGEST_CELL
         return max(cell_len(self.name), min(widest, longest) if self.is_text else widest)
 
     @property
     def least_width(self) -> int:
-        """Columns of the terminal that it takes at least."""
+        """Its minimum width in terminal columns."""
         if not self.is_text:
             return self.width
         shortest = LEAST_SIDE if self.name in SIDE_BY_SIDE else SHORTEST_CELL
@@ -85,7 +85,7 @@ class Column:
         return self._apart_from(least) if self.names_rows else least
 
     def _apart_from(self, least: int) -> int:
-        """The least width, of this and more, at which texts that differ are not cut to the same."""
+        """The smallest width, at least `least`, at which different texts stay different when shortened."""
         different = set(self.texts)
         if len(different) > MOST_NAMES:
             return least
@@ -95,7 +95,7 @@ class Column:
         return self.width
 
     def cell(self, row: int, width: int) -> str:
-        """The cell of a row, or the heading for row -1, just so wide."""
+        """The cell of a row, or the heading for row -1, padded or shortened to the width."""
         text = self.name if row < 0 else self.texts[row]
         text = beginning(text, width) if self.name in SENTENCES else shortened(text, width)
         room = " " * (width - cell_len(text))
@@ -105,13 +105,14 @@ class Column:
 def print_table(
     rows: Sequence[Mapping[str, Cell]], file: TextIO, *, all_columns: bool = False, shown_by: str = A_PIPE
 ) -> None:
-    """Print rows as a table, through a pager where they are more than a terminal shows.
+    """Print rows as a table, through a pager if they need more than one screen.
 
     Args:
-        rows: All with the columns of the first; columns that hold nothing at all are left out.
-        file: A terminal gets a table of its width, coloured unless NO_COLOR is set; all else every column.
-        all_columns: Leave no column out, as each was asked for by name.
-        shown_by: Words for what shows the columns for which there is no room.
+        rows: Rows with the columns of the first one; empty columns are omitted.
+        file: A terminal gets a table of its width, coloured unless NO_COLOR is set; other files get every
+            column.
+        all_columns: Omit no column, because the user named each one.
+        shown_by: Words for the command that shows omitted columns.
     """
     width, has_colours = terminal_width(file), wants_colours(file)
     lines = table_lines(rows, width, has_colours=has_colours, all_columns=all_columns, shown_by=shown_by)
@@ -134,10 +135,10 @@ def table_lines(
 
     Args:
         rows: As `print_table` takes them.
-        width: Columns of the terminal; None for as many as it takes.
+        width: Columns of the terminal; None for no limit.
         has_colours: Print the heading bold and the best row green.
-        all_columns: Leave no column out: where not all fit, rows are shown one below the other.
-        shown_by: Words for what shows the columns for which there is no room.
+        all_columns: Omit no column: if not all fit, rows are shown as blocks of lines.
+        shown_by: Words for the command that shows omitted columns.
     """
     if not rows:
         return ["no rows"]
@@ -167,12 +168,12 @@ def table_lines(
 
 
 def unfolded(sentence: str, width: int | None, *, indent: str = "") -> list[str]:
-    """The lines of a sentence, which is broken between words alone; `indent` stands before all but the first.
+    """A sentence broken into lines between words, with `indent` before all lines except the first.
 
     Args:
-        sentence: Has no line breaks.
+        sentence: The sentence, without line breaks.
         width: Columns of the terminal; None for one line.
-        indent: The spaces that stand there.
+        indent: Spaces.
     """
     if width is None:
         return [sentence]
@@ -195,9 +196,9 @@ def _column(name: str, rows: Sequence[Mapping[str, Cell]], *, names_rows: bool) 
 
 
 def _outward(name: str, row: Mapping[str, Cell]) -> str:
-    """The rounding of a number: outward for the two ends of an interval, to the nearest for all else.
+    """The rounding of a number: outward for the ends of an interval, to the nearest for all others.
 
-    An interval whose ends are equal is rounded to the nearest as well.
+    Equal ends of an interval are rounded to the nearest as well.
     """
     if name not in OUTWARD or row.get("lower") == row.get("upper"):
         return ROUND_HALF_EVEN
@@ -222,9 +223,9 @@ def _text(value: Cell, decimals: int | None, rounding: str) -> str:
 
 
 def decimals_of(values: Sequence[float]) -> int | None:
-    """The number of decimals of all numbers of a column; None if some are too large or too small for that.
+    """The number of decimals of a column; None if some numbers are too large or too small for it.
 
-    The larger they are the fewer, but no number that is not 0 is written as 0.
+    Larger numbers get fewer decimals, but no number other than 0 is written as 0.
     """
     sizes = [abs(value) for value in values if value]
     if not sizes:
@@ -236,7 +237,7 @@ def decimals_of(values: Sequence[float]) -> int | None:
 
 
 def _fitting(columns: Sequence[Column], width: int) -> Sequence[Column]:
-    """The first columns that fit with their texts cut as far as may be, at least one."""
+    """The first columns, at least one, that fit with texts shortened as far as permitted."""
     taken = 0
     for number, column in enumerate(columns):
         taken += column.least_width + (len(GAP) if number else 0)
@@ -246,7 +247,7 @@ def _fitting(columns: Sequence[Column], width: int) -> Sequence[Column]:
 
 
 def _widths(columns: Sequence[Column], width: int | None) -> dict[str, int]:
-    """The width of each column: if all are too wide, the text that can spare most is narrowed first."""
+    """The width of each column; if all are too wide, the text with most spare width is narrowed first."""
     widths = {column.name: column.width for column in columns}
     spare = {column.name: column.width - column.least_width for column in columns}
     taken = sum(widths.values()) + len(GAP) * (len(widths) - 1)
@@ -259,7 +260,7 @@ def _widths(columns: Sequence[Column], width: int | None) -> dict[str, int]:
 
 
 def _records(columns: Sequence[Column], width: int) -> list[str]:
-    """Each row as a block of lines, one for each value that there is."""
+    """Each row as a block of lines, one for each value that is present."""
     longest = max(cell_len(column.name) for column in columns)
     room = max(width - longest - len(GAP), SHORTEST_CELL)
     lines: list[str] = []

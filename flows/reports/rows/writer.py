@@ -1,8 +1,8 @@
-"""Rows, written: as a table for people, or in a format for programs, the same cells in each.
+"""Output of rows, as a table for people or in a format for programs, with the same cells in each.
 
-Every value is first made the kind of its column, as `tasks.queries.columns` declares it for views; columns
-that nobody declared, as those of a statement in SQL, keep the kinds of their values. So what is missing, true
-or a moment is written alike wherever the rows come from.
+Every value is first converted to the type of its column, which `tasks.queries.columns` declares for views;
+undeclared columns, such as those of an SQL statement, keep the types of their values. So missing values,
+booleans and times are written equally for every source of rows.
 """
 
 import sys
@@ -38,17 +38,17 @@ def print_rows(
     """Print rows, or write them to a file.
 
     Args:
-        rows: All with the columns of the first.
-        format_: A table for people is fitted to the terminal; no other format leaves anything out.
+        rows: Rows with the columns of the first one.
+        format_: The format; only a table for people is fitted to the terminal, all others are complete.
         output: The file; None for standard output.
-        view: The view that the rows are of, whose columns are declared; None for any other rows.
-        columns: Those that are wanted, in this order; all of them if empty.
-        heading: All columns, where they are known without a row.
-        shown_by: Words for what shows the columns for which a terminal has no room.
+        view: The view of the rows, whose columns are declared; None for other rows.
+        columns: Columns to write, in this order; all if empty.
+        heading: All columns, if they are known without a row.
+        shown_by: Words for the command that shows columns omitted on a terminal.
 
     Raises:
         WinnowError: If the format needs a file and none is given, it cannot be written, or there is no such
-            column; an older file is then left as it was.
+            column; an older file is then unchanged.
     """
     typed = _chosen(_typed(rows, view), columns)
     if heading:
@@ -72,14 +72,14 @@ def print_rows(
 def write_file(
     path: Path, rows: Iterable[Row], kinds: KindsOf, format_: FileFormat, *, spreadsheet: bool = False
 ) -> int:
-    """Write cells that are of their columns' kinds already; how many rows. Without any, no file is written.
+    """Write cells of their columns' types to a file; return the number of rows. Without rows, write no file.
 
     Args:
         path: The file.
-        rows: All with the columns of the first.
-        kinds: Gives the kind of each column, by the names of the columns.
+        rows: Rows with the columns of the first one.
+        kinds: Returns the type of each column by its name.
         format_: Format of the file.
-        spreadsheet: Write csv so that no spreadsheet takes a text for a formula.
+        spreadsheet: Whether to protect CSV texts from being read as formulas by spreadsheets.
     """
     counted = _Counted(rows)
     first = next(counted, None)
@@ -98,7 +98,7 @@ def write_file(
 
 
 class _Counted(Iterator[Row]):
-    """Rows, and how many of them were read."""
+    """Rows with a count of those read."""
 
     def __init__(self, rows: Iterable[Row]) -> None:
         self._rows = iter(rows)
@@ -168,7 +168,7 @@ def _write_parquet(
 
 
 def _write_nothing(path: Path, kinds: Mapping[str, Kind]) -> None:
-    """A table without rows, and without columns where nobody knows them, instead of an older one."""
+    """Replace an older file by a table without rows, and without columns if they are unknown."""
     from winnow.flows.reports.rows.formats import write_parquet
 
     with in_place_of(path) as beside:
@@ -180,7 +180,7 @@ def _as_text(value: Cell) -> str | None:
 
 
 def _shown(format_: Format) -> Callable[[str], str]:
-    """The form of a line for standard output: a pipe gets it all, a terminal no control characters."""
+    """The function that formats a line for standard output: no control characters for terminals."""
     if not sys.stdout.isatty():
         return str
     return printable if format_ == "csv" else escaped

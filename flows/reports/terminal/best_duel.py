@@ -28,7 +28,7 @@ def sections_of(campaign: CampaignRecord) -> tuple[TerminalSection, ...]:
 
 
 def _matrix(look: Look) -> list[Row]:
-    """The win rates of duels as a table: a numbered column for each candidate, the best ones first."""
+    """The win rates of duels as a table with a numbered column per candidate, best candidates first."""
     cells = {
         (row["candidate"], row["opponent"]): f"{rounded(row['win_rate'])} ({row['duels'] - row['unscored']})"
         for row in duel_views.head_to_head(look.session, look.record.id)

@@ -1,4 +1,4 @@
-"""A campaign's report for a terminal: the answer, then the sections of its objective, and the coverage."""
+"""A campaign's terminal report: the answer, the sections of its objective, and the coverage."""
 
 import sys
 
@@ -14,7 +14,7 @@ from winnow.tasks.queries.status import campaign_status
 
 
 def print_report(look: Look, storage: str) -> None:
-    """Print all sections that have something to show."""
+    """Print all sections that are not empty."""
     print_summary(campaign_status(look, in_full=True), storage)
     own = object_at(traits_of(look.record.objective).terminal)(look.record)
     for title, view in (*own, COVERAGE):

@@ -1,4 +1,4 @@
-"""Sections of a campaign's report in a terminal that several objectives have."""
+"""Sections of terminal reports that several objectives share."""
 
 from collections.abc import Callable, Iterable
 
@@ -19,12 +19,12 @@ TerminalSection = tuple[str, Callable[[Look], Iterable[Row]]]
 def by_id(
     view: Callable[[Session, int], Iterable[Row]],
 ) -> Callable[[Look], Iterable[Row]]:
-    """A view of storage, which knows campaigns by their ids."""
+    """A function that reads a view of storage by the campaign's id."""
     return lambda look: view(look.session, look.record.id)
 
 
 def _leaderboard(look: Look) -> list[Row]:
-    """The leaderboard, with scores on held-out examples, which the estimates leave out, counted apart."""
+    """The leaderboard, with a separate count of scores on held-out examples, which estimates exclude."""
     rows = list(ask(look, "leaderboard"))
     if not any(row.get("held_out") for row in rows):
         return rows
@@ -35,7 +35,7 @@ def _leaderboard(look: Look) -> list[Row]:
 
 
 def _eliminations(look: Look) -> list[Row]:
-    """The view with the page's sentence, which counts rounds from 1, instead of its last two columns."""
+    """The rows of the view, with the page's sentence (rounds from 1) in place of the last two columns."""
     return [
         {
             **{name: row[name] for name in ("candidate", "status", "wealth", "level")},

@@ -1,4 +1,4 @@
-"""The look of all figures: colours that every kind of colour vision tells apart, light and dark; sizes."""
+"""Style of all figures: sizes, and light and dark colours that all kinds of colour vision distinguish."""
 
 from collections.abc import Iterable, Sequence
 from importlib.resources import files
@@ -11,26 +11,26 @@ from winnow.storage.json_types import JsonObject, JsonView
 
 BLUE, ORANGE, GREEN, GREY = "#0072b2", "#d55e00", "#009e73", "#8b929c"
 LINES = (BLUE, GREEN, "#cc79a7", "#e69f00", "#56b4e9")
-"""Okabe and Ito's, without the black that a dark page would swallow; orange is kept for what counts."""
+"""The colours of Okabe and Ito without black, which would vanish on a dark page; orange marks the leader."""
 WEIGHTS = ((0.0, "#eaf1f7"), (0.5, "#6baed6"), (1.0, "#08519c"))
-"""From none to all."""
+"""Colours of weights from 0 to 1."""
 WINS = ((0.0, ORANGE), (0.5, "#f4f4f4"), (1.0, BLUE))
-"""From lost to won, with even in between."""
+"""Colours of win rates from 0 to 1, with neutral grey in the middle."""
 
 FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', 'Liberation Sans', Arial, sans-serif"
 WIDE = "wide"
-"""The `name` of an annotation that is left out of a narrow figure."""
+"""The `name` of an annotation that narrow figures omit."""
 ROWS = "rows"
-"""The `meta` of figures whose rows are candidates: where they are narrow, names stand above the marks."""
+"""The `meta` of figures with one candidate per row: narrow figures put names above the marks."""
 SQUARE = "square"
-"""The `meta` of figures with candidates along both axes: where they are narrow, these are numbered."""
+"""The `meta` of figures with candidates along both axes: narrow figures number them."""
 ROW_HEIGHT, FRAME_HEIGHT, LEAST_HEIGHT = 24, 110, 260
-"""Pixels: of a candidate's row, of what stands around the rows, and of the smallest figure."""
+"""Heights in pixels: of a candidate's row, of the frame around the rows, and of the smallest figure."""
 
 BESIDE_ONE_VALUE = 0.05
-"""The range that an axis shows on either side of a value that is the only one."""
+"""Range that an axis shows on each side of a single value."""
 TITLE_WIDTH = 38
-"""Characters of an axis's title that a phone has room for in a line."""
+"""Maximum number of characters per line in an axis title on a phone."""
 NO_AXIS: JsonView = MappingProxyType({})
 
 
@@ -43,7 +43,7 @@ def themes() -> dict[str, JsonObject]:
 
 
 def narrow_script() -> str:
-    """The script with the function `fitted`, by which a browser lays a figure out for its width."""
+    """The script with the function `fitted`, which adapts a figure's layout to its width in the browser."""
     return (files("winnow.flows.reports.html.figures") / "narrow.js").read_text("utf-8")
 
 
@@ -55,10 +55,10 @@ def dressed(
     yaxis: JsonView = NO_AXIS,
     **layout: object,
 ) -> Figure:
-    """The figure without colours of its own for ink and paper, and as high as it needs to be.
+    """Format a figure: transparent colours, axes, and a height that fits its rows.
 
     Args:
-        figure: Is changed and given back.
+        figure: The figure, which is changed and returned.
         rows: Candidates along its vertical axis; 0 for a figure of the usual height.
         xaxis: Settings of the horizontal axis, its title as plain text.
         yaxis: Settings of the vertical axis, likewise.
@@ -81,18 +81,17 @@ def dressed(
 
 
 def reaching(ends: Sequence[float] | None) -> JsonObject:
-    """An axis that shows the range between two values until a reader zooms; an automatic one without them.
+    """Settings of a linear axis whose initial range lies between two values; automatic range without them.
 
-    A `range` would put an end to the zoom of a figure that is drawn again with another one. Not for a
-    logarithmic axis.
+    A `range` would reset a reader's zoom whenever the figure is drawn again.
     """
     return {} if ends is None else {"autorangeoptions": {"minallowed": ends[0], "maxallowed": ends[1]}}
 
 
 def around_one_value(values: Iterable[float | None]) -> JsonObject:
-    """An axis that shows little more than the value, where all that are known are one; of itself, else.
+    """Settings of an axis with a narrow range if all known values are equal; otherwise an automatic range.
 
-    Of itself it would reach from 0 to twice that value.
+    The automatic range for a single value reaches from 0 to twice that value.
     """
     known = {each for each in values if each is not None}
     if len(known) != 1:

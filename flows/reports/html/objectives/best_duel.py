@@ -26,7 +26,7 @@ def builders_of(campaign: CampaignRecord, read: ReadOnce) -> tuple[Builder, ...]
 
 
 def head_to_head(look: Look) -> Section | None:
-    """Win rates of all pairs that met."""
+    """Win rates of all pairs of candidates that were compared."""
     met = [row for row in ask(look, "head-to-head") if row["win_rate"] is not None]
     if not met:
         return None
@@ -66,7 +66,7 @@ def strengths(look: Look) -> Section | None:
 
 
 def judges(look: Look) -> Section | None:
-    """The section on how the models that judge treat the two places of an answer."""
+    """The section on how position affects the judge models' preferences."""
     rows = list(ask(look, "judges"))
     if not rows:
         return None

@@ -9,7 +9,7 @@ SAMPLES = {"good": "Highest scores", "bad": "Lowest scores"}
 """Headings of the sample comparisons, by kind."""
 
 MEASURED = "the texts that were asked for"
-"""The outputs that metrics are about."""
+"""The outputs that metrics score."""
 
 
 def builders_of(campaign: CampaignRecord, read: ReadOnce) -> tuple[Builder, ...]:

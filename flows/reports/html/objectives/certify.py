@@ -20,7 +20,7 @@ SAMPLES = {"bad": "Highest losses", "good": "Lowest losses"}
 """Headings of the sample comparisons, by kind."""
 
 MEASURED = "the answers to labelled examples"
-"""The outputs that metrics are about."""
+"""The outputs that metrics score."""
 
 DIAMONDS = (
     "Diamonds are certified: their intervals end at the line. If an interval begins at the line, the "
@@ -40,7 +40,7 @@ def builders_of(campaign: CampaignRecord, read: ReadOnce) -> tuple[Builder, ...]
 
 
 def _evidence_of(campaign: CampaignRecord) -> tuple[Builder, ...]:
-    """The sections beside the risks; none if a plain mean is trusted."""
+    """The sections beside the risks; none if a plain mean is used."""
     return () if _trusts_a_mean(campaign) else (certificates, e_values, weights)
 
 
@@ -59,7 +59,7 @@ def certificates(look: Look) -> Section | None:
 
 
 def e_values(look: Look) -> Section | None:
-    """E-values against labels."""
+    """The section on e-values against the number of labels."""
     rows = list(ask(look, "e-values"))
     if not rows:
         return None
@@ -96,7 +96,7 @@ def weights(look: Look) -> Section | None:
 
 
 def risks(look: Look) -> Section | None:
-    """Risks with intervals, and the highest that is allowed."""
+    """The section on risks with confidence intervals, and the highest permitted risk."""
     known = [row for row in ask(look, "leaderboard") if row["estimate"] is not None]
     if not known:
         return None

@@ -14,7 +14,7 @@ SAMPLES = {"good": "Highest scores", "bad": "Lowest scores"}
 """Headings of the sample comparisons, by kind."""
 
 MEASURED = "the outputs for the prompts routed to each candidate, which differ between candidates"
-"""The outputs that metrics are about."""
+"""The outputs that metrics score."""
 
 
 def builders_of(campaign: CampaignRecord, read: ReadOnce) -> tuple[Builder, ...]:
@@ -34,7 +34,7 @@ def builders_of(campaign: CampaignRecord, read: ReadOnce) -> tuple[Builder, ...]
 
 
 def shares(look: Look) -> Section | None:
-    """Shares of all prompts, over time."""
+    """The section on each candidate's share of all prompts over time."""
     rows = list(ask(look, "picks"))
     if not rows:
         return None
@@ -47,7 +47,7 @@ def shares(look: Look) -> Section | None:
 
 
 def late_shares(look: Look) -> Section | None:
-    """Shares of the last prompts, by type."""
+    """The section on each candidate's share of the last prompts, by type."""
     found = status.shares(look)
     if not found:
         return None

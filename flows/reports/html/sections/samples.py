@@ -1,4 +1,4 @@
-"""Comparisons to read: which ones, and each as a heading, facts and texts."""
+"""Sample comparisons: the selection, and each one as a heading, facts and texts."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -12,9 +12,9 @@ from winnow.storage.queries import samples as sample_views
 from winnow.tasks.campaign.look import Look
 
 MOST_SAMPLES = 5
-"""Of each kind."""
+"""Maximum number of samples of each kind."""
 MOST_CHARACTERS = 2_000
-"""Of each text."""
+"""Maximum number of characters of each text."""
 
 LABELS = {"input": "input", "text": "output", "text_b": "output"}
 """Headings of the texts that stand side by side."""
@@ -24,17 +24,17 @@ PASSAGES = {
     "answer": "read by the judge",
     "detail": "detail",
 }
-"""Column -> what it is called on the page; those of a duel's second candidate carry its name."""
+"""Column -> its label on the page; columns of a duel's second candidate carry its name."""
 
 
 def sample_groups(look: Look, titles: Mapping[str, str], *, best: str | None) -> list[SampleGroup]:
-    """A few comparisons of each kind that there are.
+    """A few comparisons of each kind that occurs.
 
     Args:
         look: The campaign as it is now.
-        titles: Kind, one of `samples`, -> its heading; of the best candidate where there is one,
-            but for the unscored, which may be anyone's.
-        best: Its name, if any.
+        titles: Kind, one of `samples`, -> its heading. Samples are from the best candidate if there is one,
+            except unscored ones, which are from any candidate.
+        best: Name of the best candidate, or None.
     """
     found = []
     for kind, title in titles.items():
@@ -79,7 +79,7 @@ def _sample(row: Row, candidate: str | None, *, with_judge: bool) -> Sample:
 
 
 def place_of(row: Row) -> str:
-    """The round and position at which a comparison was planned, counted from 1; both are stored from 0."""
+    """The round and position of a comparison, counted from 1; the database counts both from 0."""
     return f"round {row['round'] + 1}, position {row['position'] + 1}"
 
 
@@ -89,7 +89,7 @@ def judge_name(judge: str) -> str:
 
 
 DIGEST = re.compile(r":[0-9a-f]{12}$")
-"""Matches the digest behind the name of a judge whose parameters are not the usual ones."""
+"""Matches the digest at the end of a judge's name if its parameters are not the defaults."""
 
 
 def _mark(row: Row) -> Literal["right", "wrong"] | None:
@@ -139,7 +139,7 @@ def _is_repeated(row: Row, name: str) -> bool:
 
 
 def _targets(row: Row) -> list[Passage]:
-    """The answers that are accepted, a line each."""
+    """The accepted targets, one per line."""
     if not row["targets"]:
         return []
     whole = "\n".join(map(str, row["targets"]))

@@ -1,4 +1,4 @@
-"""The sections of the page, by objective: rows are requested, figures are made of them."""
+"""The sections of the page, by objective, with figures made from queried rows."""
 
 from winnow.flows.reports.html.model import Section
 from winnow.flows.reports.html.sections import standard
@@ -16,8 +16,8 @@ def sections_of(
 
     Args:
         look: The campaign as it is now.
-        with_samples: Whether comparisons to read are among them.
-        read: Data that an earlier look has read, if there was one.
+        with_samples: Whether sample comparisons are included.
+        read: Data that an earlier call has read, or None.
     """
     page = page_of(look.record.objective)
     own = page.builders_of(look.record, read or ReadOnce())

@@ -1,4 +1,4 @@
-"""Sections of every objective: estimates, the curve, where the budget went, what is missing, samples."""
+"""Sections of every objective: estimates, the curve, the budget, missing outcomes, samples."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -34,14 +34,14 @@ from winnow.tasks.spec.stored_spec import constraints_of
 from winnow.tasks.text.phrases import span
 
 Builder = Callable[[Look], Section | None]
-"""Makes a section, or none if there is nothing to show yet."""
+"""Makes a section, or None if there is nothing to show yet."""
 
 MOST_ROUNDS = 600
-"""Rounds that the curve shows: more would have less than two pixels each."""
+"""Maximum number of rounds on the curve: more rounds would have less than two pixels each."""
 MOST_CHANGES = 100
-"""Changes of the lead that the curve shows whichever these rounds are."""
+"""Maximum number of changes of the leader that the curve shows in addition."""
 MOST_LEADS = 10
-"""Changes of the lead that are told in words."""
+"""Maximum number of changes of the leader that are described in words."""
 
 COUNTED = ("comparisons", "no_answer", "truncated")
 """Columns that the section on coverage sums over candidates."""
@@ -50,7 +50,7 @@ COUNTED = ("comparisons", "no_answer", "truncated")
 def estimates(
     title: str, axis: str, note: str = "Estimates after the last round, with intervals, best first."
 ) -> Builder:
-    """Estimates with intervals, where there are any, best first."""
+    """The section on estimates with confidence intervals, if there are any, best first."""
 
     def build(look: Look) -> Section | None:
         known = [row for row in ask(look, "leaderboard") if row["estimate"] is not None]
@@ -69,7 +69,7 @@ def estimates(
 
 
 def lead(axis: str) -> Builder:
-    """How far the best candidate leads each other one, those that come closest first."""
+    """The section on how far the best candidate leads each other one, smallest lead first."""
 
     def build(look: Look) -> Section | None:
         return _lead(look, axis)
@@ -115,7 +115,7 @@ def _lead(look: Look, axis: str) -> Section | None:
 
 
 def eliminations(look: Look) -> Section | None:
-    """The section on when each candidate was shown to be out, and by which evidence."""
+    """The section on when each candidate was eliminated, and by which evidence."""
     found = campaign_views.eliminations(look.session, look.record.id)
     if not found:
         return None
@@ -147,20 +147,20 @@ def eliminations(look: Look) -> Section | None:
 
 
 def curve_read_once() -> CurvePoints:
-    """A store for the points of the section of the curve, with nothing read yet."""
+    """An empty cache for the points of the curve's section."""
     return CurvePoints(most=MOST_ROUNDS, changes=MOST_CHANGES)
 
 
 @dataclass(frozen=True, slots=True)
 class ReadOnce:
-    """Data that grow with a campaign: a later look with the same instance reads only what came since."""
+    """Cache of data that grow with a campaign: a later call with it reads only new data."""
 
     points: CurvePoints = field(default_factory=curve_read_once)
     counts: TagCounts = field(default_factory=TagCounts)
 
 
 def curve(axis: str, unit: str, points: CurvePoints) -> Builder:
-    """The leader and its interval against what was spent."""
+    """The section on the leader and its confidence interval against the budget spent."""
 
     def build(look: Look) -> Section | None:
         rows = points.look(look.session, look.record.id)
@@ -208,7 +208,7 @@ def excess(look: Look) -> Section | None:
 
 
 def pareto(look: Look) -> Section | None:
-    """Quality, cost and time of each candidate."""
+    """The section on quality, cost and time of each candidate."""
     found = list(ask(look, "pareto"))
     if len(found) < 2:
         return None
@@ -248,7 +248,7 @@ def pareto(look: Look) -> Section | None:
 
 
 def _spread(mean: float | None, deviation: float, decimals: int | None) -> str:
-    """A mean and its deviation, with the decimals of their column, or three digits where it has none."""
+    """A mean and its deviation, with their columns' decimals, or three digits without any."""
     if mean is None:
         return ""
     shape = ".3g" if decimals is None else f".{decimals}f"
@@ -256,12 +256,12 @@ def _spread(mean: float | None, deviation: float, decimals: int | None) -> str:
 
 
 def page_of(objective: str) -> Any:  # noqa: ANN401
-    """The module with the sections of an objective's page; see `Traits.page`."""
+    """The module with the sections of an objective's page, named by `Traits.page`."""
     return import_module(traits_of(objective).page)
 
 
 def metrics(look: Look) -> Section | None:
-    """The section on the scores that further judges gave each candidate."""
+    """The section on the scores that additional judges gave each candidate."""
     found = list(ask(look, "metrics"))
     if not found:
         return None
@@ -287,7 +287,7 @@ def metrics(look: Look) -> Section | None:
 
 
 def _what_metrics_decided(campaign: CampaignRecord) -> str:
-    """The part that metrics have in the answer, as the end of a sentence."""
+    """The role of metrics in the answer, as the end of a sentence."""
     constraints = constraints_of(campaign.spec)
     if not constraints:
         return "they decided nothing"
@@ -299,7 +299,7 @@ def _what_metrics_decided(campaign: CampaignRecord) -> str:
 
 
 def tags(counts: TagCounts) -> Builder:
-    """The best candidate's mean by tag."""
+    """The section on the best candidate's mean by tag."""
 
     def build(look: Look) -> Section | None:
         decision = outcome_records.latest_decision(look.session, look.record.id)
@@ -334,7 +334,7 @@ def _tag_row(row: Row) -> Row:
 
 
 def allocation(unit: str) -> Builder:
-    """Comparisons per candidate."""
+    """The section on comparisons per candidate."""
 
     def build(look: Look) -> Section | None:
         found = [row for row in ask(look, "leaderboard") if row["scored"] or row["unscored"]]
@@ -352,7 +352,7 @@ def allocation(unit: str) -> Builder:
 
 
 def samples(titles: Mapping[str, str]) -> Builder:
-    """Comparisons to read, by kind, and those without an outcome."""
+    """The section with sample comparisons by kind, and those without an outcome."""
 
     def build(look: Look) -> Section | None:
         decision = outcome_records.latest_decision(look.session, look.record.id)
@@ -371,7 +371,7 @@ def samples(titles: Mapping[str, str]) -> Builder:
 
 
 def cost_in_tokens(look: Look) -> Section | None:
-    """Tokens by candidate, judges and the like included."""
+    """The section on tokens by candidate, including those of judges."""
     rows, cut = _costs(look)
     if not rows:
         return None
@@ -385,7 +385,7 @@ def cost_in_tokens(look: Look) -> Section | None:
 
 
 def cost_in_seconds(look: Look) -> Section | None:
-    """Engine seconds by candidate, judges and the like included."""
+    """The section on engine seconds by candidate, including those of judges."""
     rows, cut = _costs(look)
     if not any(row["seconds"] or row["load_seconds"] for row in rows):
         return None
@@ -398,7 +398,7 @@ def cost_in_seconds(look: Look) -> Section | None:
 
 
 def loading(look: Look) -> Section | None:
-    """The section on the loads of each model and the time that they took."""
+    """The section on the loads of each model and their duration."""
     by_model = loads_by_model(look.session, look.record.id)
     if not by_model:
         return None
@@ -414,7 +414,7 @@ def loading(look: Look) -> Section | None:
 
 
 def coverage(look: Look) -> Section | None:
-    """The section on how many comparisons have an outcome, and how many have none for which reason."""
+    """The section on the numbers of comparisons with an outcome, and without one by reason."""
     reasons: dict[str | None, Row] = {}
     for row in ask(look, "coverage"):
         start = {"reason": row["reason"] or "scored", **dict.fromkeys(COUNTED, 0), "candidates": 0}
@@ -435,7 +435,7 @@ def coverage(look: Look) -> Section | None:
 
 
 def _loading(look: Look) -> str:
-    """A sentence on the time that loading models took; empty if there were no loads."""
+    """A sentence on the total load time of models; empty without loads."""
     totals = campaign_views.totals(look.session, look.record.id)
     loads, seconds = totals["loads"], totals["load_seconds"]
     if not loads:
@@ -448,7 +448,7 @@ def _loading(look: Look) -> str:
 
 
 def _caching(look: Look) -> str:
-    """A sentence on the share of tokens found in prefix caches; empty if no engine tells."""
+    """A sentence on the share of tokens found in prefix caches; empty if no engine reports it."""
     rate = cache_hit_rate(look.session, look.record.id)
     if rate is None:
         return ""
@@ -459,7 +459,7 @@ def _caching(look: Look) -> str:
 
 
 def _costs(look: Look) -> tuple[list[Row], str]:
-    """Rows of costs, most tokens first, models of no candidate in brackets; a sentence on rows left out."""
+    """Rows of costs, most tokens first (other models in brackets), and a sentence on omitted rows."""
     asked = ask(look, "costs")
     found = [{**row, "candidate": row["candidate"] or f"[{row['model']}]"} for row in asked]
     found.sort(key=lambda row: row["input_tokens"] + row["output_tokens"], reverse=True)
@@ -468,4 +468,4 @@ def _costs(look: Look) -> tuple[list[Row], str]:
 
 
 CLOSING: tuple[Builder, ...] = (coverage, cost_in_tokens, cost_in_seconds, loading)
-"""On every page, at its end."""
+"""Sections at the end of every page."""
