@@ -28,12 +28,12 @@ PRIOR_VARIANCE = 0.1
 
 
 class Observed(NamedTuple):
-    """What a selector was told, by arm and example."""
+    """Observations of a selector, by arm and example."""
 
     scores: FloatArray
     """Shape (K, N); NaN where there is none."""
     asked: BoolArray
-    """Shape (K, N), pairs told, with a score or without."""
+    """Shape (K, N), observed pairs, with a score or without."""
 
 
 class Remaining(NamedTuple):
@@ -53,8 +53,8 @@ def remaining(selector: Champion, observed: Observed, rng: np.random.Generator) 
     """Estimate the number of comparisons until a selector stops.
 
     Args:
-        selector: Told everything observed, without a budget, groups and constraints; unchanged afterwards.
-        observed: What it was told.
+        selector: Has observed all of this, without a budget or constraints; unchanged afterwards.
+        observed: What it has observed.
         rng: Draws scores and the examples of continuations.
     """
     counts, n_settled = np.empty(CONTINUATIONS, dtype=np.int64), 0

@@ -1,8 +1,8 @@
 """Number of comparisons that would probably settle an undecided answer.
 
-A selector is told the stored rounds again, and copies of it go on with plausible scores until they stop; see
-`algorithms.champion.continuations`. This is an estimate and no bound. On real tables of 100 to 1 000 examples
-half of the estimates are between 0.9 and 1.3 times of what was taken; docs/common-sizes.md has the figures.
+A selector observes the stored rounds again, and copies of it continue on plausible scores until they stop;
+see `algorithms.champion.continuations`. This is an estimate, not a bound. On real tables of 100 to 1,000
+examples half of the estimates are between 0.94 and 1.16 times what was taken; docs/common-sizes.md has all.
 """
 
 from collections.abc import Collection
@@ -75,9 +75,9 @@ def estimate_of(look: Look, *, n_open: int, n_examples: int, held_out: Collectio
     if any(size > most for size, most in zip(sizes, (MOST_PAIRS, MOST_TOLD, MOST_OPEN), strict=True)):
         return Estimate(because="the campaign is too large to be simulated")
     try:
-        selector, observed = _told_again(look, n_open, n_examples, held_out)
+        selector, observed = _replayed(look, n_open, n_examples, held_out)
     except AlgorithmError:
-        return Estimate(because="the stored rounds cannot be told to its selector again")
+        return Estimate(because="the stored rounds cannot be replayed")
     rng = np.random.default_rng([n_told, n_examples])  # the same campaign gives the same estimate
     found = remaining(selector, observed, rng)
     if not found.is_settled:
@@ -85,7 +85,7 @@ def estimate_of(look: Look, *, n_open: int, n_examples: int, held_out: Collectio
     return Estimate(comparisons=found.comparisons, fewest=found.fewest, most=found.most)
 
 
-def _told_again(
+def _replayed(
     look: Look, n_open: int, n_examples: int, held_out: Collection[int]
 ) -> "tuple[Champion, Observed]":
     """Create a selector without a budget that observed the stored rounds, with what it observed.

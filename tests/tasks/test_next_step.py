@@ -203,7 +203,7 @@ def test_the_m_best_are_priced_as_what_they_are(tmp_path):
     )
 
 
-def test_held_out_examples_and_unscored_comparisons_are_told_as_they_were(tmp_path):
+def test_held_out_examples_and_unscored_comparisons_are_replayed_as_they_were(tmp_path):
     database, record = store_undecided(tmp_path / "w.db", table(2)[:3], holdout=0.25, unscored=(3, 40))
     _, answer = lines_of(database, record)
     assert answer.n_examples == 180
@@ -226,7 +226,7 @@ def test_held_out_examples_and_unscored_comparisons_are_told_as_they_were(tmp_pa
             {"constraints": [{"metric": "length", "at_least": 0.5, "at_most": None}]},
             "a search among candidates that meet constraints is not simulated",
         ),
-        ({"fail_on_error": 7.0}, "the stored rounds cannot be told to its selector again"),
+        ({"fail_on_error": 7.0}, "the stored rounds cannot be replayed"),
     ],
 )
 def test_where_it_is_not_estimated_the_line_says_why(tmp_path, changes, because):
