@@ -114,7 +114,7 @@ LEVELS = {
         "queries migrations", "admin",
     ),
     "tasks": (
-        "text", "errors", "plugins", "processes", "engines", "spec", "data", "candidates harness",
+        "text", "errors", "plugins", "processes", "engines", "spec", "data", "candidates finished_runs harness",
         "embedding", "judges", "campaign", "rounds", "objectives", "answer setup", "queries simulation",
     ),
     "flows": (
@@ -185,6 +185,7 @@ SATELLITES = (
     "tasks.objectives.certify", "tasks.objectives.route",
     "tasks.answer.sentences.certify", "tasks.answer.sentences.route",
     "tasks.simulation", "flows.simulate", "flows.reports.dashboard", "flows.reports.export.trackers",
+    "tasks.finished_runs", "flows.cli.imports",
     "flows.api.labels", "flows.api.plans", "flows.api.simulations",
     "flows.cli.plan", "flows.cli.simulate", "flows.cli.routes", "flows.cli.labels",
     "flows.cli.results.dashboards",

@@ -23,6 +23,7 @@ COMMANDS = {
     "run": "campaigns:run",
     "resume": "campaigns:resume",
     "rescore": "rescore:rescore",
+    "import": "imports:app",
     "gate": "gating:gate",
     "schedule": "schedules:schedule",
     "label": "labels:label",

@@ -90,6 +90,7 @@ JUDGES = {
     "normalised": _rule("rules.string_match:NormalisedJudge", 1),
     "numeric": _rule("rules.numeric:NumericJudge", 2),
     "python": _rule("isolated.python_function:PythonJudge", 1),
+    "recorded": _rule("rules.recorded:RecordedJudge", 1),
     "regex": _rule("rules.regex:RegexJudge", 2),
     "rouge": _rule("isolated.rouge:RougeJudge", 2),
     "rules": JudgeEntry(pairs=Maker("pairwise.rules:rules_judge", 1), judges="scorer"),

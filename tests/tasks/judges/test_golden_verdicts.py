@@ -35,6 +35,7 @@ JUDGES = (
         "normalised",
         "numeric",
         "python",
+        "recorded",
         "regex",
         "rouge",
         "score",
@@ -88,7 +89,7 @@ def beside_the_function(monkeypatch):
 
 def verdict(name, row):
     judge = made(name, json.dumps(row["params"]))
-    weighed = {key: row[key] for key in ("choices", "loglikelihoods") if key in row}
+    weighed = {key: row[key] for key in ("choices", "loglikelihoods", "fields", "candidate") if key in row}
     found = judge.judge(Sample(output=row["output"], targets=row["targets"], **weighed))
     return [found.score, found.answer, found.reason]
 

@@ -1,0 +1,116 @@
+"""import: finished runs of other tools as campaigns."""
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from winnow.flows.cli.options import SpecStorage, Verbose
+from winnow.tasks.errors import SpecError
+
+if TYPE_CHECKING:
+    from winnow.tasks.finished_runs.gather import FinishedRun
+
+app = typer.Typer(
+    no_args_is_help=True, help="Read finished runs of other tools, and compare their candidates."
+)
+
+
+@app.callback()
+def imports() -> None:
+    """Read finished runs of other tools, and compare their candidates."""
+
+
+@app.command()
+def scores(
+    files: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="[NAME=]FILE...",
+            help="Samples of lm-eval, logs of Inspect (.eval, .json), results of promptfoo, exports of "
+            "Langfuse, or tables (.csv, .jsonl, .parquet). NAME= names the candidate of a file.",
+        ),
+    ],
+    name: Annotated[str, typer.Option(help="Name of the campaign, and of the two files that are written.")],
+    metric: Annotated[str | None, typer.Option(help="Score to read, if a file has several.")] = None,
+    filter_: Annotated[
+        str | None, typer.Option("--filter", help="Filter of lm-eval to read, if there are several.")
+    ] = None,
+    candidate: Annotated[
+        str | None, typer.Option(metavar="FIELD", help="Column or field that names the candidate.")
+    ] = None,
+    example: Annotated[
+        str | None, typer.Option(metavar="FIELD", help="Column or field that names the example.")
+    ] = None,
+    range_: Annotated[
+        str,
+        typer.Option(
+            "--range", metavar="LOW,HIGH", help="Lowest and highest score that there can be; becomes 0 to 1."
+        ),
+    ] = "0,1",
+    format_: Annotated[
+        str | None,
+        typer.Option(
+            "--format", help="One of lm-eval, inspect, promptfoo, langfuse, table; by default by the content."
+        ),
+    ] = None,
+    storage: SpecStorage = None,
+    verbose: Verbose = False,
+) -> None:
+    """Store outputs and scores of a finished run as a campaign, and say which candidate is best.
+
+    NAME.jsonl gets an example a line, with the outputs and scores of all candidates, and NAME.yaml the
+    campaign, which other commands take: winnow gate NAME.yaml --baseline CANDIDATE --fork NEW_NAME. Nothing
+    is generated and nothing judged.
+    """
+    from winnow.flows.run.launch import launching, run_stored_campaign
+    from winnow.tasks.finished_runs.gather import read_run
+    from winnow.tasks.finished_runs.scored_output import Choice
+    from winnow.tasks.setup.load import check_campaign_file
+
+    data, spec = Path(f"{name}.jsonl"), Path(f"{name}.yaml")
+    for path in (data, spec):
+        if path.exists():
+            raise SpecError(f"{path} is there already; give another --name, or run it with winnow run {spec}")
+    choice = Choice(metric=metric, filter=filter_, candidate=candidate, example=example)
+    run = read_run(files, choice, format_=format_, range_=_range(range_))
+    _write(run, name, data, spec, storage)
+    print(_summary(run))
+    with launching() as launch:
+        checked = check_campaign_file(str(spec), [])
+        raise typer.Exit(run_stored_campaign(launch.store(checked), is_brief=not verbose))
+
+
+def _range(given: str) -> tuple[float, float]:
+    try:
+        low, high = map(float, given.split(","))
+    except ValueError:
+        raise SpecError(f"--range {given}: write two numbers, such as --range 1,5") from None
+    if not low < high:
+        raise SpecError(f"--range {given}: the lowest score comes first, such as --range 1,5")
+    return low, high
+
+
+def _write(run: "FinishedRun", name: str, data: Path, spec: Path, storage: str | None) -> None:
+    import yaml
+
+    try:
+        with data.open("x", encoding="utf-8") as file:
+            for row in run.rows():
+                file.write(json.dumps(row, ensure_ascii=False) + "\n")
+        with spec.open("x", encoding="utf-8") as file:
+            yaml.safe_dump(run.spec(name, str(data), storage), file, sort_keys=False, allow_unicode=True)
+    except OSError as error:
+        raise SpecError(f"{error.filename} cannot be written: {error.strerror}") from error
+
+
+def _summary(run: "FinishedRun") -> str:
+    scored = sum(cell.score is not None for cell in run.cells.values())
+    repeated = sum(len(cell.scores) > 1 for cell in run.cells.values())
+    text = f"read {len(run.candidates)} candidates on {len(run.examples):,} examples: {scored:,} scores"
+    if repeated:
+        text += f", {repeated:,} of them means of repetitions"
+    if missing := len(run.candidates) * len(run.examples) - scored:
+        text += f"; {missing:,} are missing"
+    return text

@@ -1,0 +1,223 @@
+"""One finished run of the outputs of several files, and the campaign that it becomes."""
+
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from winnow.storage.json_types import JsonObject
+from winnow.storage.objectives import OBJECTIVES
+from winnow.storage.plain_files import open_plain
+from winnow.tasks.finished_runs.inspect_logs import InspectLogs
+from winnow.tasks.finished_runs.langfuse import LangfuseExport
+from winnow.tasks.finished_runs.lm_eval import LmEvalSamples
+from winnow.tasks.finished_runs.promptfoo import PromptfooResults
+from winnow.tasks.finished_runs.scored_output import Choice, Reader, ScoredOutput, UnreadableRun
+from winnow.tasks.finished_runs.tables import Tables
+from winnow.tasks.spec.shorthands import DELTA
+
+READERS: Sequence[Reader] = (LmEvalSamples(), InspectLogs(), PromptfooResults(), LangfuseExport(), Tables())
+"""All formats; a table is what no other one is."""
+
+HEAD = 1 << 16
+"""Bytes from which a format is recognised."""
+
+OUTPUTS, SCORES = "outputs", "scores"
+"""Fields of an example that hold each candidate's output and score, by its model's name."""
+
+NOT_IN_A_NAME = re.compile(r"[^A-Za-z0-9._-]+")
+
+
+@dataclass(slots=True)
+class Cell:
+    """What a candidate has on an example: of several repetitions the mean score and the first output."""
+
+    source: Path
+    output: str
+    scores: list[float] = field(default_factory=list)
+
+    @property
+    def score(self) -> float | None:
+        """Mean of the scores; None if there are none."""
+        return sum(self.scores) / len(self.scores) if self.scores else None
+
+
+@dataclass(kw_only=True)
+class FinishedRun:
+    """Outputs and scores of candidates on examples."""
+
+    cells: dict[tuple[str, str], Cell]
+    """By candidate and example."""
+    candidates: list[str]
+    examples: dict[str, JsonObject]
+    """Input, target and task of each example, by its name."""
+    low: float = 0.0
+    high: float = 1.0
+    """Range of the scores as the source has them; it becomes 0 to 1."""
+
+    def rows(self) -> Iterable[JsonObject]:
+        """An example a line, with the outputs and scores of all candidates."""
+        names = model_names(self.candidates)
+        for key, example in self.examples.items():
+            outputs, scores = {}, {}
+            for candidate in self.candidates:
+                if (cell := self.cells.get((candidate, key))) is None:
+                    continue
+                outputs[names[candidate]] = cell.output
+                if cell.score is not None:
+                    scores[names[candidate]] = (cell.score - self.low) / (self.high - self.low)
+            yield {"id": key, **example, OUTPUTS: outputs, SCORES: scores}
+
+    def spec(self, name: str, data: str, storage: str | None) -> JsonObject:
+        """The campaign that scores every candidate on every example, from the file of `rows`."""
+        n = len(self.candidates) * len(self.examples)
+        return {
+            "name": name,
+            "objective": OBJECTIVES[0],
+            **({} if storage is None else {"storage": storage}),
+            "models": [
+                {"name": each, "provider": "recorded", "output": f"{OUTPUTS}.{each}"}
+                for each in model_names(self.candidates).values()
+            ],
+            "dataset": {"path": data, "fields": {"id": "id", "input": "input", "target": "target"}},
+            "judge": {"type": "recorded", "scores": SCORES},
+            **({"tags": ["task"]} if any("task" in each for each in self.examples.values()) else {}),
+            "selector": {"name": "filled-subset"},
+            "stopping": {"budget": max(n, 1), "delta": DELTA},
+            "batch_size": min(max(n, 1), 512),
+        }
+
+
+def read_run(
+    files: Sequence[str],
+    choice: Choice,
+    *,
+    format_: str | None = None,
+    range_: tuple[float, float] = (0.0, 1.0),
+) -> FinishedRun:
+    """Read the files of a finished run.
+
+    Args:
+        files: Files of one or several formats; NAME=FILE names the candidate of a file that has one.
+        choice: Which of their numbers count.
+        format_: Name of the format; None recognises it file by file.
+        range_: Lowest and highest score that there can be.
+
+    Raises:
+        UnreadableRun: If a file cannot be read, if there are fewer than two candidates, or if a score is
+            outside the range.
+    """
+    run = FinishedRun(cells={}, candidates=[], examples={}, low=range_[0], high=range_[1])
+    for given in files:
+        name, path = _named(given)
+        before = len(run.cells)
+        for each in _reader(path, format_).read(path, choice):
+            _add(run, each, path, name or each.candidate)
+        if len(run.cells) == before:
+            raise UnreadableRun(f"{path} adds no output; is it empty, or given twice?")
+    if len(run.candidates) < 2:
+        raise UnreadableRun(
+            f"{run.candidates[0]} is the only candidate, and nothing is there to compare it with; name the "
+            "files of others, too"
+        )
+    return run
+
+
+def _named(given: str) -> tuple[str, Path]:
+    """The name before a file, empty if there is none, and the file."""
+    name, equals, path = given.partition("=")
+    return (name, Path(path)) if equals and not Path(given).exists() else ("", Path(given))
+
+
+def _add(run: FinishedRun, found: ScoredOutput, path: Path, candidate: str) -> None:
+    if not candidate or not found.example:
+        raise UnreadableRun(f"{path}: an output has no name of its candidate or example")
+    if found.score is not None and not run.low <= found.score <= run.high:
+        raise UnreadableRun(
+            f"{path}: the score {found.score:g} of {candidate} on {found.example} is outside "
+            f"{run.low:g} to {run.high:g}; give the range that scores can have: --range LOW,HIGH"
+        )
+    if candidate not in run.candidates:
+        run.candidates.append(candidate)
+    example = run.examples.setdefault(
+        found.example,
+        {
+            "input": found.input or found.example,
+            "target": list(found.targets) or None,
+            **({"task": found.group} if found.group else {}),
+        },
+    )
+    if found.input and example["input"] != found.input:
+        raise UnreadableRun(
+            f"{path}: example {found.example} of {candidate} has another input than that of "
+            f"{run.candidates[0]}; candidates can be compared on the same examples only"
+        )
+    cell = run.cells.setdefault((candidate, found.example), Cell(path, found.output))
+    if cell.source != path:
+        raise UnreadableRun(
+            f"{path} and {cell.source} both have {candidate} on {found.example}; leave one out, "
+            f"or name them: NAME={path}"
+        )
+    if found.score is not None:
+        cell.scores.append(found.score)
+
+
+def model_names(candidates: Sequence[str]) -> Mapping[str, str]:
+    """A name without spaces, dots and slashes for each candidate, in order; equal ones get a number."""
+    found: dict[str, str] = {}
+    for each in candidates:
+        plain = NOT_IN_A_NAME.sub("-", each).replace(".", "-").strip("-_") or "candidate"
+        name, number = plain, 2
+        while name in found.values():
+            name, number = f"{plain}-{number}", number + 1
+        found[each] = name
+    return found
+
+
+def _reader(path: Path, format_: str | None) -> Reader:
+    """The reader of a file.
+
+    Raises:
+        UnreadableRun: If the file cannot be opened, or there is no such format.
+    """
+    if format_ is not None:
+        for reader in READERS:
+            if reader.name == format_:
+                return reader
+        raise UnreadableRun(
+            f"there is no format {format_!r}; formats are {', '.join(each.name for each in READERS)}"
+        )
+    row = _first_object(path)
+    return next(each for each in READERS if each.recognises(path, row))
+
+
+def _first_object(path: Path) -> Mapping[str, object]:
+    """The object that a file begins with; empty if it is none, or is larger than `HEAD`."""
+    from winnow.tasks.finished_runs.json_file import as_object
+
+    try:
+        with open_plain(path) as file:
+            head = file.read(HEAD)
+    except OSError as error:
+        raise UnreadableRun(f"{path} cannot be read: {error.strerror or error}") from error
+    if path.suffix == ".gz" or head.lstrip()[:1] not in (b"{", b"["):
+        return {}
+    for text in (head.split(b"\n", 1)[0], head):
+        try:
+            return as_object(json.loads(text), path)
+        except (ValueError, RecursionError, UnreadableRun):
+            continue
+    return _keys(head)
+
+
+def _keys(head: bytes) -> Mapping[str, object]:
+    """What the beginning of a large object tells of its keys."""
+    text = head.decode("utf-8", "replace")
+    if '"evalId"' in text or '"promptIdx"' in text:
+        return {"evalId": "", "results": []}
+    if '"eval"' in text and '"version"' in text:
+        return {"eval": {}, "version": 2}
+    if '"scores"' in text and '"output"' in text:
+        return {"data": [{"scores": [], "input": "", "output": ""}]}
+    return {}

@@ -1,0 +1,129 @@
+"""What every reader yields, and how it is told what to read."""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from winnow.tasks.data.dotted_names import Missing, value_of
+from winnow.tasks.errors import SpecError
+
+
+class UnreadableRun(SpecError):
+    """A file of results that cannot be read; the message names the file and the remedy."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScoredOutput:
+    """One output of a candidate with its score."""
+
+    candidate: str
+    example: str
+    """Name of the example within its source, the same for all candidates."""
+    score: float | None
+    """As the source has it, before `Choice.scale`; None if there is none."""
+    output: str = ""
+    input: str = ""
+    targets: Sequence[str] = ()
+    group: str = ""
+    """The task that the example belongs to; empty if the source has one only."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Choice:
+    """Which of the numbers in a file are read, where there are several."""
+
+    metric: str | None = None
+    """Name of the score."""
+    filter: str | None = None
+    """lm-eval's filter of outputs."""
+    candidate: str | None = None
+    """Column, or dotted name, that tells candidates apart."""
+    example: str | None = None
+    """Column, or dotted name, that tells examples apart."""
+
+
+class Reader(Protocol):
+    """Reads one format."""
+
+    name: str
+    """The format, as `--format` names it."""
+
+    def recognises(self, path: Path, row: Mapping[str, object]) -> bool:
+        """Whether a file is of this format, by its name and its first object."""
+
+    def read(self, path: Path, choice: Choice) -> Iterator[ScoredOutput]:
+        """Yield all outputs of a file.
+
+        Raises:
+            UnreadableRun: If it is not what it seems, or a choice is missing.
+        """
+
+
+def chosen(kind: str, names: Sequence[str], wanted: str | None, *, path: Path) -> str:
+    """The wanted name, or the only one.
+
+    Args:
+        kind: What is chosen, as the option is called: `metric` or `filter`.
+        names: What the file has, in its order.
+        wanted: What was asked for.
+        path: The file, for the message.
+
+    Raises:
+        UnreadableRun: If there are several and none was asked for, or the wanted one is missing.
+    """
+    listed = ", ".join(names) or "none"
+    if wanted is not None:
+        if wanted not in names:
+            raise UnreadableRun(f"{path} has no {kind} {wanted!r}; it has {listed}")
+        return wanted
+    if len(names) != 1:
+        if not names:
+            raise UnreadableRun(f"{path} has no {kind}")
+        raise UnreadableRun(
+            f"{path} has several of the kind {kind}: {listed}; choose one: --{kind} {names[0]}"
+        )
+    return names[0]
+
+
+def as_score(value: object) -> float | None:
+    """A finite number or a truth value as a number; None for all else."""
+    if isinstance(value, bool | int | float):
+        try:
+            number = float(value)
+        except OverflowError:
+            return None
+        return number if math.isfinite(number) else None
+    return None
+
+
+def as_text(value: object) -> str:
+    """A value of JSON as text: texts as they are, messages by their content, all else as JSON."""
+    import json
+
+    if isinstance(value, str):
+        return value
+    if value is None:
+        return ""
+    if isinstance(value, list) and value and all(isinstance(each, Mapping) for each in value):
+        parts = [as_text(each.get("content", each.get("text", ""))) for each in value]
+        return "\n\n".join(part for part in parts if part)
+    return json.dumps(value, ensure_ascii=False)
+
+
+def as_texts(value: object) -> tuple[str, ...]:
+    """Targets: a list of them, one, or none."""
+    if value is None or value == "":
+        return ()
+    values = value if isinstance(value, list) else [value]
+    return tuple(as_text(each) for each in values)
+
+
+def field_of(row: Mapping[str, object], *names: str) -> object:
+    """The first of several dotted names that a row has a value for; None if it has none."""
+    for name in names:
+        found = value_of(row, name)
+        if not isinstance(found, Missing) and found is not None:
+            return found
+    return None
