@@ -114,7 +114,8 @@ LEVELS = {
         "queries migrations", "admin",
     ),
     "tasks": (
-        "text", "errors", "plugins", "processes", "engines", "spec", "data", "candidates finished_runs harness",
+        "text", "errors", "plugins", "processes", "engines", "spec", "data",
+        "candidates finished_runs harness",
         "embedding", "judges", "campaign", "rounds", "objectives", "answer setup", "queries simulation",
     ),
     "flows": (

@@ -13,7 +13,7 @@ from winnow.storage.records.record_types import CampaignRecord
 from winnow.tasks.campaign.budget import price_weights, reporting_models
 from winnow.tasks.campaign.look import Look
 from winnow.tasks.candidates.text_rules import OWN_DRAWS, rules_of
-from winnow.tasks.engines.known_providers import ELSEWHERE, FUNCTION
+from winnow.tasks.engines.known_providers import ELSEWHERE, FUNCTION, RECORDED
 from winnow.tasks.spec.judge_tree import judging_models, model_name
 from winnow.tasks.text.phrases import amount
 
@@ -134,6 +134,8 @@ def _is_unsteady(identity: str, *, streams: bool, ahead: bool, cumulates: bool) 
         cumulates: Whether tokens that Winnow draws are drawn along their cumulated probabilities.
     """
     provider, *words = identity.split(" ")
+    if provider == RECORDED:
+        return False
     if provider in ELSEWHERE:
         return True
     if not streams:

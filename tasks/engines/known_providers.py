@@ -20,6 +20,9 @@ PROVIDERS: dict[str, str] = {
 BUILT_IN_EMBEDDERS = ("transformers", "vllm", "precomputed")
 """Types of Winnow's embedders."""
 
+RECORDED = "recorded"
+"""The provider of outputs that stand in the data already: nothing is generated."""
+
 FUNCTION = "function"
 """Provider of candidates stored by `winnow.select`: no file can name it, since its function is a program's
 own."""

@@ -9,6 +9,7 @@ from pathlib import Path
 from winnow.storage.json_types import JsonObject
 from winnow.storage.objectives import OBJECTIVES
 from winnow.storage.plain_files import open_plain
+from winnow.tasks.engines.known_providers import RECORDED
 from winnow.tasks.finished_runs.inspect_logs import InspectLogs
 from winnow.tasks.finished_runs.langfuse import LangfuseExport
 from winnow.tasks.finished_runs.lm_eval import LmEvalSamples
@@ -77,12 +78,12 @@ class FinishedRun:
             "objective": OBJECTIVES[0],
             **({} if storage is None else {"storage": storage}),
             "models": [
-                {"name": each, "provider": "recorded", "output": f"{OUTPUTS}.{each}"}
+                {"name": each, "provider": RECORDED, "output": f"{OUTPUTS}.{each}"}
                 for each in model_names(self.candidates).values()
             ],
             "dataset": {"path": data, "fields": {"id": "id", "input": "input", "target": "target"}},
             "judge": {"type": "recorded", "scores": SCORES},
-            **({"tags": ["task"]} if any("task" in each for each in self.examples.values()) else {}),
+            **({"tags": ["task"]} if len({each.get("task") for each in self.examples.values()}) > 1 else {}),
             "selector": {"name": "filled-subset"},
             "stopping": {"budget": max(n, 1), "delta": DELTA},
             "batch_size": min(max(n, 1), 512),

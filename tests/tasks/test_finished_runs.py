@@ -1,4 +1,4 @@
-"""Finished runs of other tools: their scores come out as the source has them, and what is unclear is refused."""
+"""Finished runs of other tools: scores come out as the source has them, and what is unclear is refused."""
 
 import json
 import zipfile
@@ -13,10 +13,16 @@ N = 5
 
 def lm_eval_row(at, score, **more):
     return {
-        "doc_id": at, "doc": {"question": f"{at}+1?"}, "target": str(at + 1),
-        "arguments": {"gen_args_0": {"arg_0": f"Q: {at}+1?\nA:", "arg_1": {}}}, "resps": [[f"{at}"]],
-        "filtered_resps": [f"it is {at + 1}"], "filter": "none", "metrics": ["exact_match"], "exact_match": score,
-    } | more  # fmt: skip
+        "doc_id": at,
+        "doc": {"question": f"{at}+1?"},
+        "target": str(at + 1),
+        "arguments": {"gen_args_0": {"arg_0": f"Q: {at}+1?\nA:", "arg_1": {}}},
+        "resps": [[f"{at}"]],
+        "filtered_resps": [f"it is {at + 1}"],
+        "filter": "none",
+        "metrics": ["exact_match"],
+        "exact_match": score,
+    } | more
 
 
 def lm_eval(folder, model, scores, **more):
@@ -30,9 +36,13 @@ def lm_eval(folder, model, scores, **more):
 def inspect_sample(at, value, epoch=1, **more):
     message = {"role": "assistant", "content": [{"type": "text", "text": f"it is {at}"}]}
     return {
-        "id": at, "epoch": epoch, "input": [{"role": "user", "content": f"{at}?"}], "target": str(at),
-        "output": {"choices": [{"message": message}]}, "scores": {"match": {"value": value}},
-    } | more  # fmt: skip
+        "id": at,
+        "epoch": epoch,
+        "input": [{"role": "user", "content": f"{at}?"}],
+        "target": str(at),
+        "output": {"choices": [{"message": message}]},
+        "scores": {"match": {"value": value}},
+    } | more
 
 
 def inspect_header(model, **config):
@@ -56,10 +66,16 @@ def promptfoo(folder, rows, name="results.json"):
 
 def promptfoo_row(test, provider, *, success, score=1.0, prompt="p", **more):
     return {
-        "testIdx": test, "promptIdx": 0, "provider": {"id": provider, "label": ""}, "vars": {"q": f"{test}?"},
-        "prompt": {"raw": "{{q}}", "label": prompt}, "response": {"output": f"it is {test}"}, "success": success,
-        "score": score, "testCase": {"assert": [{"type": "equals", "value": f"{test}"}]},
-    } | more  # fmt: skip
+        "testIdx": test,
+        "promptIdx": 0,
+        "provider": {"id": provider, "label": ""},
+        "vars": {"q": f"{test}?"},
+        "prompt": {"raw": "{{q}}", "label": prompt},
+        "response": {"output": f"it is {test}"},
+        "success": success,
+        "score": score,
+        "testCase": {"assert": [{"type": "equals", "value": f"{test}"}]},
+    } | more
 
 
 def means(run):
@@ -76,16 +92,20 @@ def test_samples_of_lm_eval(tmp_path):
     )
     assert means(run) == {"org/a": 0.8, "b": 0.2}
     assert list(run.rows())[2] == {
-        "id": "sums/2", "input": "2+1?", "target": ["3"], "task": "sums",
-        "outputs": {"org-a": "it is 3", "b": "it is 3"}, "scores": {"org-a": 0.0, "b": 0.0},
-    }  # fmt: skip
+        "id": "sums/2",
+        "input": "2+1?",
+        "target": ["3"],
+        "task": "sums",
+        "outputs": {"org-a": "it is 3", "b": "it is 3"},
+        "scores": {"org-a": 0.0, "b": 0.0},
+    }
 
 
 def test_a_metric_and_a_filter_are_chosen_where_there_are_several(tmp_path):
     both = {"metrics": ["acc", "acc_norm"], "acc": 1.0, "acc_norm": 0.0}
     files = [lm_eval(tmp_path, name, [1] * N, **both) for name in "ab"]
     with pytest.raises(
-        UnreadableRun, match="several of the kind metric: acc, acc_norm; choose one: --metric acc$"
+        UnreadableRun, match=r"several of the kind metric: acc, acc_norm; choose one: --metric acc$"
     ):
         read_run(files, Choice())
     assert means(read_run(files, Choice(metric="acc_norm"))) == {"a": 0.0, "b": 0.0}
@@ -200,10 +220,18 @@ def test_results_of_promptfoo_count_what_passes(tmp_path):
 def test_exports_of_langfuse(tmp_path):
     file = tmp_path / "traces.json"
     rows = [
-        {"id": f"{run}{at}", "name": "qa", "datasetRunName": run, "datasetItemId": f"i{at}", "input": f"{at}?",
-         "output": {"text": "it is"}, "scores": [{"name": "right", "value": float(run == "a")}, {"name": "note"}]}
-        for run in "ab" for at in range(N)
-    ]  # fmt: skip
+        {
+            "id": f"{run}{at}",
+            "name": "qa",
+            "datasetRunName": run,
+            "datasetItemId": f"i{at}",
+            "input": f"{at}?",
+            "output": {"text": "it is"},
+            "scores": [{"name": "right", "value": float(run == "a")}, {"name": "note"}],
+        }
+        for run in "ab"
+        for at in range(N)
+    ]
     file.write_text(json.dumps({"data": rows, "meta": {"page": 1}}))
     run = read_run([str(file)], Choice())
     assert means(run) == {"a": 1.0, "b": 0.0}
@@ -232,7 +260,7 @@ def test_tables_long_and_wide(tmp_path):
 def test_scores_of_another_range_are_mapped_and_others_refused(tmp_path):
     table = tmp_path / "points.csv"
     table.write_text("id,a,b\n" + "".join(f"e{at},5,3\n" for at in range(N)))
-    with pytest.raises(UnreadableRun, match="the score 5 of a on e0 is outside 0 to 1; .*--range LOW,HIGH"):
+    with pytest.raises(UnreadableRun, match=r"the score 5 of a on e0 is outside 0 to 1; .*--range LOW,HIGH"):
         read_run([str(table)], Choice())
     run = read_run([str(table)], Choice(), range_=(1.0, 5.0))
     assert next(iter(run.rows()))["scores"] == {"a": 1.0, "b": 0.5}
@@ -268,5 +296,7 @@ def test_an_input_that_differs_between_candidates_is_refused(tmp_path):
 
 def test_names_of_models_are_told_apart():
     assert model_names(["org/a.b", "org a b", "org-a-b"]) == {
-        "org/a.b": "org-a-b", "org a b": "org-a-b-2", "org-a-b": "org-a-b-3"
-    }  # fmt: skip
+        "org/a.b": "org-a-b",
+        "org a b": "org-a-b-2",
+        "org-a-b": "org-a-b-3",
+    }
