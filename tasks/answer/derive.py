@@ -32,8 +32,8 @@ from winnow.tasks.answer.outcome import claim_at, outcome_at, reason_of
 from winnow.tasks.campaign.budget import BudgetUsage
 from winnow.tasks.campaign.canaries.changed_models import server_changes
 from winnow.tasks.campaign.look import Look
-from winnow.tasks.engines.known_providers import FUNCTION
-from winnow.tasks.spec.judge_tree import judge_tree, scored_by
+from winnow.tasks.engines.known_providers import FUNCTION, REMOTE
+from winnow.tasks.spec.judge_tree import judge_tree, judging_models, scored_by
 from winnow.tasks.spec.stored_spec import (
     NO_STORED_TEXT,
     ONLY,
@@ -167,8 +167,17 @@ def _question(campaign: CampaignRecord, names: Sequence[str], n_examples: int) -
         judged_in_part=any(not each.models for each in judge_tree(spec.get("judge")).parts),
         plugin=None if spec.get("selector_code") is None else selector["name"],
         is_of_program=any(each.get("provider") == FUNCTION for each in spec.get("models", ())),
+        without_canaries=_sends_no_canaries(campaign),
         allows_all_zero=campaign.execution.get("execution", {}).get("allow_all_zero", False),
     )
+
+
+def _sends_no_canaries(campaign: CampaignRecord) -> bool:
+    """Whether the campaign asks servers, and sends them no canary prompts."""
+    if campaign.execution.get("execution", {}).get("canaries", True):
+        return False
+    judging = (model for _, model in judging_models(campaign.spec))
+    return any(each.get("provider") in REMOTE for each in (*campaign.spec.get("models", ()), *judging))
 
 
 def _named_by_program(campaign: CampaignRecord, *, is_done: bool) -> str | None:

@@ -239,6 +239,8 @@ class Answer:
     """Comparisons for which no output could be generated; they do not count for the budget, but for bets."""
     is_unsolved: bool = False
     """Whether the campaign ended with an answer, or certified none, and every known score is 0."""
+    without_canaries: bool = False
+    """Whether served models were not asked whether they are still the same, as `execution.canaries` says."""
     allows_all_zero: bool = False
     """Whether an answer counts even if every score is 0."""
     campaign: str = "NAME"

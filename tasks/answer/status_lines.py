@@ -30,9 +30,17 @@ def status_lines(answer: Answer, totals: JsonView) -> list[Line]:
     takes = [("takes", running)] if running else []
     again = [*_asked_lines(answer), *repeat_lines(answer.unsteady or ())]
     servers = [("server", change.sentence) for change in answer.servers]
+    if answer.without_canaries:
+        servers.append(("server", NOT_ASKED))
     said = [*answer_lines(answer), *_score_lines(answer), *servers, *again, *takes]
     last = max((place for place, (word, _) in enumerate(said) if word in SETTLES), default=len(said) - 1)
     return [*said[: last + 1], ("cost", cost(answer, totals)), *said[last + 1 :]]
+
+
+NOT_ASKED = (
+    "no canary prompts were sent (execution.canaries: off), so it is not known whether a server changed its "
+    "model during the campaign, or since reused outputs were generated"
+)
 
 
 def _asked_lines(answer: Answer) -> list[Line]:

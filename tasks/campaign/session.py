@@ -88,6 +88,8 @@ class Contact:
     """Id of the canary for its outputs; None if it gave no answer to compare."""
     refusal: str | None = None
     """The server's message if it refused all canary prompts; None if not."""
+    is_unchecked: bool = False
+    """Whether it received no canary prompt, because the campaign sends none."""
 
 
 Place = tuple[str, str]
@@ -127,7 +129,8 @@ class Contacts:
 
     def is_unknown(self, name: str) -> bool:
         """Whether a served model cannot be checked for changes."""
-        return name in self.by_name and self.by_name[name].canary_id is None
+        contact = self.by_name.get(name)
+        return contact is not None and contact.canary_id is None and not contact.is_unchecked
 
 
 @dataclass(slots=True, kw_only=True, eq=False)

@@ -409,6 +409,8 @@ class CampaignSpec(SpecModel):
         for key in ("allow_missing", "allow_all_zero"):
             if not execution[key]:  # stored as before there was such a key
                 del execution[key]
+        if execution["canaries"]:
+            del execution["canaries"]
         return {
             "budget": self.stopping.stored_budget,
             "reuse": self.model_dump(mode="json", include={"reuse"})["reuse"],

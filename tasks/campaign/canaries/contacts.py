@@ -75,6 +75,10 @@ def meet_servers(campaign: CampaignSession, models: Iterable[tuple[ModelRef, str
         if model.provider in REMOTE and not (model.name in contacts.by_name or model.name in places):
             served = served_model(model, fingerprint)
             places[model.name] = model, (served, server_url(model.model_base_url))
+    if not campaign.checked.spec.execution.canaries:
+        for name, (model, place) in places.items():
+            contacts.by_name[name] = _unchecked(campaign, model, *place)
+        return
     new = {place: model for model, place in places.values() if place not in contacts.by_place}
     failed: EngineError | None = None
     for place, asked in _asked_side_by_side(campaign, new).items():
@@ -89,6 +93,15 @@ def meet_servers(campaign: CampaignSession, models: Iterable[tuple[ModelRef, str
             contacts.by_name[name] = contacts.by_place[place]
     if failed is not None:
         raise failed
+
+
+def _unchecked(campaign: CampaignSession, model: ModelRef, served: str, server: str) -> Contact:
+    """A served model of a campaign without canaries: it is taken for what the last campaign found."""
+    _refuse_unknown_move(campaign, model, server, "and canaries are off (execution.canaries)")
+    with campaign.database.reading() as session:
+        reference = canary_records.last_reference(session, served)
+    epoch = 0 if reference is None else reference.epoch
+    return Contact(epoch=epoch, canary_id=None, is_unchecked=True)
 
 
 def repeat_references(campaign: CampaignSession) -> None:
@@ -245,7 +258,9 @@ def _kept(
     return Contact(epoch=epoch, canary_id=number)
 
 
-def _refuse_unknown_move(campaign: CampaignSession, model: ModelRef, server: str) -> None:
+def _refuse_unknown_move(
+    campaign: CampaignSession, model: ModelRef, server: str, why: str = "which never answered a canary"
+) -> None:
     """Refuse a move of a server that cannot be verified, unless there are no outputs to mix."""
     first = campaign.checked.moved_from.get(model.name)
     if first is None:
@@ -254,7 +269,7 @@ def _refuse_unknown_move(campaign: CampaignSession, model: ModelRef, server: str
         if not generation_records.has_texts(session, campaign.record.id, model.name):
             return
     raise ServedModelDiffers(
-        f"model {model.name!r} was first asked at {first}, which never answered a canary: so it is unknown "
+        f"model {model.name!r} was first asked at {first}, {why}: so it is unknown "
         f"whether {server} serves the same model; {_remedy(campaign)}"
     )
 

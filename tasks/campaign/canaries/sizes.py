@@ -48,7 +48,9 @@ def texts_of(checked: ResolvedCampaign, model: ModelRef) -> float:
 
 
 def canary_words(checked: ResolvedCampaign) -> str | None:
-    """How many canary prompts each served model receives first, in words; None if none is served."""
+    """How many canary prompts each served model receives first, in words; None if none receives any."""
+    if not checked.spec.execution.canaries:
+        return None
     asked = {each.name: n_prompts(checked, each) for each in checked.models_to_ask if each.provider in REMOTE}
     if not asked:
         return None

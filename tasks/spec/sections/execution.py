@@ -114,6 +114,8 @@ class ExecutionSpec(SpecModel):
     """Begin without models that are unreachable at the start; they can join later."""
     allow_all_zero: bool = False
     """Accept an answer although every score is 0, for very hard benchmarks."""
+    canaries: bool = True
+    """Ask each served model some fixed questions when a run begins, to notice when it is another model."""
     log_folder: FilePath = ".winnow/logs"
     notify: list[WebhookSpec] = Field(default=[], max_length=MOST_WEBHOOKS)
     """Addresses that receive the outcome of a run."""
