@@ -224,7 +224,12 @@ def _check_selector(checked: ResolvedCampaign) -> None:
             f"{', '.join(ENDS_WITH_TIES)}",
             path="stopping.ties",
         )
-    for clash in sorted(spec.selector.params.keys() & {*common_params(spec), TIES, EXCESS}):
+    if EXCESS in spec.selector.params:
+        raise SpecError(
+            "new campaigns always state how much better another candidate can be; leave it out",
+            path=f"selector.params.{EXCESS}",
+        )
+    for clash in sorted(spec.selector.params.keys() & {*common_params(spec), TIES}):
         raise SpecError(
             f"{clash} is set for every selector by the spec's own keys "
             "(batch_size, stopping, fail_on_error, certify); set it there",

@@ -80,3 +80,11 @@ def test_a_selection_without_a_database_has_it_too():
     found = winnow_package.select(score, [5, 6, 7], range(200), delta=0.05, budget=150)
     assert found.claim.kind == "none"
     assert 0.0 < found.decision.excess.most < 0.5
+
+
+def test_a_file_does_not_turn_it_on_or_off(folder, monkeypatch):
+    for name in NAMES:
+        scripted_engines.provide(monkeypatch, name)
+    ran = winnow(folder, "run", "campaign.yaml", "--fork", "off", "--set", "selector.params.excess=false")
+    assert ran.returncode == 2
+    assert "selector.params.excess: new campaigns always state" in ran.stderr
