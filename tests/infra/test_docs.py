@@ -179,6 +179,17 @@ def test_tables_name_all_selectors_and_all_keys_of_a_campaign():
     assert named("spec.md") == CampaignFile.model_fields.keys()
 
 
+def test_the_glossary_begins_with_the_concepts_of_the_architecture():
+    def words(page, heading):
+        text = (ROOT / "docs" / page).read_text().partition(f"## {heading}\n")[2].partition("\n## ")[0]
+        return [cell.lower() for cell in re.findall(r"^\| (.*?) \|", text, re.MULTILINE)[1:]]
+
+    concepts = words("architecture.md", "Eleven concepts")
+    explained = words("glossary.md", "Eleven concepts")
+    assert len(concepts) == len(explained) == 11
+    assert all(name in found.split(", ") for name, found in zip(concepts, explained, strict=True))
+
+
 def test_the_reference_documents_every_public_name():
     documented = re.findall(r"^::: winnow\.(\w+)$", (ROOT / "docs" / "api.md").read_text(), re.MULTILINE)
     assert set(documented) == set(winnow.__all__) - {"__version__"}
