@@ -227,6 +227,20 @@ def beginnings(session: Session, comparison_ids: Sequence[int], *, characters: i
     }
 
 
+def output_beginnings(
+    session: Session, comparison_ids: Sequence[int], *, characters: int
+) -> dict[int, str | None]:
+    """The first `characters` of the first candidate's output in each comparison, by id; None without one."""
+    rows = select(Comparison.id, func.substr(Generation.text, 1, characters)).outerjoin(
+        Generation, Generation.id == Comparison.generation_a_id
+    )
+    return {
+        id_: text
+        for some in in_portions(sorted(comparison_ids), PARAMETERS_AT_ONCE)
+        for id_, text in session.execute(rows.where(Comparison.id.in_(some)))
+    }
+
+
 def example_beginnings(characters: int) -> list[ColumnElement[object]]:
     """Columns `input`, `target` and `more_targets` of an example; little of long ones leaves the database."""
     return [

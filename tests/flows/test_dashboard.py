@@ -373,7 +373,11 @@ def test_a_database_of_a_newer_release_is_a_sentence(tmp_path):
 @pytest.mark.parametrize("page", ["campaign_page", "comparisons_page"])
 def test_a_database_without_campaigns_is_a_sentence(page, tmp_path):
     new_database(tmp_path / "winnow.db").close()
-    assert texts(shown(page)) == texts(campaigns()) == [widgets.NO_CAMPAIGNS]
+    for app in (shown(page), campaigns()):
+        assert texts(app) == [widgets.NO_CAMPAIGNS]
+        assert len(app.title) == 1
+        assert app.code[0].value.splitlines()[0] == "winnow init campaign.yaml"
+        assert app.code[0].value.endswith(f"--storage sqlite:///{tmp_path}/winnow.db")
 
 
 def test_a_campaign_without_a_round_says_so(tmp_path):
@@ -511,15 +515,22 @@ def test_a_killed_command_leaves_no_server_behind(tmp_path):
         assert not server.is_running() or server.status() == psutil.STATUS_ZOMBIE
 
 
-def test_the_matrix_shows_each_score_and_finds_examples_by_how_candidates_did(tmp_path):
+UNSCORED = "no score: no_answer · text of letters-1-2"
+
+
+def test_the_matrix_shows_each_score_with_its_output_and_finds_examples_by_how_candidates_did(tmp_path):
     scored_campaign(tmp_path)
     page = shown("matrix_page")
     assert list(table(page).columns) == ["example", "target", "b", "a", "c"]
     assert table(page).to_numpy()[:, [0, 2, 3, 4]].tolist() == [
-        ["e0", "1", "0", "no score: no_answer"],
-        ["e1", "0.5", "1", ""],
-        ["e2", "1", "", ""],
+        ["e0", "1 · text of letters-0-2", "0 · text of letters-0-0", UNSCORED],
+        ["e1", "0.500 · text of letters-1-0", "1 · text of letters-0-1", ""],
+        ["e2", "1 · text of letters-1-1", "", ""],
     ]
+    (outputs,) = [each for each in page.toggle if each.label == "Outputs in the cells"]
+    page = outputs.set_value(False).run()
+    assert table(page).to_numpy()[0, 2:].tolist() == ["1", "0", "no score: no_answer"]
+    assert {each.label for each in page.toggle} == {"Outputs in the cells", "Whole texts"}
     found = {}
     for pattern in ("disagreements", "all wrong", "all right", "unscored"):
         page = page.main.selectbox[0].select(pattern).run()

@@ -3,6 +3,7 @@
 The reader's campaign is kept from page to page, and in the page's address.
 """
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import Literal, TypeVar
 
@@ -14,6 +15,7 @@ from streamlit.delta_generator import DeltaGenerator
 from streamlit.elements.arrow import DataframeState
 from streamlit.elements.lib.column_config_utils import ColumnConfigMappingInput
 
+from winnow.flows.reports.dashboard import STORAGE_VARIABLE
 from winnow.flows.reports.dashboard.frames import (
     LONGEST_NAME,
     apart,
@@ -24,6 +26,7 @@ from winnow.flows.reports.dashboard.frames import (
 )
 from winnow.flows.reports.html.figures.labels import readable
 from winnow.flows.reports.rows.names import shortened_apart
+from winnow.storage.engine.database import storage_option
 from winnow.storage.json_types import Row
 
 NOTHING_ELSE = ("html_block", "html_inline", "image", "link", "autolink", "reference", "entity")
@@ -269,10 +272,7 @@ def shown_of_pages(opened: int, found: int, *, most: int) -> str:
     return f"{begin:,} to {begin + min(most, found) - 1:,}{more}"
 
 
-NO_CAMPAIGNS = (
-    "There are no campaigns in this database yet. Run winnow init campaign.yaml, then winnow run "
-    "campaign.yaml --storage with this database."
-)
+NO_CAMPAIGNS = "There are no campaigns in this database yet. These commands write a first one and run it:"
 ADDRESS = "campaign"
 """Address parameter."""
 CHOSEN = "chosen campaign"
@@ -295,6 +295,13 @@ def set_address(**parameters: str | None) -> None:
             st.query_params[name] = value
 
 
+def show_no_campaigns() -> None:
+    """Say that the database holds no campaign, and how one gets there."""
+    st.text(NO_CAMPAIGNS)
+    run = f"winnow run campaign.yaml {storage_option(os.environ[STORAGE_VARIABLE])}"
+    st.code(f"winnow init campaign.yaml\n{readable(run)}", language=None, wrap_lines=True)
+
+
 def remember_campaign(name: str) -> None:
     """Make other pages start with this campaign."""
     st.session_state[CHOSEN] = name
@@ -307,7 +314,7 @@ def choose_campaign(names: Sequence[str]) -> str | None:
         names: Names of all campaigns, oldest first.
     """
     if not names:
-        st.text(NO_CAMPAIGNS)
+        show_no_campaigns()
         return None
     wanted = st.session_state.get(CHOSEN) or st.query_params.get(ADDRESS)
     newest_first, held = list(reversed(names)), st.session_state.get(BOX)

@@ -45,6 +45,8 @@ def show(comparisons: Link, compare: Link) -> None:
     with problems_shown():
         with asking() as session:
             names = [each.name for each in campaign_records.readable_campaigns(session)[0]]
+        if not names:  # else the campaign's name is the title
+            st.title("Campaign")
         if name := choose_campaign(names):
             look = _look(name)
             _head(look.status)

@@ -7,7 +7,7 @@ import streamlit as st
 from sqlalchemy.orm import Session
 
 from winnow.flows.reports.dashboard.db import asking, problems_shown
-from winnow.flows.reports.dashboard.widgets import NO_CAMPAIGNS, pick_row, remember_campaign
+from winnow.flows.reports.dashboard.widgets import pick_row, remember_campaign, show_no_campaigns
 from winnow.storage.json_types import Row
 from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records.leases import unreleased
@@ -48,13 +48,13 @@ def _table(open_campaign: Callable[[], None]) -> None:
         st.session_state[LAST_LOOK] = known
         rows = [each.row for each in known.values()]
         if not rows:
-            st.text(NO_CAMPAIGNS)
+            show_no_campaigns()
             return
-        chosen = pick_row(rows, key="campaigns")
+        st.caption("Click a campaign to open it.")
+        chosen = pick_row(rows, key="campaigns", by_cell=True)
         if chosen is not None:
             remember_campaign(rows[chosen]["campaign"])
             open_campaign()
-        st.caption("Select the box of a campaign to open it.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

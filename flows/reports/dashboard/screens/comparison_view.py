@@ -187,12 +187,13 @@ def listed(rows: Sequence[Row]) -> list[Row]:
     return [
         {
             **({"note": _note_cell(row)} if has_notes else {}),
-            "candidate": row["candidate"],
-            **({"candidate_b": row["candidate_b"]} if row["candidate_b"] else {}),
-            **example_cells(row),
+            **({"outcome": _winner(row)} if row["candidate_b"] else {"score": row["outcome"]}),
+            **{name: cell for name, cell in example_cells(row).items() if name != "example"},
             "output": row["text"],
             **({"output_b": row["text_b"]} if row["candidate_b"] else {}),
-            **({"outcome": _winner(row)} if row["candidate_b"] else {"score": row["outcome"]}),
+            "candidate": row["candidate"],
+            **({"candidate_b": row["candidate_b"]} if row["candidate_b"] else {}),
+            "example": _name_of(row),
             "reason": row["reason"],
             **({"judge": row["judge"]} if "judge" in several else {}),
             **({"round": row["round"] + 1} if "round" in several else {}),

@@ -1,6 +1,6 @@
 """Examples by candidates: a cell per score, the outputs behind the clicked cell, and a comparison of two."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 
 import pandas as pd
@@ -21,7 +21,7 @@ from winnow.flows.reports.dashboard.widgets import (
 from winnow.flows.reports.html.figures.labels import readable
 from winnow.flows.reports.rows.names import shortened_apart
 from winnow.storage.objectives import traits_of
-from winnow.storage.queries import matrix
+from winnow.storage.queries import browse, matrix
 from winnow.storage.queries.matrix import Cell, MatrixRow
 from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records.record_types import CampaignRecord
@@ -37,8 +37,8 @@ EXAMPLE, TARGET = "example", "target"
 """Columns before those of the candidates."""
 LONGEST_HEADING = 24
 """Maximum characters of a candidate's name above its column."""
-LONGEST_TARGET = 60
-"""Maximum characters of a target."""
+LONGEST_TARGET = LONGEST_OUTPUT = 60
+"""Maximum characters of a target or an output in a cell."""
 
 STARTS = "starts of the matrix"
 """Session key: the campaign and conditions, and the example at which each opened page begins."""
@@ -84,7 +84,8 @@ def _browse(campaign: CampaignRecord, ranked: Sequence[str]) -> None:
     if not rows:
         st.text("No example matches.")
         return
-    cell = _table(rows[:ROWS], chosen) or _linked(rows, chosen)
+    outputs = _outputs(rows[:ROWS]) if st.toggle("Outputs in the cells", value=True) else {}
+    cell = _table(rows[:ROWS], chosen, outputs) or _linked(rows, chosen)
     _turn(starts, rows)
     if cell is not None:
         show_comparison(campaign, cell.comparison_id, whole=st.toggle("Whole texts"))
@@ -116,10 +117,19 @@ def _show_pair(campaign: CampaignRecord, first: str, second: str) -> None:
     st.caption("This describes the chosen examples only; see the answer for what is proven.")
 
 
-def _table(rows: Sequence[MatrixRow], chosen: Sequence[str]) -> Cell | None:
+def _outputs(rows: Sequence[MatrixRow]) -> dict[int, str | None]:
+    """The beginning of the output behind each cell, by id of the comparison."""
+    ids = [cell.comparison_id for row in rows for cell in row.cells.values()]
+    with asking() as session:
+        return browse.output_beginnings(session, ids, characters=LONGEST_OUTPUT)
+
+
+def _table(
+    rows: Sequence[MatrixRow], chosen: Sequence[str], outputs: Mapping[int, str | None]
+) -> Cell | None:
     """Show the table; return the clicked cell, if it has a comparison."""
     st.caption("Click a cell to read its outputs. Empty: not evaluated.")
-    styled = _styled(rows, chosen)
+    styled = _styled(rows, chosen, outputs)
     names = dict(zip(styled.columns[2:], chosen, strict=True))
     short = shortened_apart(list(names), LONGEST_HEADING)
     headings = dict(zip(names, short, strict=True))
@@ -154,10 +164,13 @@ def _linked(rows: Sequence[MatrixRow], chosen: Sequence[str]) -> Cell | None:
     )
 
 
-def _styled(rows: Sequence[MatrixRow], chosen: Sequence[str]) -> Styler:
+def _styled(rows: Sequence[MatrixRow], chosen: Sequence[str], outputs: Mapping[int, str | None]) -> Styler:
     frame = table_frame(
         [EXAMPLE, TARGET, *chosen],
-        [[row.example, _target(row), *(_shown(row.cells.get(name)) for name in chosen)] for row in rows],
+        [
+            [row.example, _target(row), *(_shown(row.cells.get(name), outputs) for name in chosen)]
+            for row in rows
+        ],
     )
     colours = [["", "", *(_colour(row.cells.get(name)) for name in chosen)] for row in rows]
     return frame.style.apply(
@@ -170,10 +183,16 @@ def _target(row: MatrixRow) -> str:
     return text if len(text) <= LONGEST_TARGET else f"{text[:LONGEST_TARGET]}…"
 
 
-def _shown(cell: Cell | None) -> str:
+def _shown(cell: Cell | None, outputs: Mapping[int, str | None]) -> str:
     if cell is None:
         return ""
-    return rounded(cell.outcome) if cell.outcome is not None else f"no score: {cell.reason}"
+    output = outputs.get(cell.comparison_id)
+    score = f"no score: {cell.reason}" if cell.outcome is None else _score(cell.outcome)
+    return score if output is None else f"{score} · {output}"
+
+
+def _score(outcome: float) -> str:
+    return f"{outcome:g}" if outcome.is_integer() else rounded(outcome)
 
 
 def _colour(cell: Cell | None) -> str:
