@@ -251,7 +251,7 @@ class ReportedCosts:
     cost: float
     """Their sum."""
     are_all: bool
-    """Whether each of the runs reported one."""
+    """Whether each run with an output reported one; a run that failed may report none, and counts as 0."""
 
 
 REPORTED_COST = Generation.choice_logprobs["cost"].as_float()
@@ -262,25 +262,28 @@ def reported_costs(
     session: Session, campaign_id: int, models: Sequence[str], *, after: int = -1
 ) -> ReportedCosts:
     """Sum of the costs that these agents reported in the finished rounds with a number above `after`."""
-    cost, told, runs = session.execute(
-        select(func.coalesce(func.sum(REPORTED_COST), 0.0), func.count(REPORTED_COST), func.count())
+    cost, silent = session.execute(
+        select(
+            func.coalesce(func.sum(REPORTED_COST), 0.0),
+            func.count(case((REPORTED_COST.is_(None) & (Generation.text != ""), 1))),
+        )
         .select_from(Generation)
         .join(Round, Round.id == Generation.round_id)
         .join(Decision, Decision.round_id == Round.id)
         .where(Round.campaign_id == campaign_id, Round.number > after, Generation.model.in_(models))
     ).one()
-    return ReportedCosts(cost=float(cost), are_all=told == runs)
+    return ReportedCosts(cost=float(cost), are_all=not silent)
 
 
 @once_a_look
 def reported_by_candidate(session: Session, campaign_id: int) -> dict[str, tuple[float, float]]:
-    """Mean and standard deviation of the reported costs of those candidates that reported each of them."""
+    """Mean and standard deviation of the reported costs of candidates; see `ReportedCosts.are_all`."""
     rows = session.execute(
         select(
             Candidate.name,
-            func.avg(REPORTED_COST),
-            func.avg(REPORTED_COST * REPORTED_COST),
-            func.count(REPORTED_COST),
+            func.sum(REPORTED_COST),
+            func.sum(REPORTED_COST * REPORTED_COST),
+            func.count(case((REPORTED_COST.is_(None) & (Generation.text != ""), 1))),
             func.count(),
         )
         .select_from(Comparison)
@@ -290,9 +293,9 @@ def reported_by_candidate(session: Session, campaign_id: int) -> dict[str, tuple
         .group_by(Candidate.id, Candidate.name)
     )
     return {
-        name: (float(mean), sqrt(max(0.0, float(square) - float(mean) ** 2)))
-        for name, mean, square, told, runs in rows
-        if told == runs
+        name: (float(total) / runs, sqrt(max(0.0, float(squares) / runs - (float(total) / runs) ** 2)))
+        for name, total, squares, silent, runs in rows
+        if total is not None and not silent
     }
 
 

@@ -7,6 +7,7 @@ A verdict has either a score or a reason, never both or neither. The reasons of 
 * pattern_timeout    the judge's own pattern took too long on this output
 * no_number          the output has no readable number
 * no_score           the output says that there is no score
+* not_reported       the agent did not report the number
 * no_choice          the output names no option, or several without choosing
 * no_likelihoods     the campaign's models generate, and the judge reads log-likelihoods of choices
 * no_target          the example has no target to compare with, or no tests
@@ -143,6 +144,8 @@ class Sample:
     """The example's choices, if models score those; `output` is the text added to the prompt for one."""
     loglikelihoods: Sequence[float] = ()
     """Natural log-likelihood of each choice after the prompt."""
+    reported: Mapping[str, float] = field(default_factory=dict)
+    """Of an agent, the numbers that it reported of its run: its metrics, and its `cost`."""
     candidate: Mapping[str, str] = field(default_factory=dict)
     """Names of the choices that make the candidate: model, prompt, guardrail, generate_config."""
 

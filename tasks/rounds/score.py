@@ -99,6 +99,7 @@ def sample_of(
         logprobs=text.token_logprobs,
         choices=() if asked is None else asked.texts,
         loglikelihoods=() if asked is None else [told[each] for each in asked.continuations],
+        reported=told if asked is None else {},
         candidate=candidate.choices,
     )
 

@@ -92,6 +92,7 @@ JUDGES = {
     "python": _rule("isolated.python_function:PythonJudge", 1),
     "recorded": _rule("rules.recorded:RecordedJudge", 1),
     "regex": _rule("rules.regex:RegexJudge", 2),
+    "reported": _rule("pointwise.reported:ReportedJudge", 1),
     "rouge": _rule("isolated.rouge:RougeJudge", 2),
     "rules": JudgeEntry(pairs=Maker("pairwise.rules:rules_judge", 1), judges="scorer"),
     "score": _rule("pointwise.score:ScoreJudge", 1),

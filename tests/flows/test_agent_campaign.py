@@ -215,3 +215,41 @@ def test_kills_lose_what_is_in_flight_alone(forks, tmp_path, monkeypatch, reques
         assert again <= AT_ONCE * len(kills), "more was run again than was in flight"
     assert histories[0] == histories[1]
     assert len(histories[0]["comparisons"]) >= 60
+
+
+def test_what_agents_report_bounds_them_and_is_their_cost(tmp_path):
+    """The better agent takes more steps than it may; each run costs a cent."""
+    steps = {"type": "reported", "number": "steps", "range": [0, 4]}
+    folder = write(
+        tmp_path,
+        n=40,
+        agent={"on_failure": "empty", "params": {"model": ["good", "poor"], "k": [1, 3]}},
+        metrics=[{"name": "steps", "judge": steps}],
+        constraints=[{"metric": "steps", "at_most": 0.5}],
+        stopping={"delta": 0.05, "budget": 160},
+    )
+    (folder / "agent.py").write_text((folder / "agent.py").read_text().replace("< 0.08", "< 0.0"))
+    ran = winnow(folder, "run", "campaign.yaml", "--trust")
+    assert ran.returncode in (0, 3), ran.stderr
+    found = status_json(folder, "agents")
+    statuses = {each["name"]: each["status"] for each in found["candidates"]}
+    assert found["best"] == "agent_model-good_k-1"
+    assert statuses["agent_model-good_k-3"] in ("infeasible", "unfit")
+    assert found["price"] == pytest.approx(0.01 * found["totals"]["generations"])
+    shown = winnow(folder, "query", "agents", "pareto", "--json")
+    assert {round(row["cost"], 6) for row in json.loads(shown.stdout)} == {10.0}
+    assert winnow(folder, "db", "check").returncode == 0
+
+
+def test_a_limit_on_costs_is_kept_by_what_agents_report(tmp_path):
+    folder = write(tmp_path, stopping={"budget": {"cost": 0.3}, "delta": 0.05}, agent={"on_failure": "empty"})
+    assert winnow(folder, "run", "campaign.yaml", "--trust").returncode in (0, 3)
+    found = status_json(folder, "agents")
+    assert 0.3 <= found["price"] <= 0.3 + 0.01 * 16  # a round is finished
+    silent = (folder / "agent.py").read_text().replace('"cost": 0.01,', "")
+    (folder / "agent.py").write_text(silent)
+    winnow(folder, "run", "campaign.yaml", "--trust", "--fork", "silent")
+    reasons = {
+        row["reason"] for row in json.loads(winnow(folder, "query", "silent", "coverage", "--json").stdout)
+    }
+    assert "no_cost" in reasons

@@ -246,6 +246,7 @@ class _Auditor:
             logprobs=text.token_logprobs,
             choices=asked.texts,
             loglikelihoods=[told.get(each, math.nan) for each in asked.continuations],
+            reported={} if asked.continuations else told,
         )
 
     def _judged(self, comparison: RecordedComparison, side: int, text: RecordedText) -> str:

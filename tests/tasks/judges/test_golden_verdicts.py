@@ -37,6 +37,7 @@ JUDGES = (
         "python",
         "recorded",
         "regex",
+        "reported",
         "rouge",
         "score",
         "similarity",
@@ -89,7 +90,8 @@ def beside_the_function(monkeypatch):
 
 def verdict(name, row):
     judge = made(name, json.dumps(row["params"]))
-    weighed = {key: row[key] for key in ("choices", "loglikelihoods", "fields", "candidate") if key in row}
+    shown = ("choices", "loglikelihoods", "fields", "candidate", "reported")
+    weighed = {key: row[key] for key in shown if key in row}
     found = judge.judge(Sample(output=row["output"], targets=row["targets"], **weighed))
     return [found.score, found.answer, found.reason]
 
