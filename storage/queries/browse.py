@@ -53,7 +53,7 @@ from winnow.storage.queries.comparison_joins import (
     joined,
     side,
 )
-from winnow.storage.records.human.notes import is_noted, noted
+from winnow.storage.records.notes import is_noted, noted
 from winnow.storage.search.text_index import (
     BLOCK,
     INDEX_TABLES,

@@ -8,7 +8,7 @@ from sqlalchemy.orm import Session
 
 from winnow.storage.json_types import Row
 from winnow.storage.models import Annotation, AnnotationTask, Candidate, Comparison, Judgment, Output, Round
-from winnow.storage.records.human.notes import is_note
+from winnow.storage.records.notes import is_note
 
 Sides = tuple[int, int]
 """Sides that two judges prefer: 1 the first candidate, -1 the second, 0 neither."""

@@ -12,7 +12,7 @@ from winnow.storage.engine.raw_sql import PARAMETERS_AT_ONCE, in_portions
 from winnow.storage.models import Annotation, AnnotationTask, Candidate, Comparison, Example, Round
 from winnow.storage.objectives import traits_of
 from winnow.storage.records.campaigns import campaigns, first_rounds
-from winnow.storage.records.human.notes import is_note
+from winnow.storage.records.notes import is_note
 from winnow.storage.records.pruned import pruned
 from winnow.storage.records.record_types import CampaignRecord, PrunedRecord
 

@@ -10,7 +10,7 @@ from sqlalchemy.orm import Session, aliased
 from winnow.storage.columns import ByCodePoints
 from winnow.storage.engine.raw_sql import PARAMETERS_AT_ONCE, in_portions, rows_with
 from winnow.storage.models import Annotation, AnnotationTask, Decision, Example, Generation, Round
-from winnow.storage.records.human.notes import is_note
+from winnow.storage.records.notes import is_note
 from winnow.storage.records.record_types import (
     AnnotationRecord,
     AnnotationTaskRecord,

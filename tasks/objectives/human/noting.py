@@ -1,7 +1,7 @@
 """Storing stars and notes that readers give to outputs."""
 
 from winnow.storage.engine.database import Database
-from winnow.storage.records.human.notes import NoteRecord, set_note
+from winnow.storage.records.notes import NoteRecord, set_note
 from winnow.tasks.campaign.lease import now
 from winnow.tasks.errors import WinnowError
 from winnow.tasks.objectives.human.annotating import require_name

@@ -16,7 +16,7 @@ from winnow.flows.reports.html.figures.labels import example_name, readable
 from winnow.flows.reports.html.sections.samples import judge_name, place_of
 from winnow.storage.json_types import Row
 from winnow.storage.queries import browse as browse_views
-from winnow.storage.records.human.notes import STARRED
+from winnow.storage.records.notes import STARRED
 from winnow.storage.records.record_types import CampaignRecord
 
 MOST_CHARACTERS = 20_000

@@ -8,7 +8,7 @@ from winnow.flows.reports.dashboard import ALLOW_LABELS_VARIABLE
 from winnow.flows.reports.dashboard.db import labelling, problems_shown
 from winnow.flows.reports.dashboard.widgets import ANNOTATOR, show_soft
 from winnow.storage.json_types import Row
-from winnow.storage.records.human.notes import STARRED
+from winnow.storage.records.notes import STARRED
 from winnow.storage.records.record_types import CampaignRecord
 from winnow.tasks.objectives.human.noting import LONGEST_NOTE, UNNAMED, take_note
 
