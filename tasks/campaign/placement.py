@@ -16,6 +16,7 @@ from winnow.tasks.engines.providers import (
     EngineSettings,
     devices_wanted,
     engine_key,
+    seats_wanted,
     start_engine,
 )
 from winnow.tasks.spec.sections.execution import ExecutionSpec
@@ -52,7 +53,7 @@ def placed(execution: ExecutionSpec) -> Generator[DevicePlacement, None, None]:
             factory=with_limits(start_engine, execution),
             max_loaded=execution.max_loaded,
             devices=execution.devices,
-            width=devices_wanted,
+            width=seats_wanted,
         )
         return
     engines_of_cluster = object_at(CLUSTERS[execution.cluster])
@@ -61,7 +62,7 @@ def placed(execution: ExecutionSpec) -> Generator[DevicePlacement, None, None]:
             factory=with_limits(factory, execution),
             max_loaded=1,
             devices=range(execution.max_loaded),
-            width=lambda model: min(devices_wanted(model), 1),
+            width=lambda model: min(seats_wanted(model), 1),
         )
 
 

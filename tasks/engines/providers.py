@@ -50,6 +50,9 @@ EngineFactory = Callable[[ModelRef, EngineSettings], Engine]
 OF_PLUGINS = "winnow.tasks.engines.external.plugin:PluginEngine"
 """Import path of the class that starts a plug-in's engine, so that other campaigns do not load it."""
 
+TAKES_NO_DEVICE = "winnow.tasks.engines.external.plugin:takes_no_device"
+"""Address of the function that tells whether a plug-in's engine needs no device."""
+
 GROUP = "winnow.engines"
 """Entry-point group in which packages add providers, each an `EngineFactory`; none replaces a built-in
 one."""
@@ -120,6 +123,17 @@ def adapters_by_engine(models: Sequence[ModelRef]) -> dict[str, frozenset[str]]:
         if each.lora is not None:
             found.setdefault(engine_key(each), set()).add(each.lora)
     return {key: frozenset(adapters) for key, adapters in found.items()}
+
+
+def seats_wanted(model: ModelRef) -> int:
+    """Number of devices that the model's engine occupies; 0 if it runs beside all others.
+
+    A plug-in's engine occupies one unless its class says `devices = 0`.
+    """
+    if model.provider in PROVIDERS or (entry := plugins(GROUP).get(model.provider)) is None:
+        return devices_wanted(model)
+    takes_none: bool = object_at(TAKES_NO_DEVICE)(entry)
+    return 0 if takes_none else devices_wanted(model)
 
 
 def devices_wanted(model: ModelRef) -> int:

@@ -4,7 +4,16 @@ from collections.abc import Sequence
 from importlib.metadata import EntryPoint
 
 from winnow.tasks.engines.errors import EngineError, EngineLoadFailed
-from winnow.tasks.engines.protocol import Answer, Completion, Engine, GenerationFailure, ModelRef, Request
+from winnow.tasks.engines.protocol import (
+    Answer,
+    AnswersAsTheyCome,
+    Came,
+    Completion,
+    Engine,
+    GenerationFailure,
+    ModelRef,
+    Request,
+)
 from winnow.tasks.plugins.entry_points import Plugin, calling
 
 NO_LIKELIHOODS = (
@@ -55,19 +64,41 @@ class PluginEngine:
             PluginFailed: If anything but an `EngineError` is raised, or there is not one answer a request.
         """
         with calling(self._plugin, EngineError):
-            answers = list(self._inner.generate(requests))
-            if len(answers) != len(requests):
-                raise ValueError(f"generate returned {len(answers)} answers to {len(requests)} requests")
-            for request, each in zip(requests, answers, strict=True):
-                if not isinstance(each, Completion | GenerationFailure):
-                    raise TypeError(
-                        f"generate returns Completions and GenerationFailures, got {type(each).__name__}"
-                    )
-                if isinstance(each, Completion) and not _weighs(each, request.continuations):
-                    raise EngineLoadFailed(self._model, f"engine {self._plugin.name!r} {NO_LIKELIHOODS}")
-                if isinstance(each, Completion) and request.is_greedy and not _says_greedy(each, request):
-                    raise EngineLoadFailed(self._model, f"engine {self._plugin.name!r} {NOT_GREEDY}")
-            return answers
+            return self._checked(requests, list(self._inner.generate(requests)))
+
+    def generate_each(self, requests: Sequence[Request], came: Came) -> list[Answer]:
+        """See `AnswersAsTheyCome`; an engine that is none reports its answers together.
+
+        Raises:
+            PluginFailed: As `generate` does.
+        """
+        if not isinstance(self._inner, AnswersAsTheyCome):
+            return self.generate(requests)
+
+        def checked_first(place: int, answer: Answer) -> None:
+            self._require_sound(requests[place], answer)
+            came(place, answer)
+
+        with calling(self._plugin, EngineError):
+            return self._checked(requests, list(self._inner.generate_each(requests, checked_first)))
+
+    def _checked(self, requests: Sequence[Request], answers: list[Answer]) -> list[Answer]:
+        if len(answers) != len(requests):
+            raise ValueError(f"generate returned {len(answers)} answers to {len(requests)} requests")
+        for request, each in zip(requests, answers, strict=True):
+            self._require_sound(request, each)
+        return answers
+
+    def _require_sound(self, request: Request, answer: Answer) -> None:
+        """Refuse what is no answer, and an answer without what its request asks for."""
+        if not isinstance(answer, Completion | GenerationFailure):
+            raise TypeError(
+                f"generate returns Completions and GenerationFailures, got {type(answer).__name__}"
+            )
+        if isinstance(answer, Completion) and not _weighs(answer, request.continuations):
+            raise EngineLoadFailed(self._model, f"engine {self._plugin.name!r} {NO_LIKELIHOODS}")
+        if isinstance(answer, Completion) and request.is_greedy and not _says_greedy(answer, request):
+            raise EngineLoadFailed(self._model, f"engine {self._plugin.name!r} {NOT_GREEDY}")
 
     def close(self) -> None:
         """See `Engine`."""
@@ -82,3 +113,11 @@ def _weighs(answer: Completion, continuations: Sequence[str]) -> bool:
 def _says_greedy(answer: Completion, request: Request) -> bool:
     wanted = {True: request.continuations[0], False: ""}
     return isinstance(answer.is_greedy, bool) and answer.text == wanted[answer.is_greedy]
+
+
+def takes_no_device(entry: EntryPoint) -> bool:
+    """Whether an engine's class or function says `devices = 0`; False if it cannot be loaded."""
+    try:
+        return getattr(entry.load(), "devices", None) == 0
+    except Exception:  # starting the engine reports it
+        return False
