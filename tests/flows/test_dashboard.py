@@ -221,7 +221,7 @@ def test_the_page_of_judges_tells_who_changes_sides_and_a_duel_is_a_click_away(t
     mixed = [judgment("original", 1.0, judge="k"), judgment("original", "verdict_missing")]
     campaign.finish_duels(campaign.plan(1, [[0, 1]], [4]), [(1.0, mixed)])
     page = shown("judges_page")
-    assert [each.value for each in page.header] == [
+    assert [each.value for each in page.header][:3] == [
         "Both orders",
         "Verdicts that could not be read",
         "Judged by models",

@@ -122,6 +122,7 @@ LEAST = {
     ("200 candidates", "compare"): {"dataframe compared-#-#", "button next-example"},
     ("one candidate", "comparisons"): {"button star-#", "text_input note-#"},
     ("duels", "judges"): {
+        "button next-judged",
         "dataframe judged-#-flipped-None",
         "selectbox judges-judge-#",
         "toggle Whole texts",

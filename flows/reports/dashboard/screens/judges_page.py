@@ -5,11 +5,11 @@ from collections.abc import Sequence
 import streamlit as st
 
 from winnow.flows.reports.dashboard.db import asking, problems_shown
+from winnow.flows.reports.dashboard.opened_row import open_row
 from winnow.flows.reports.dashboard.screens.comparison_view import PREVIEW, listed, show_comparison
 from winnow.flows.reports.dashboard.widgets import (
     choose_campaign,
     choose_name,
-    pick_row,
     show_rows,
     show_soft,
 )
@@ -160,8 +160,11 @@ def _show_judged(campaign: CampaignRecord, judges: Sequence[str]) -> None:
         st.text("None; change the filters above.")
         return
     st.caption(f"Newest first, at most {SHOWN}; Comparisons shows all. Click one to read it.")
-    chosen = pick_row(
-        listed(rows), key=f"judged-{campaign.id}-{doubt}-{judge}", height=TABLE_HEIGHT, by_cell=True
+    opened = open_row(
+        listed(rows),
+        [f"{row['round'] + 1}.{row['position'] + 1}" for row in rows],
+        key=f"judged-{campaign.id}-{doubt}-{judge}",
+        address="judged",
+        height=TABLE_HEIGHT,
     )
-    if chosen is not None:
-        show_comparison(campaign, rows[chosen]["id"], whole=st.toggle("Whole texts"))
+    show_comparison(campaign, rows[opened]["id"], whole=st.toggle("Whole texts"))
