@@ -114,7 +114,7 @@ LEVELS = {
         "queries migrations", "admin",
     ),
     "tasks": (
-        "text", "errors", "plugins", "processes", "engines", "spec", "data",
+        "text", "errors", "dotted_names", "plugins", "processes", "engines", "spec", "data",
         "candidates finished_runs harness",
         "embedding", "judges", "campaign", "rounds", "objectives", "answer setup", "queries simulation",
     ),

@@ -4,8 +4,8 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from winnow.tasks.data.dotted_names import column_of, value_of
 from winnow.tasks.data.sandboxed_templates import Template, compile_template, render
+from winnow.tasks.dotted_names import column_of, value_of
 from winnow.tasks.engines.chat import Prompt, is_continued, words_of
 from winnow.tasks.engines.protocol import ModelRef
 from winnow.tasks.errors import TemplateError, unknown_name

@@ -6,8 +6,8 @@ from typing import Self, cast, get_args
 
 from winnow.storage.json_types import JsonObject, JsonView
 from winnow.tasks.candidates.few_shot import FewShot, last_of_user
-from winnow.tasks.data.dotted_names import column_of, value_of
 from winnow.tasks.data.sandboxed_templates import Template, compile_template, render
+from winnow.tasks.dotted_names import column_of, value_of
 from winnow.tasks.engines.chat import Message, Prompt, Role
 from winnow.tasks.errors import SpecError, TemplateError, unknown_name
 from winnow.tasks.spec.sections.prompts import MessageSpec, PromptSpec

@@ -6,7 +6,7 @@ from sqlalchemy.orm import Session
 
 from winnow.storage.records import datasets as dataset_records
 from winnow.storage.records.record_types import CampaignRecord
-from winnow.tasks.data.dotted_names import MISSING, unknown_field, value_of
+from winnow.tasks.dotted_names import MISSING, unknown_field, value_of
 from winnow.tasks.errors import SpecError
 from winnow.tasks.text.canonical_json import canonical_json
 

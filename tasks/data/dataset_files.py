@@ -47,7 +47,7 @@ class PartialRow(dict[str, Any]):
     """A row without the values that JSON does not have."""
 
     left_out: Mapping[str, str]
-    """The omitted contents in a word, such as "bytes", by dotted name; see `tasks.data.dotted_names`."""
+    """The omitted contents in a word, such as "bytes", by dotted name; see `tasks.dotted_names`."""
 
 
 class RowWithNaN(dict[str, Any]):

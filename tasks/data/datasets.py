@@ -24,10 +24,10 @@ from winnow.tasks.data.dataset_files import (
     other_separator,
     read_files,
 )
-from winnow.tasks.data.dotted_names import MISSING, unknown_field, value_of, without
 from winnow.tasks.data.garbage_collection import not_collecting
 from winnow.tasks.data.sandboxed_templates import Template, compile_condition, holds
 from winnow.tasks.data.template_grammar import TARGET, KnownFields, left_out_part, not_stored
+from winnow.tasks.dotted_names import MISSING, unknown_field, value_of, without
 from winnow.tasks.errors import DatasetError, TemplateError, unknown_name
 
 ROLES = ("id", "input", "target")
@@ -170,7 +170,7 @@ def dataset_of(
         fields: Column names of the roles `id`, `input` and `target`. Without `id` the key of an example is a
             hash of its row, without `input` its column is "input", without `target` there are no targets. A
             target may be text, a number, true or false, or a list of these; null and empty text are no
-            target. A part of an object has a dotted name, see `tasks.data.dotted_names`.
+            target. A part of an object has a dotted name, see `tasks.dotted_names`.
         selection: Which rows become examples.
         name: See `Dataset`.
         path: See `Dataset`.

@@ -11,7 +11,7 @@ from winnow.storage.queries.objective.paired import outcomes_since
 from winnow.storage.records import datasets as dataset_records
 from winnow.storage.records.record_types import CampaignRecord
 from winnow.storage.records.rounds import told_at
-from winnow.tasks.data.dotted_names import MISSING, value_of
+from winnow.tasks.dotted_names import MISSING, value_of
 
 NO_TAG = "none"
 """The value of a tag for an example without the field."""

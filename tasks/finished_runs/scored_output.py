@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from winnow.tasks.data.dotted_names import Missing, value_of
+from winnow.tasks.dotted_names import Missing, value_of
 from winnow.tasks.errors import SpecError
 
 

@@ -18,11 +18,11 @@ from winnow.tasks.candidates.cache_keys import is_greedy
 from winnow.tasks.candidates.candidates import Candidate
 from winnow.tasks.data.clusters import PLACE, clusters_of
 from winnow.tasks.data.datasets import Dataset, Example
-from winnow.tasks.data.dotted_names import MISSING, value_of
 from winnow.tasks.data.sources import read_dataset
 from winnow.tasks.data.tag_counts import values_of
 from winnow.tasks.data.template_grammar import TARGET, left_out_part
 from winnow.tasks.data.trial_renders import try_templates
+from winnow.tasks.dotted_names import MISSING, value_of
 from winnow.tasks.engines.chat import Prompt, own_template, why_refused
 from winnow.tasks.engines.known_providers import REMOTE
 from winnow.tasks.engines.providers import devices_wanted, require_provider

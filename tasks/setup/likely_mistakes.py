@@ -20,8 +20,8 @@ from winnow.storage.objectives import traits_of
 from winnow.tasks.campaign.resolved import ResolvedCampaign
 from winnow.tasks.candidates.candidates import Candidate
 from winnow.tasks.data.datasets import Dataset, Example
-from winnow.tasks.data.dotted_names import column_of
 from winnow.tasks.data.sandboxed_templates import compile_template
+from winnow.tasks.dotted_names import column_of
 from winnow.tasks.engines.chat import Prompt
 from winnow.tasks.errors import TemplateError
 from winnow.tasks.judges.target_forms import other_forms, use_of

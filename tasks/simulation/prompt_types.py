@@ -18,9 +18,9 @@ from winnow.storage.admin.schema import reading
 from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records import datasets as dataset_records
 from winnow.tasks.data.dataset_files import no_column, read_rows
-from winnow.tasks.data.dotted_names import MISSING, unknown_field, value_of
 from winnow.tasks.data.score_tables import CAMPAIGN, ScoreTable
 from winnow.tasks.data.table_examples import array_of, in_order, is_array, require_campaign
+from winnow.tasks.dotted_names import MISSING, unknown_field, value_of
 from winnow.tasks.errors import DatasetError, SpecError
 
 ROWS = (".csv", ".json", ".jsonl", ".parquet")

@@ -6,9 +6,9 @@ import pytest
 
 from winnow.tasks.candidates.prompt_template import PromptTemplate
 from winnow.tasks.data.datasets import load_dataset
-from winnow.tasks.data.dotted_names import MISSING, column_of, unknown_field, value_of, without
 from winnow.tasks.data.sandboxed_templates import compile_condition, compile_template, holds, render
 from winnow.tasks.data.tag_counts import values_of
+from winnow.tasks.dotted_names import MISSING, column_of, unknown_field, value_of, without
 from winnow.tasks.engines.chat import Message
 from winnow.tasks.errors import DatasetError, SpecError, TemplateError
 from winnow.tasks.setup.load import check_campaign_file

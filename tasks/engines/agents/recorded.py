@@ -6,7 +6,7 @@ from typing import Annotated
 from pydantic import Field
 
 from winnow.storage.json_types import JsonObject
-from winnow.tasks.data.dotted_names import value_of
+from winnow.tasks.dotted_names import value_of
 from winnow.tasks.engines.agents.kit.calls import CallFailed
 from winnow.tasks.engines.agents.kit.settings import AgentSettings
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
-from winnow.tasks.data.dotted_names import value_of
+from winnow.tasks.dotted_names import value_of
 from winnow.tasks.judges.protocol import SHARE, Judge, Sample, Verdict
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from winnow.algorithms.best_mean.groups import MOST_RATIO, Groups
 from winnow.algorithms.state.arrays import FloatArray, IntArray
 from winnow.storage.json_types import JsonObject
-from winnow.tasks.data.dotted_names import MISSING, unknown_field, value_of
+from winnow.tasks.dotted_names import MISSING, unknown_field, value_of
 from winnow.tasks.errors import SpecError, unknown_name
 from winnow.tasks.spec.selector_traits import COMPARES_GROUPS
 

@@ -13,7 +13,7 @@ from winnow.tasks.campaign.resolved import ResolvedCampaign
 from winnow.tasks.candidates.likelihood_scoring import asked_of
 from winnow.tasks.data.dataset_files import given_to_command
 from winnow.tasks.data.datasets import Example, read_examples
-from winnow.tasks.data.dotted_names import MISSING, value_of
+from winnow.tasks.dotted_names import MISSING, value_of
 from winnow.tasks.embedding.embedded_prompts import GivenVectors
 from winnow.tasks.errors import SpecError, WinnowError
 from winnow.tasks.judges.protocol import Sample, lacks_target

@@ -17,8 +17,8 @@ from winnow.tasks.campaign.resolved import common_params
 from winnow.tasks.campaign.scored import ScoredCampaign, check_judges
 from winnow.tasks.candidates.candidates import Candidate, build_candidates
 from winnow.tasks.data.datasets import Dataset
-from winnow.tasks.data.dotted_names import MISSING, value_of
 from winnow.tasks.data.sandboxed_templates import compile_template, render
+from winnow.tasks.dotted_names import MISSING, value_of
 from winnow.tasks.embedding.embedded_prompts import (
     Embedding,
     GivenVectors,
