@@ -1,6 +1,9 @@
 """Checks of calls by programs: the URL of a database, and whether an event loop runs."""
 
 import asyncio
+import os
+import reprlib
+from numbers import Integral
 
 from winnow.tasks.errors import SpecError
 
@@ -13,6 +16,26 @@ def require_url(storage: object) -> None:
     """
     if not isinstance(storage, str):
         raise SpecError(f"storage is {storage!r}; give the URL of a database, such as 'sqlite:///winnow.db'")
+
+
+def require_text(name: str, value: object, what: str) -> None:
+    """Refuse an argument that is neither a text nor a path.
+
+    Raises:
+        SpecError: With what to give.
+    """
+    if not isinstance(value, str | os.PathLike):
+        raise SpecError(f"{name} is {reprlib.repr(value)}; give {what}")
+
+
+def require_count(name: str, value: object, *, at_least: int) -> None:
+    """Refuse an argument that is no whole number, or too small a one.
+
+    Raises:
+        SpecError: With the least one.
+    """
+    if isinstance(value, bool) or not isinstance(value, Integral) or value < at_least:
+        raise SpecError(f"{name} is {reprlib.repr(value)}; give a whole number of at least {at_least}")
 
 
 def has_running_loop() -> bool:

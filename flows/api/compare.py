@@ -3,8 +3,9 @@
 import reprlib
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
+from winnow.flows.api.call_checks import require_count, require_text
 from winnow.flows.api.run import run
 from winnow.flows.api.spec import Spec
 from winnow.storage.json_types import JsonView
@@ -64,12 +65,15 @@ def compare(
     from winnow.flows.reports.output import tell
     from winnow.flows.run.comparing import campaign_values, examples_in
 
+    require_text("data", data, "the path of a .csv, .jsonl, .json or .parquet file")
+    if budget is not None:
+        require_count("budget", budget, at_least=1)
     asked = examples_in(str(data), input, target)
     values, asked = campaign_values(
         asked,
         _parts("models", models),
         _parts("prompts", prompts),
-        None if judge is None else _part(judge),
+        None if judge is None else _part("judge", judge),
         name=name or short_name(Path(data).name.partition(".")[0]),
         budget=budget,
         storage=storage,
@@ -85,10 +89,15 @@ def _parts(what: str, given: Sequence[str | ModelSpec | PromptSpec] | str) -> li
         return [given]
     if not isinstance(given, list | tuple):
         raise SpecError(f"{what} is {reprlib.repr(given)}; give a list")
-    return [_part(each) for each in given]
+    return [_part(f"{what}[{number}]", each) for number, each in enumerate(given)]
 
 
-def _part(given: str | ModelSpec | PromptSpec | JudgeSpec) -> str | JsonView:
+def _part(what: str, given: str | ModelSpec | PromptSpec | JudgeSpec) -> str | JsonView:
     from winnow.tasks.setup.written_files import as_in_a_file
 
-    return given if isinstance(given, str) else cast(JsonView, as_in_a_file(given))
+    if isinstance(given, str):
+        return given
+    written = as_in_a_file(given)
+    if not isinstance(written, dict):
+        raise SpecError(f"{what} is {reprlib.repr(given)}; give a text, or one of winnow's classes")
+    return written

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
+from winnow.flows.api.call_checks import require_text
 from winnow.flows.api.results import Campaign
 from winnow.flows.api.resume import allowed, interruptible, remedied, to_the_end
 from winnow.flows.api.run import GivenSpec, file_of
@@ -84,8 +85,10 @@ def gate(
     """
     from winnow.flows.exit_codes import exit_code
 
+    if baseline is not None:
+        require_text("baseline", baseline, "the name of a candidate")
     source = str(spec) if isinstance(spec, str | os.PathLike) else "spec"
-    files = GateFiles(source=source, junit=_path(junit), markdown=_path(markdown))
+    files = GateFiles(source=source, junit=_path("junit", junit), markdown=_path("markdown", markdown))
     files.begin()
     file = file_of(spec, storage)
     campaign, status = interruptible(
@@ -199,5 +202,8 @@ class GateFiles:
         write_gate_files(status, junit=self.junit, markdown=self.markdown)
 
 
-def _path(given: str | Path | None) -> Path | None:
-    return None if given is None else Path(given)
+def _path(name: str, given: str | Path | None) -> Path | None:
+    if given is None:
+        return None
+    require_text(name, given, "the path of a file")
+    return Path(given)

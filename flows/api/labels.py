@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from winnow.flows.api.call_checks import require_url
 from winnow.flows.api.judgments import IN_PROGRAM, GivenLabels, rows_of, store_judgments
 from winnow.storage.admin.schema import existing
 from winnow.storage.engine.database import Database
@@ -64,6 +65,7 @@ def label(
         WinnowError: If an example or task is unknown, or has another label that cannot be replaced.
         StorageError: If the database cannot be used.
     """
+    require_url(storage)
     if labels is None and not skip:
         raise SpecError("labels is None; give labels, or name examples that no human can answer by skip")
     with existing(storage) as database:

@@ -2,7 +2,9 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
+from numbers import Real
 
+from winnow.flows.api.call_checks import require_count
 from winnow.flows.api.run import GivenSpec, file_of
 from winnow.flows.run.trust_prompt import Trust, approving
 from winnow.flows.simulate.plan_lines import ceiling_lines, plan_lines
@@ -72,8 +74,12 @@ def plan(
     """
     if sum(given is not None for given in (assume, table, like)) > 1:
         raise SpecError("assume, table and like exclude each other; give one")
-    if rate is not None and not 0.0 < rate < float("inf"):
-        raise SpecError(f"rate {rate:g}: give a number of requests per second above 0")
+    require_count("seeds", seeds, at_least=1)
+    if workers is not None:
+        require_count("workers", workers, at_least=1)
+    if rate is not None and not (isinstance(rate, Real) and 0.0 < rate < float("inf")):
+        said = f"{rate:g}" if isinstance(rate, Real) else repr(rate)
+        raise SpecError(f"rate {said}: give a number of requests per second above 0")
     source = table if like is None else f"{CAMPAIGN}{like}"
     assumption = read_assumption(_in_words(assume) or DEFAULT)
     approve = approving(Trust(everything=True)) if trust else None
@@ -93,9 +99,11 @@ def plan(
 
 
 def _in_words(assume: str | Mapping[str, float] | None) -> str | None:
-    return (
-        ",".join(f"{key}={value}" for key, value in assume.items()) if isinstance(assume, Mapping) else assume
-    )
+    if isinstance(assume, Mapping):
+        return ",".join(f"{key}={value}" for key, value in assume.items())
+    if assume is not None and not isinstance(assume, str):
+        raise SpecError(f"assume is {assume!r}; give means, such as {{'best': 0.8, 'worst': 0.4}}")
+    return assume
 
 
 def _values(found: Plan | Ceiling) -> JsonObject:

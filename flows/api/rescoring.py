@@ -1,5 +1,6 @@
 """`winnow.rescore`: judge a campaign's stored outputs with another judge."""
 
+import reprlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
@@ -92,6 +93,7 @@ def _overrides(changes: Mapping[str, object] | None) -> list[str]:
 
 def _written(judge: GivenJudge) -> str | Mapping[str, object] | None:
     """The path of a file, or the keys of a judge."""
+    from winnow.tasks.errors import SpecError
     from winnow.tasks.setup.written_files import as_in_a_file
 
     if judge is None or isinstance(judge, Path):
@@ -99,5 +101,6 @@ def _written(judge: GivenJudge) -> str | Mapping[str, object] | None:
     if isinstance(judge, str):
         return judge if Path(judge).suffix in (".yaml", ".yml", ".json") else {"type": judge}
     written = as_in_a_file(judge)
-    assert isinstance(written, dict), "a judge is a mapping in a file"
+    if not isinstance(written, dict):
+        raise SpecError(f"judge is {reprlib.repr(judge)}; give a winnow.Judge, a judge's name, or a file")
     return written

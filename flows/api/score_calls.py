@@ -14,6 +14,7 @@ from typing import Generic, Literal, TypeVar
 import numpy as np
 
 from winnow.algorithms.errors import at_bound
+from winnow.flows.api.call_checks import require_count
 from winnow.tasks.errors import SpecError, WinnowError
 
 Candidate = TypeVar("Candidate")
@@ -67,8 +68,8 @@ class ScoreCalls(Generic[Candidate, Example]):
     ) -> None:
         if max_workers is None:
             max_workers = AWAITED_AT_ONCE if _is_coroutine_function(score) else 1
-        _require_count("max_workers", max_workers, at_least=1)
-        _require_count("retries", retries, at_least=0)
+        require_count("max_workers", max_workers, at_least=1)
+        require_count("retries", retries, at_least=0)
         if on_error not in ("raise", "unscored"):
             raise SpecError(f"on_error is {on_error!r}; give 'raise' or 'unscored'")
         self._score, self._candidates, self._examples = score, candidates, examples
@@ -183,11 +184,6 @@ def _is_coroutine_function(score: object) -> bool:
     while isinstance(score, partial):
         score = score.func
     return any(map(inspect.iscoroutinefunction, (score, type(score).__call__)))
-
-
-def _require_count(name: str, value: object, *, at_least: int) -> None:
-    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < at_least:
-        raise SpecError(f"{name} is {value!r}; give a whole number of at least {at_least}")
 
 
 def _checked(value: object, arm: int, example: int) -> float:

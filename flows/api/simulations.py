@@ -1,14 +1,16 @@
 """`winnow.simulate`: compare selectors on a table with known scores."""
 
 import json
+import reprlib
 from collections.abc import Callable, Iterator, Sequence
 from itertools import chain
-from numbers import Integral
+from numbers import Integral, Real
 from pathlib import Path
 
 from winnow.algorithms.errors import InvalidParameter
 from winnow.algorithms.registry import SELECTORS
 from winnow.algorithms.state.arrays import FloatArray
+from winnow.flows.api.call_checks import require_count, require_text
 from winnow.flows.simulate.budgets import default_budgets, read_budgets
 from winnow.flows.simulate.report import FILLING, SimulationReport, Subject
 from winnow.flows.simulate.tables import Given, make_environment
@@ -88,6 +90,12 @@ def simulate(
         SpecError: If an argument is invalid.
         WinnowError: If a selector fails, or the folder cannot be written.
     """
+    require_text("table", table, "FILE.npz, FILE.csv, FILE.parquet or campaign:NAME")
+    require_count("seeds", seeds, at_least=1)
+    require_count("seed", seed, at_least=0)
+    if workers is not None:
+        require_count("workers", workers, at_least=1)
+    table = str(table)
     compared = _compared([selectors] if isinstance(selectors, str) else selectors, delta)
     simulated = traits_of(compared[0].objective).simulated
     if simulated is None:
@@ -181,6 +189,10 @@ def _compared(selectors: Sequence[str | SelectorSpec], delta: float | None) -> l
 
     Selectors for duels cannot all be compared: some need features, which few tables have.
     """
+    if not isinstance(selectors, list | tuple) or not all(
+        isinstance(each, str | SelectorSpec) for each in selectors
+    ):
+        raise SpecError(f"selectors is {reprlib.repr(selectors)}; give a list of names or winnow.Selectors")
     refuse_confidence(delta, "--delta")
     common = {} if delta is None else {"delta": delta}
     stand = {each: SELECTORS[each] for each in SELECTORS if traits_of(each).scores_a_benchmark}
@@ -234,6 +246,8 @@ def _in_words(budgets: Sequence[float] | str | None) -> str | None:
     """Budgets as on the command line."""
     if budgets is None or isinstance(budgets, str):
         return budgets
+    if not isinstance(budgets, Sequence) or not all(isinstance(each, Real) for each in budgets):
+        raise SpecError(f"budgets is {reprlib.repr(budgets)}; give shares or counts, such as [0.1, 0.2]")
     return ",".join(str(int(each) if isinstance(each, Integral) else float(each)) for each in budgets)
 
 

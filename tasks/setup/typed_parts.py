@@ -6,8 +6,11 @@ Each is a part of `tasks.spec`; mistakes are `SpecError`s with the same messages
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
+from winnow.storage.json_types import JsonObject
+from winnow.tasks.errors import SpecError
+from winnow.tasks.setup.written_files import as_in_a_file
 from winnow.tasks.setup.yaml_file import KeyPath, SpecFile, mistakes_of
 from winnow.tasks.spec.campaign import (
     ChoicesSpec,
@@ -54,14 +57,27 @@ class _Part:
     if not TYPE_CHECKING:  # type checkers see the keys of the part
 
         def __init__(self, **values: object) -> None:
+            values = {key: _as_given(each) for key, each in values.items()}
             try:
                 super().__init__(**values)
             except ValidationError as error:
                 file = SpecFile(Path(type(self).__name__), values)
                 raise mistakes_of(error, file, self._place) from None
 
+        def __setattr__(self, name: str, value: object) -> None:
+            raise SpecError(f"a {type(self).__name__} cannot be changed; make another one with {name}=...")
+
         def __repr_args__(self) -> list[tuple[str, object]]:
             return [(key, each) for key, each in super().__repr_args__() if key in self.model_fields_set]
+
+
+def _as_given(value: object) -> object:
+    """A value as a file would hold it, where it is no part itself."""
+    if isinstance(value, BaseModel):
+        return value
+    if isinstance(value, list | tuple):
+        return [_as_given(each) for each in value]
+    return as_in_a_file(value)
 
 
 class Model(_Part, ModelSpec):
@@ -238,9 +254,18 @@ class Embedder(_Part, EmbedderSpec):
 
 
 class Selector(_Part, SelectorSpec):
-    """An algorithm by name, with its parameters."""
+    """An algorithm by name, with its parameters: `Selector("champion", params={"top_m": 2})`."""
 
     _place = ("selector",)
+
+    if TYPE_CHECKING:
+
+        def __init__(self, name: str, *, params: JsonObject = ...) -> None: ...
+
+    else:
+
+        def __init__(self, name: str, **given: object) -> None:
+            super().__init__(name=name, **given)
 
 
 class Stopping(_Part, StoppingSpec):

@@ -4,7 +4,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, Required, Self, TypedDict, Unpack
 
+import yaml
+
 from winnow.storage.objectives import OBJECTIVES
+from winnow.tasks.errors import SpecError
 from winnow.tasks.setup.written_files import as_in_a_file, campaign_text, written_changes
 from winnow.tasks.setup.yaml_file import SpecFile, parse_spec, read_spec_file
 from winnow.tasks.spec.campaign import (
@@ -102,6 +105,11 @@ class TypedSpec(CampaignSpec):
         """The definition with new values of some keys, checked again."""
         return type(self)(**{**self._file.values, **keys})
 
+    def __setattr__(self, name: str, value: object) -> None:
+        if not name.startswith("_"):
+            raise SpecError(f"a spec cannot be changed; spec.replace({name}=...) returns a changed one")
+        super().__setattr__(name, value)
+
     def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
         """The same as `replace`, under pydantic's name."""
         return self.replace(**(update or {}))
@@ -114,7 +122,12 @@ class TypedSpec(CampaignSpec):
     def to_yaml(self) -> str:
         """The text of the equivalent campaign file; short forms stay short."""
         values = self._file.values
-        return campaign_text({key: values[key] for key in CampaignFile.model_fields if key in values})
+        try:
+            return campaign_text({key: values[key] for key in CampaignFile.model_fields if key in values})
+        except yaml.YAMLError as error:
+            raise SpecError(
+                f"spec: no file can hold {error.args[-1]!r}; give text, numbers or lists"
+            ) from error
 
     def __repr__(self) -> str:
         parts = [count_of(len(self.models), "model"), count_of(len(self.prompts), "prompt")]

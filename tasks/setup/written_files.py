@@ -1,6 +1,7 @@
 """Write a campaign's file from a command or a program: its values as text."""
 
 import json
+import reprlib
 from collections.abc import Mapping, Sequence
 from numbers import Integral, Real
 from pathlib import PurePath
@@ -9,6 +10,7 @@ import yaml
 from pydantic import BaseModel
 
 from winnow.storage.json_types import JsonObject
+from winnow.tasks.errors import SpecError
 from winnow.tasks.setup.yaml_file import CURLY, FLOAT
 
 WIDE = 10**6
@@ -34,6 +36,11 @@ def as_in_a_file(value: object) -> object:
 
 def written_changes(changes: Mapping[str, object]) -> list[str]:
     """New values by dotted key in the command line's form `key=value`."""
+    if not isinstance(changes, Mapping):
+        raise SpecError(
+            f"changes is {reprlib.repr(changes)}; give new values by dotted key, such as "
+            "{'stopping.budget': 400}"
+        )
     return [f"{key}={json.dumps(as_in_a_file(value), default=str)}" for key, value in changes.items()]
 
 

@@ -171,3 +171,39 @@ def test_judgments_are_stored_for_a_campaign_that_people_judge(tmp_path):
     assert winnow.label("survivor", verdicts, annotator="Ann").same == len(tasks)
     with pytest.raises(SpecError, match="--skip is for labels of examples"):
         winnow.label("survivor", skip=["e1"])
+
+
+COLUMNS = {"input": "candidate", "target": "e1"}
+SERVED = {"models": ["gpt-x", "gpt-y"], "prompts": ["{{ candidate }}"]}
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (lambda: winnow.plan("campaign.yaml", assume=7), "assume is 7; give means, such as {'best': 0.8"),
+        (lambda: winnow.plan("campaign.yaml", seeds=0), "seeds is 0; give a whole number of at least 1"),
+        (lambda: winnow.plan("campaign.yaml", rate="x"), "rate 'x': give a number of requests per second"),
+        (lambda: winnow.plan("campaign.yaml", storage=3), "storage is 3; give the URL of a database"),
+        (lambda: winnow.gate("campaign.yaml", baseline=7), "baseline is 7; give the name of a candidate"),
+        (lambda: winnow.gate("campaign.yaml", junit=7), "junit is 7; give the path of a file"),
+        (lambda: winnow.rescore("a", 7), "judge is 7; give a winnow.Judge, a judge's name, or a file"),
+        (lambda: winnow.rescore("a", changes=["seed=1"]), "changes is ['seed=1']; give new values by dotted"),
+        (lambda: winnow.label("a", {"b": "c"}, storage=None), "storage is None; give the URL of a database"),
+        (lambda: winnow.simulate([[1.0]], "champion"), "table is [[1.0]]; give FILE.npz, FILE.csv"),
+        (lambda: winnow.simulate("a.csv", None), "selectors is None; give a list of names"),
+        (lambda: winnow.simulate("a.csv", [7]), "selectors is [7]; give a list of names"),
+        (lambda: winnow.simulate("a.csv", []), "--selector: name a selector to compare"),
+        (lambda: winnow.simulate("a.csv", "champion", seeds=0), "seeds is 0; give a whole number"),
+        (lambda: winnow.simulate("a.csv", "champion", workers=0), "workers is 0; give a whole number"),
+        (lambda: winnow.simulate("scores.csv", "champion", budgets=0.5), "budgets is 0.5; give shares or"),
+        (lambda: winnow.compare(data=None, **SERVED), "data is None; give the path of a .csv"),
+        (lambda: winnow.compare(data="a.csv", **SERVED, budget="x"), "budget is 'x'; give a whole number"),
+        (lambda: winnow.compare(data="scores.csv", **SERVED, **COLUMNS, judge=7), "judge is 7; give a text"),
+    ],
+)  # fmt: skip
+def test_arguments_of_another_kind_are_refused_in_a_sentence(tmp_path, call, said):
+    write_scored(tmp_path, ["knows", "guesses"], CHAMPION)
+    (tmp_path / "scores.csv").write_text(TABLE)
+    with pytest.raises(SpecError) as caught:
+        call()
+    assert str(caught.value).startswith(said)

@@ -5,6 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 import yaml
 from hypothesis import given
@@ -152,6 +153,9 @@ def test_changes_of_a_file_are_those_of_the_command_line():
     assert is_same(spec, load_spec(file, ["stopping.budget=400", 'name="2024"']))
 
 
+NO_FILE_HAS = winnow.Judge("f1", a=object())
+
+
 @pytest.mark.parametrize(
     ("write", "said"),
     [
@@ -164,6 +168,15 @@ def test_changes_of_a_file_are_those_of_the_command_line():
         (lambda: winnow.Spec(**SHORT, holdout=2.0), "spec: holdout: must be less than 1"),
         (lambda: winnow.Spec(name="a", models=["gpt-4o"]), "spec: prompts: is missing"),
         (lambda: winnow.Spec.from_file("nowhere.yaml"), "there is no file nowhere.yaml"),
+        (
+            lambda: setattr(winnow.Spec(**SHORT), "seed", 3),
+            "a spec cannot be changed; spec.replace(seed=...)",
+        ),
+        (lambda: setattr(winnow.Stopping(), "delta", 0.1), "a Stopping cannot be changed; make another one"),
+        (
+            lambda: winnow.Spec(**{**SHORT, "judge": winnow.Judge("f1", a=object())}).to_yaml(),
+            "spec: no file can",
+        ),
     ],
 )
 def test_a_mistake_is_a_sentence_and_no_traceback_of_pydantic(write, said):
@@ -172,6 +185,17 @@ def test_a_mistake_is_a_sentence_and_no_traceback_of_pydantic(write, said):
     assert str(caught.value).startswith(said)
     assert "pydantic" not in str(caught.value)
     assert caught.value._render_traceback_() == [f"{type(caught.value).__name__}: {caught.value}"]
+
+
+def test_values_of_python_are_taken_as_a_file_has_them():
+    assert winnow.Model(name="a", model=Path("b")).model == "b"
+    assert winnow.Dataset(path=("a.csv", Path("b.csv"))).path == ["a.csv", "b.csv"]
+    stopping = winnow.Stopping(delta=np.float64(0.05), budget=np.int64(40))
+    assert (stopping, repr(stopping)) == (
+        winnow.Stopping(delta=0.05, budget=40),
+        "Stopping(budget=40, delta=0.05)",
+    )
+    assert winnow.Selector("champion", params={"top_m": 2}).params == {"top_m": 2}
 
 
 @pytest.mark.parametrize("name", PARTS)
