@@ -36,7 +36,7 @@ export DO_NOT_TRACK ?= 1
 # Otherwise every build begins with news of the theme.
 export NO_MKDOCS_2_WARNING ?= 1
 
-.PHONY: help install demo test check newest oldest wheel lint format docs bench bench-best-mean bench-champion bench-best-duel bench-certify bench-route bench-errors bench-storage bench-view pictures bench-lookahead bench-throughput bench-judging bench-loads bench-scale bench-harness bench-peers bench-inspect gpu-check faults faults-page machines fuzz lock clean
+.PHONY: help install demo test check newest oldest wheel lint format docs bench bench-best-mean bench-champion bench-best-duel bench-certify bench-route bench-errors bench-storage bench-view pictures bench-lookahead bench-throughput bench-judging bench-agents bench-loads bench-scale bench-harness bench-peers bench-inspect gpu-check faults faults-page machines fuzz lock clean
 help: ## List the targets.
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 18
 
@@ -122,6 +122,9 @@ bench-throughput: install ## Campaigns beside one call of an engine that is aske
 
 bench-judging: install ## What judging by a model takes over the same calls made plainly, on transformers and vLLM.
 	@OMP_NUM_THREADS=1 $(BIN)/python -m tests.benchmarks.judging --out $(BENCH_OUT)
+
+bench-agents: install ## What a campaign of slow agents that fail now and then takes over the ideal, sixteen at once.
+	@OMP_NUM_THREADS=1 $(BIN)/python -m tests.benchmarks.agents --out $(BENCH_OUT)
 
 bench-loads: install ## Count loads with more models than places, planned and naive, and time them with vLLM imported once or by each.
 	@OMP_NUM_THREADS=1 $(BIN)/python -m tests.benchmarks.loads --out $(BENCH_OUT)
