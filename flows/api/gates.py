@@ -13,6 +13,7 @@ from winnow.flows.api.resume import allowed, interruptible, remedied, to_the_end
 from winnow.flows.api.run import GivenSpec, file_of
 from winnow.tasks.errors import SpecError, WinnowError
 from winnow.tasks.spec.selector_traits import GATE
+from winnow.tasks.text.phrases import list_of
 
 if TYPE_CHECKING:
     from winnow.flows.run.signals import Interrupts
@@ -161,7 +162,8 @@ def run_gate(
         checked = check_spec_file(file, approve, launch.recall)
         if checked.spec.selector.name != GATE:
             raise SpecError(
-                f"the file's selector is {checked.spec.selector.name}; name a candidate by --baseline",
+                f"the file's selector is {checked.spec.selector.name}; name a candidate by --baseline: "
+                f"{list_of([each.name for each in checked.candidates])}",
                 path="selector.name",
             )
         campaign = launch.store(checked)

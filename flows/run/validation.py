@@ -12,6 +12,7 @@ from winnow.tasks.answer.expected_engines import expected_unsteady
 from winnow.tasks.answer.resolution import expected_resolution
 from winnow.tasks.answer.status_lines import repeat_lines
 from winnow.tasks.campaign.resolved import ResolvedCampaign
+from winnow.tasks.engines.known_providers import REMOTE
 from winnow.tasks.plugins.extras import ExtraMissing
 from winnow.tasks.queries.warnings.from_spec import begun_twice, hidden_thoughts, own_judge, there_twice
 from winnow.tasks.setup.check import require_extras, without_targets
@@ -21,6 +22,8 @@ from winnow.tasks.setup.task_key import BECOMES
 from winnow.tasks.setup.trust import permissions
 from winnow.tasks.setup.unread_targets import unread_targets
 from winnow.tasks.setup.yaml_file import SpecFile
+
+NOT_SENT = "nothing was sent to them; winnow run asks first whether they answer and have the models"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,6 +88,7 @@ def validate(file: SpecFile, *, trust: bool = False) -> Validation:
         notes=(
             *([] if resolution is None else [("new examples", resolution)]),
             *repeat_lines(expected_unsteady(checked)),
+            *([("servers", NOT_SENT)] if any(each.provider in REMOTE for each in checked.models) else []),
         ),
     )
 

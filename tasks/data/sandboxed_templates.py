@@ -215,13 +215,26 @@ def _compiled(tree: nodes.Template) -> jinja2.Template:
     return compiled
 
 
+_ADVICE = {
+    "end of print statement": "close {{ with }}",
+    "end of statement block": "close {% with %}",
+    "Missing end of comment": "close {# with #}, or write {{ '{#' }} for the characters themselves",
+    "Unexpected end of template": "close the block, such as {% if %} with {% endif %}",
+    "Encountered unknown tag": "tags are {% if %}, {% for %}, {% set %} and their ends",
+    "unexpected char": "put text in quotes, and names alone between {{ and }}",
+}
+"""Remedies by part of jinja2's message; the first match counts."""
+
+
 @contextmanager
 def _in_a_sentence(path: str | None) -> Iterator[None]:
     """Turn any error while a template is compiled into a `TemplateError`."""
     try:
         yield
     except jinja2.TemplateSyntaxError as error:
-        raise TemplateError(f"line {error.lineno} of the template: {error.message}", path) from error
+        said = (error.message or "").rstrip(".")
+        advice = next((f"; {advice}" for part, advice in _ADVICE.items() if part in said), "")
+        raise TemplateError(f"line {error.lineno} of the template: {said}{advice}", path) from error
     except (RecursionError, MemoryError, SyntaxError) as error:
         raise TemplateError("the template is nested too deeply; simplify it", path) from error
     except TemplateError:

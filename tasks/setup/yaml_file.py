@@ -1,6 +1,7 @@
 """Read a campaign's YAML file, so that every message names the file, the line and the key."""
 
 import re
+import reprlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
@@ -199,7 +200,7 @@ def read_spec_file(
     if values is None:
         raise SpecError(f"{path} is empty; write {TO_WRITE[kind]}")
     if not isinstance(values, dict):
-        raise SpecError(f"{path}: a {kind} file is a mapping of keys to values, this is {_kind(values)}")
+        raise SpecError(_no_mapping(path, kind, values))
     values = {key: value for key, value in values.items() if not str(key).startswith(FOR_MERGING)}
     return overriding(SpecFile(path, values, lines), overrides)
 
@@ -409,7 +410,11 @@ def _apply(values: JsonObject, override: str) -> KeyPath:
 
 def _no_place(path: KeyPath, depth: int, found: object) -> str:
     """Why a path cannot be set; its first `depth` parts lead to `found`."""
-    if isinstance(found, dict | list):
+    if isinstance(found, list):
+        entries = "1 entry, [0]" if len(found) == 1 else f"{len(found)} entries, counted from 0"
+        above = format_key(path[:depth])
+        return f"there is no place '{format_key(path)}' in the file: {above} has {entries}"
+    if isinstance(found, dict):
         return f"there is no place '{format_key(path)}' in the file"
     above, inner = format_key(path[:depth]), format_key(path[depth:])
     whole = f"--set {above}='{{{inner}: …}}'"
@@ -595,5 +600,13 @@ _ADVICE = {
 """Remedies by part of the YAML parser's message; the first match counts."""
 
 
-def _kind(value: object) -> str:
-    return "a list" if isinstance(value, list) else f"the value {value!r}"
+DATA = (".csv", ".tsv", ".jsonl", ".ndjson", ".json", ".parquet")
+"""Suffixes of files that hold examples."""
+
+
+def _no_mapping(path: Path, kind: str, value: object) -> str:
+    """The message for a file that holds something else than keys and values."""
+    if kind == "campaign" and path.suffix.casefold() in DATA:
+        return f"{path} holds data, not a campaign; winnow init --data {path} writes a campaign's file for it"
+    what = "a list" if isinstance(value, list) else f"the value {reprlib.repr(value)}"
+    return f"{path}: a {kind} file is a mapping of keys to values, this is {what}; write lines of KEY: VALUE"

@@ -44,8 +44,28 @@ _VALUES = {
     "dataset": "data.csv",
     "models": "[gpt-4o]",
     "prompts": '["Answer: {{ input }}"]',
+    "model": "gpt-4o",
+    "template": '"Answer: {{ input }}"',
+    "provider": "openai",
 }
 """Typical values of keys that a file can lack."""
+
+
+_TYPICAL = {
+    "budget": "; write the most evaluations, such as 400, or leave budget out for all there can be",
+    "batch_size": "; write a number such as 32, or leave it out",
+    "seed": "; write a number such as 0, or leave it out",
+    "limit": "; write a number of examples, such as 200, or leave it out",
+    "max_tokens": "; write a number such as 256",
+    "temperature": "; write a number such as 0.0 (the likeliest tokens) or 0.7",
+    "top_p": "; write a number such as 0.95",
+    "epsilon": "; write a difference of scores, such as 0.02, or auto",
+    "max_connections": "; write a number such as 64",
+    "request_timeout": "; write seconds, such as 120",
+    "max_retries": "; write a number such as 5",
+    "holdout": "; write a share such as 0.3",
+}
+"""Remedies for numbers that are out of range or no numbers, by key."""
 
 
 def demand(detail: ErrorDetails) -> str:
@@ -89,9 +109,10 @@ def remedy(detail: ErrorDetails, key: str) -> str:
     if kind in _DEMANDS and value is None:
         return "; write a value after the colon"
     if kind in ("int_type", "float_type"):
-        return _number(value, whole=kind == "int_type")
+        return _number(value, whole=kind == "int_type") or _TYPICAL.get(key.rpartition(".")[2], "")
     if kind in _LIMITS:
-        return _probability(value) if key.rpartition(".")[2] == "delta" else ""
+        last = key.rpartition(".")[2]
+        return _probability(value) if last == "delta" else _TYPICAL.get(last, "")
     if kind == "bool_type":
         return "; write it without quotes" if value in ("true", "false") else ""
     if kind == "string_type" and isinstance(value, bool | int | float):
@@ -104,7 +125,8 @@ def remedy(detail: ErrorDetails, key: str) -> str:
 
 def missing_form(key: str) -> str:
     """A value for a missing key, with leading ", such as "; empty if there is no typical one."""
-    return f", such as {key}: {_VALUES[key]}" if key in _VALUES else ""
+    found = next((each for each in (key, key.rpartition(".")[2]) if each in _VALUES), None)
+    return "" if found is None else f", such as {found}: {_VALUES[found]}"
 
 
 def _number(value: object, *, whole: bool) -> str:

@@ -29,7 +29,8 @@ def compiled(pattern: str, ignore_case: bool = False) -> regex.Pattern[str]:
     try:
         return regex.compile(pattern, regex.IGNORECASE if ignore_case else 0)
     except (regex.error, RecursionError, OverflowError) as error:
-        raise ValueError(f"{pattern[:80]!r} is not a regular expression ({error})") from error
+        advice = "write a backslash before a character that stands for itself"
+        raise ValueError(f"{pattern[:80]!r} is not a regular expression ({error}); {advice}") from error
 
 
 def _problem(pattern: str) -> str | None:

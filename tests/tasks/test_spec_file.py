@@ -1,6 +1,8 @@
 """Every mistake in a campaign's file is named with its place and its remedy."""
 
+import re
 from itertools import pairwise
+from pathlib import Path
 from typing import get_args
 
 import pytest
@@ -14,7 +16,7 @@ from winnow.flows.cli.start.specs import starter
 from winnow.tasks.candidates.candidates import build_candidates
 from winnow.tasks.data.datasets import Dataset, Example
 from winnow.tasks.errors import SpecError
-from winnow.tasks.setup.yaml_file import format_key, parse_key, read_spec_file, to_add
+from winnow.tasks.setup.yaml_file import SpecFile, format_key, parse_key, parse_spec, read_spec_file, to_add
 from winnow.tasks.spec import selector_traits
 from winnow.tasks.spec.campaign import CampaignSpec, Objective
 
@@ -681,3 +683,27 @@ def test_a_file_that_is_not_yaml_says_what_to_write(tmp_path, text, line, remedy
     said = complaint(path)
     assert said.startswith(f"{path}:{line}: not YAML: ")
     assert remedy in said
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "advice"),
+    [
+        ("stopping", {"budget": -5}, "write the most evaluations, such as 400, or leave budget out"),
+        ("stopping", {"budget": "lots"}, "write the most evaluations, such as 400, or leave budget out"),
+        ("batch_size", 0, "write a number such as 32, or leave it out"),
+        ("seed", -1, "write a number such as 0, or leave it out"),
+        ("generate_configs", [{"name": "a", "temperature": "hot"}], "write a number such as 0.0"),
+    ],
+)
+def test_a_number_that_cannot_be_is_answered_by_one_that_can(key, value, advice):
+    with pytest.raises(SpecError, match=re.escape(advice)):
+        parse_spec(SpecFile(Path("x.yaml"), {"name": "a", key: value}))
+
+
+def test_data_given_as_a_campaign_is_called_data(tmp_path):
+    path = tmp_path / "tickets.csv"
+    path.write_text("text,label\nhello,a\n")
+    with pytest.raises(
+        SpecError, match=r"holds data, not a campaign; winnow init --data .*tickets\.csv writes"
+    ):
+        read_spec_file(str(path), [])
