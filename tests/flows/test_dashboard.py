@@ -285,6 +285,20 @@ def test_a_comma_stands_between_thousands_as_it_does_in_a_terminal():
     assert frames.styled(many, {}) is many
 
 
+def test_the_ends_of_intervals_are_rounded_outward_as_in_a_terminal():
+    rows = [
+        {"estimate": 0.82449, "lower": 0.73966, "upper": 0.84611},
+        {"estimate": 0.5, "lower": 0.66666, "upper": 0.66666},
+        {"estimate": None, "lower": None, "upper": None},
+    ]
+    frame = frames.as_frame(rows)
+    assert shown_cells(frames.styled(frame, {})) == [
+        ["0.824", "0.739", "0.847"],
+        ["0.500", "0.667", "0.667"],
+        ["", "", ""],
+    ]
+
+
 def shown_cells(styled):
     return [[cell["display_value"] for cell in row[1:]] for row in styled._translate(False, False)["body"]]
 

@@ -3,8 +3,8 @@
 import datetime as dt
 import json
 import math
-from collections.abc import Callable, Mapping, Sequence
-from decimal import Decimal
+from collections.abc import Callable, Collection, Mapping, Sequence
+from decimal import ROUND_HALF_EVEN, Decimal
 from functools import partial
 
 import pandas as pd
@@ -12,9 +12,10 @@ from pandas.io.formats.style import Styler
 
 from winnow.flows.reports.html.figures.labels import readable
 from winnow.flows.reports.rows.names import shortened_apart
-from winnow.flows.reports.rows.text_table import decimals_of
+from winnow.flows.reports.rows.text_table import OUTWARD, decimals_of
 from winnow.storage.json_types import Row
 from winnow.tasks.queries.columns import untyped_cell
+from winnow.tasks.text.phrases import with_decimals
 
 MOST_CHARACTERS = 4_000_000
 """Maximum characters in all cells of a frame."""
@@ -84,16 +85,43 @@ def styled(
         opened: Index of the highlighted row.
     """
     numbers = frame.select_dtypes("number")
-    is_plain = opened is None and not (short or (numbers.abs() >= 1_000).any(axis=None))
+    outward = outward_forms(frame)
+    is_plain = opened is None and not (short or outward or (numbers.abs() >= 1_000).any(axis=None))
     if len(frame) > MOST_STYLED or is_plain:
         return frame
     forms: dict[str, str | Callable[[object], str] | None] = {str(name): "{:,.0f}" for name in numbers}
     forms |= {name: f"{{:,{form.removeprefix('%')}}}" for name, form in number_formats(frame).items()}
+    forms |= outward
     forms |= {name: partial(_short, of) for name, of in short.items()}
     style = frame.style.format(forms, na_rep="")
     if opened is None:
         return style
     return style.apply(lambda row: [OPENED if row.name == opened else ""] * len(row), axis=1)
+
+
+def outward_forms(frame: pd.DataFrame) -> dict[str, Callable[[object], str]]:
+    """The forms of columns with the ends of intervals, which are rounded outward as in a terminal.
+
+    An end of an interval without a width is rounded to the nearest.
+    """
+    if not {*OUTWARD} <= {*frame.columns}:
+        return {}
+    points = {*frame["lower"][frame["lower"] == frame["upper"]]}
+    return {
+        name: partial(_end, decimals=decimals, rounding=OUTWARD[name], points=points)
+        for name in OUTWARD
+        if (decimals := decimals_of([abs(value) for value in frame[name] if _is_finite(value)])) is not None
+    }
+
+
+def _is_finite(value: object) -> bool:
+    return isinstance(value, (int, float)) and math.isfinite(value)
+
+
+def _end(value: object, *, decimals: int, rounding: str, points: Collection[object]) -> str:
+    if not isinstance(value, (int, float)) or not math.isfinite(value):
+        return ""
+    return f"{with_decimals(value, decimals, ROUND_HALF_EVEN if value in points else rounding):,f}"
 
 
 OPENED = "background-color: rgba(0, 114, 178, 0.22); font-weight: 600"
