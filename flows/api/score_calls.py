@@ -147,10 +147,16 @@ class _Loop:
         if not inspect.isawaitable(value):
             return value
 
-        async def waits() -> object:
-            return await value
+        async def waits() -> tuple[object, BaseException | None]:
+            try:
+                return await value, None
+            except (KeyboardInterrupt, SystemExit) as error:  # it would end the loop while others wait
+                return None, error
 
-        return asyncio.run_coroutine_threadsafe(waits(), self._running()).result()
+        found, ended = asyncio.run_coroutine_threadsafe(waits(), self._running()).result()
+        if ended is not None:
+            raise ended
+        return found
 
     def close(self) -> None:
         """Cancel pending tasks, and stop the loop, if it was started."""

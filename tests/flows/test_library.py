@@ -249,6 +249,15 @@ def test_a_coroutine_function_scores_like_a_plain_one(score):
         assert found.best == "asked"
 
 
+@pytest.mark.parametrize("error", [SystemExit, KeyboardInterrupt])
+def test_a_coroutine_that_ends_the_program_does(error):
+    async def score(prompt, question):
+        raise error
+
+    with pytest.raises(error):
+        winnow.select(score, PROMPTS, QUESTIONS)
+
+
 def test_a_type_checker_tells_a_name_that_is_not_there_from_those_that_are(tmp_path):
     program = tmp_path / "program.py"
     program.write_text("import winnow\nwinnow.select\nwinnow.__version__.upper()\nwinnow.selcet\n")
