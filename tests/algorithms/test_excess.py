@@ -244,6 +244,20 @@ def test_a_full_row_with_unscored_examples_is_not_taken_as_known():
     assert selector.excess.most == 0.15  # 0.85 and at most 1
 
 
+def test_a_former_champion_keeps_what_its_unscored_examples_can_reach():
+    """0.6 bounds all others of the first champion, which itself has 0.5 and at most 0.8."""
+    selector = create_selector(
+        "champion", n_arms=3, n_examples=20, delta=1e-200, start="champion", excess=True, max_unscored=1.0
+    )
+    selector.tell(Batch(np.zeros(20, dtype=int), np.arange(20)), np.repeat([1.0, 0.0, np.nan], [10, 4, 6]))
+    selector.tell(Batch(np.full(20, 2), np.arange(20)), np.zeros(20))
+    selector.tell(Batch(np.ones(8, dtype=int), np.arange(8)), np.zeros(8))
+    assert (selector.excess.over, selector.excess.most) == (0, 0.1)
+    selector.tell(Batch(np.ones(12, dtype=int), np.arange(8, 20)), np.ones(12))
+    assert selector.evidence.champion == 1
+    assert (selector.excess.over, selector.excess.most) == (0, 0.1)  # of 1 only 0.2 is shown
+
+
 def wrong_statements(worlds, runs=RUNS, **params):
     """Whether any statement of a campaign is false; worlds in turn."""
     for seed in range(runs):

@@ -55,6 +55,16 @@ class Played(NamedTuple):
     """The examples of each candidate in the order of their draws."""
 
 
+class Cut(NamedTuple):
+    """What a campaign says that spent `LOOK` of all evaluations."""
+
+    is_decided: bool
+    interval: float
+    """By how much another candidate can be ahead of the first by the intervals; NaN where it was decided."""
+    within: float
+    """By how much at most it can be ahead by the statement that is proven; NaN where none is made."""
+
+
 class Found(NamedTuple):
     """How one campaign ended."""
 
@@ -72,13 +82,7 @@ class Found(NamedTuple):
     """Whether anything is shown of which candidates are not."""
     shows_wrong: bool
     """Whether the best on new examples is among those."""
-    is_early: bool
-    """Whether the cut campaign was decided."""
-    interval: float
-    """By how much another candidate can be ahead of the first by the intervals of the cut campaign; NaN where
-    it was decided."""
-    within: float
-    """By how much at most it can be ahead by the statement that is proven; NaN where none is made."""
+    cut: Cut
 
 
 def instances(table: Table, n_arms: int, n_examples: int, count: int) -> Iterator[Instance]:
@@ -123,9 +127,6 @@ def found_of(instance: Instance, epsilon: float) -> Found:
     decision = played.selector.decision()
     means = scores.mean(axis=1)
     out = excluded(scores, played.orders, decision)
-    cut = play(instance, epsilon, int(LOOK * scores.size))
-    early = cut.selector.decision()
-    is_early = early.claim.kind in ("exact", "proven")
     best = int(truth.argmax())
     return Found(
         share=played.comparisons / scores.size,
@@ -135,10 +136,16 @@ def found_of(instance: Instance, epsilon: float) -> Found:
         shows_best=len(out) == len(truth) - 1,
         shows_some=bool(out),
         shows_wrong=best in out,
-        is_early=is_early,
-        interval=np.nan if is_early else _reach(early),
-        within=np.nan if is_early else _within(early),
+        cut=cut_of(instance, epsilon),
     )
+
+
+def cut_of(instance: Instance, epsilon: float) -> Cut:
+    """The same campaign, cut at `LOOK`."""
+    early = play(instance, epsilon, int(LOOK * instance.scores.size)).selector.decision()
+    if early.claim.kind in ("exact", "proven"):
+        return Cut(is_decided=True, interval=np.nan, within=np.nan)
+    return Cut(is_decided=False, interval=_reach(early), within=_within(early))
 
 
 def _reach(decision) -> float:
@@ -202,17 +209,21 @@ def _excluded_rival(scores: np.ndarray, orders: Sequence[Sequence[int]], decisio
     return {decision.best} if most < 0.5 else set()
 
 
-def cells(worlds: Sequence[Table], epsilons: Sequence[str], count: int) -> Iterator[Row]:
-    """A row for each size and epsilon."""
+def cells(
+    worlds: Sequence[Table], epsilons: Sequence[str], count: int, *, is_cut: bool = False
+) -> Iterator[Row]:
+    """A row for each size and epsilon; with `is_cut` of the cut campaigns alone."""
     for n_examples in EXAMPLES:
         for n_arms in CANDIDATES:
             drawn = [each for table in worlds for each in instances(table, n_arms, n_examples, count)]
             for given in epsilons:
                 epsilon = _auto(n_examples) if given == "auto" else float(given)
-                found = [found_of(each, epsilon) for each in drawn]
-                yield {"candidates": f"{n_arms}", "examples": f"{n_examples}", "epsilon": f"{epsilon:g}"} | (
-                    _summary(found)
-                )
+                if is_cut:
+                    said = _summary_of_cuts([cut_of(each, epsilon) for each in drawn])
+                else:
+                    said = _summary([found_of(each, epsilon) for each in drawn])
+                size = {"candidates": f"{n_arms}", "examples": f"{n_examples}", "epsilon": f"{epsilon:g}"}
+                yield size | said
 
 
 def _auto(n_examples: int) -> float:
@@ -225,13 +236,6 @@ def _summary(found: Sequence[Found]) -> Row:
     regret = 100.0 * np.array([each.regret for each in found])
     of_grid = 100.0 * np.array([each.regret_of_grid for each in found])
     share = 100.0 * np.array([each.share for each in found])
-    open_ = [each for each in found if not each.is_early]
-    reach, within = (
-        100.0 * np.array([getattr(each, name) for each in open_]) for name in ("interval", "within")
-    )
-    stated = ~np.isnan(within) if open_ else np.zeros(0, dtype=np.bool_)
-    ratio = within[stated] / reach[stated] if open_ else np.zeros(0)
-    ratio = ratio[np.isfinite(ratio)]
     return {
         "grid, %": f"{share.mean():.1f} ± {_error(share):.1f}",
         "regret, points": f"{regret.mean():.2f} ± {_error(regret):.2f}",
@@ -241,11 +245,25 @@ def _summary(found: Sequence[Found]) -> Row:
         "best shown on new, %": f"{100.0 * np.mean([each.shows_best for each in found]):.0f}",
         "some shown on new, %": f"{100.0 * np.mean([each.shows_some for each in found]):.0f}",
         "falsely": f"{sum(each.shows_wrong for each in found)}",
-        "decided at 40 %": f"{len(found) - len(open_)} of {len(found)}",
+        **_summary_of_cuts([each.cut for each in found]),
+    }
+
+
+def _summary_of_cuts(cuts: Sequence[Cut]) -> Row:
+    open_ = [each for each in cuts if not each.is_decided]
+    reach, within = (
+        100.0 * np.array([getattr(each, name) for each in open_]) for name in ("interval", "within")
+    )
+    stated = ~np.isnan(within) if open_ else np.zeros(0, dtype=np.bool_)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratio = within[stated] / reach[stated] if open_ else np.zeros(0)
+    ratio = ratio[np.isfinite(ratio)]
+    return {
+        "decided at 40 %": f"{len(cuts) - len(open_)} of {len(cuts)}",
         "interval, points": _quartiles(reach),
         "x, points": _quartiles(within),
         "x to interval": _quartiles(ratio, 2),
-        "with a claim at 40 %": f"{(len(found) - len(open_) + int(stated.sum())) / len(found):.0%}",
+        "with a claim at 40 %": f"{(len(cuts) - len(open_) + int(stated.sum())) / len(cuts):.0%}",
     }
 
 
@@ -267,13 +285,14 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path(".winnow/bench"))
     parser.add_argument("--instances", type=int, default=4, help="campaigns of a size on each table")
     parser.add_argument("--epsilon", action="append", help="a number or auto; may be repeated")
+    parser.add_argument("--cut", action="store_true", help=f"only campaigns cut at {LOOK:.0%} of the grid")
     parser.add_argument("--name", default="practical", help="name of the files that are written")
     options = parser.parse_args()
     worlds = [each for each in tables(options.data) if each.scores.shape[1] >= FEWEST_EXAMPLES]
     worlds = [each for each in worlds if not each.name.startswith("leaderboard")]  # is no real one
     title = f"Campaigns by champion, delta = {DELTA}, rounds of {BATCH_SIZE}, {len(worlds)} tables x "
     title += f"{options.instances}: {', '.join(each.name for each in worlds)}"
-    rows = told(cells(worlds, options.epsilon or ["0", "auto"], options.instances))
+    rows = told(cells(worlds, options.epsilon or ["0", "auto"], options.instances, is_cut=options.cut))
     write(options.name, {"cells": title}, {"cells": rows}, options.out)
 
 
