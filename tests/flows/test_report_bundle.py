@@ -38,7 +38,7 @@ def test_a_bundle_is_a_page_for_each_campaign_and_an_index_that_leads_to_them(tm
     assert all((tmp_path / "site" / "reports" / link).is_file() for link in links)
     page = (tmp_path / "site" / "reports" / links[1]).read_text()
     (title,) = re.findall("<title>(.*?)</title>", page)
-    assert title.startswith("letters: No winner yet")
+    assert title.startswith("letters: undecided. No winner yet")
     scrolling = [attributes for tag, attributes in Elements(page).tags if tag == "pre"]
     assert scrolling
     assert all(each.get("tabindex") == "0" for each in scrolling)  # a keyboard reaches what scrolls

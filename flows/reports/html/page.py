@@ -24,7 +24,7 @@ from winnow.flows.reports.summary import lines_in_two, nothing_yet
 from winnow.storage.json_types import Row
 from winnow.storage.records.record_types import CampaignRecord
 from winnow.tasks.answer.model import Answer
-from winnow.tasks.answer.sentences.answer_lines import badge, outcome_words
+from winnow.tasks.answer.sentences.answer_lines import badge, headline, outcome_words
 from winnow.tasks.answer.sentences.clauses import Line
 from winnow.tasks.answer.status_lines import named_winner
 from winnow.tasks.queries.status import CampaignStatus
@@ -52,6 +52,7 @@ def page(
     return _template().render(
         campaign=campaign,
         status=status,
+        headline=headline(answer, status.state),
         outcome=outcome_words(answer, status.state),
         sentences=[sentence(each) for each in status.headline_sentences()],
         badge=badge(answer),
