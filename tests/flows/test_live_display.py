@@ -25,6 +25,7 @@ def campaign(objective="best-mean", labels=None, in_flight=0, **loading):
         selector=SimpleNamespace(name="champion"),
         stopping=SimpleNamespace(delta=0.05, epsilon=0.01),
         certify=SimpleNamespace(baseline=None),
+        execution=SimpleNamespace(canaries=True),
     )
     named = [SimpleNamespace(name=each) for each in NAMES]
     checked = SimpleNamespace(spec=spec, most=600, grid=1200, candidates=named, models_to_ask=[])
