@@ -100,7 +100,7 @@ class Decision:
     bets: Bets | None = None
     """Bets against each arm, if the method eliminates arms by bets."""
     excess: Excess | None = None
-    """By how much another arm can at most be better than one, if the method proves it."""
+    """Upper bound on how much better another arm can be, if the method proves one."""
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Decision):

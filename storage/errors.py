@@ -164,7 +164,7 @@ class CampaignNotFound(StorageError):
 
 
 class CampaignUnreadable(StorageError):
-    """What is stored of a campaign was not written by Winnow."""
+    """The stored data of a campaign were not written by Winnow."""
 
     def __init__(self, id_: int, what: str) -> None:
         super().__init__(
@@ -218,7 +218,7 @@ class LeaseLost(StorageError):
     def __init__(self, campaign: str) -> None:
         super().__init__(
             f"this process lost its lease on campaign '{campaign}': another process, or another "
-            "run in this one, took it over and goes on; nothing was written since"
+            "run in this one, took it over and continues; nothing was written since"
         )
         self.campaign = campaign
 

@@ -15,7 +15,7 @@ Kind = Literal["comparisons", "tokens", "gpu_seconds", "cost", "human_labels"]
 """A kind of amount that a budget limits."""
 
 Simulated = Literal["tables of scores", "duels", "routes"]
-"""What `winnow simulate` replays for selectors of an objective, in the user's words."""
+"""Kinds of data that `winnow simulate` replays, by objective, in the user's words."""
 
 KINDS: tuple[Kind, ...] = get_args(Kind)
 
@@ -25,7 +25,7 @@ OBJECTIVES = ("best-mean", "best-duel", "certify", "route")
 
 @dataclass(frozen=True, kw_only=True)
 class Traits:
-    """What other modules know about an objective. Addresses are "module:attribute"."""
+    """Facts on an objective for other modules. Addresses are "module:attribute"."""
 
     campaign: str
     """Address of the subclass of `ResolvedCampaign`."""
@@ -78,9 +78,9 @@ class Traits:
     takes_epsilon: bool = False
     """Whether `stopping.epsilon` has a meaning."""
     simulated: Simulated | None = None
-    """What its selectors are simulated on; None if they cannot be."""
+    """Data that its selectors are simulated on; None if they cannot be."""
     unforeseen: str = "when it ends"
-    """What `winnow plan` cannot foresee about it, as the end of a sentence."""
+    """Costs that `winnow plan` cannot predict for it, as the end of a sentence."""
     demo: str | None = None
     """Address of the function that prepares its demo."""
     views: Mapping[str, str] = field(default_factory=dict)

@@ -15,7 +15,7 @@ from winnow.algorithms.protocols import Batch
 from winnow.algorithms.state.arrays import BoolArray, FloatArray
 
 Variant = Literal["mended", "paper"]
-"""How a selector proposes and stops:
+"""Rules by which a selector proposes and stops:
 
 * mended: stops by single ends without a needless union bound; arms that these rule out are not proposed
   again; and a round holds several small pulls. docs/how-the-intervals-stop.md has the proof.

@@ -1,4 +1,4 @@
-"""By how much another arm can at most be better than the named one, at any time.
+"""Upper bound on how much better than the named arm another arm can be, valid at any time.
 
 docs/how-much-better-another-can-be.md has the statement and its proof. Letters: a the named arm; x the
 excess; s the share of an arm's stake that is bet on not exceeding a by x, which is v if races bet within
@@ -15,7 +15,7 @@ from winnow.algorithms.decision import Excess
 from winnow.algorithms.state.arrays import BoolArray, FloatArray, IntArray
 
 GROWTH = 1.02
-"""Of the observed pairs, from one look to the next."""
+"""Growth factor of the number of observed pairs between two computations."""
 STEPS = 1000
 """Steps of an excess from 0 to 1."""
 SHARE, SHARE_OF_TWO = 0.4, 0.8

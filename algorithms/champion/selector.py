@@ -160,7 +160,7 @@ class Champion:
 
     @property
     def excess(self) -> Excess | None:
-        """By how much another arm can at most be better, by the tests; None if nothing is shown or asked."""
+        """Bound from the tests on how much better another arm can be; None if not requested or shown."""
         return None if self._excess is None else self._excess.found
 
     @property

@@ -56,7 +56,7 @@ class Pairs:
 ALL = slice(None)
 
 Until = Literal["no-worse", "better"]
-"""What to show of an arm: that it is no worse, or, once it is, whether it is better."""
+"""Goal for an arm: to show that it is no worse, or then also whether it is better."""
 
 
 class Evidence:

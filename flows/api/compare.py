@@ -36,7 +36,7 @@ def compare(
 ) -> "Campaign":
     """Compare models and prompts on your examples, and find the best candidate.
 
-    What is left out is guessed from the data, as `winnow compare` does. The same call goes on with the
+    Omitted arguments are guessed from the data, as `winnow compare` does. The same call goes on with the
     campaign, or reads its answer if it has ended.
 
     Args:
@@ -47,10 +47,10 @@ def compare(
         input: The column of the input.
         target: The column of the right answer.
         judge: The name of a judge, or a `winnow.Judge`.
-        budget: Most evaluations; None for every candidate on every example.
+        budget: Maximum number of evaluations; None for every candidate on every example.
         name: Name of the campaign; None for that of the data file.
         storage: URL of the results database.
-        progress: Whether to write to standard error what was guessed, and a line a round.
+        progress: Whether to write the guesses, and one line per round, to standard error.
         trust: See `winnow.run`.
 
     Returns:
@@ -59,7 +59,7 @@ def compare(
     Raises:
         SpecError: If a guess cannot be made, an argument is not sound, or a campaign of this name was begun
             with anything else.
-        WinnowError: If the campaign cannot go on.
+        WinnowError: If the campaign cannot continue.
         StorageError: If the database cannot be used, or another process runs the campaign.
     """
     from winnow.flows.reports.output import tell

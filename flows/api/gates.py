@@ -179,7 +179,7 @@ class GateFiles:
     """The files that a gate writes for a pipeline; None for each unwanted one."""
 
     source: str
-    """What is run, in words."""
+    """The command or function, in words."""
     junit: Path | None
     markdown: Path | None
 

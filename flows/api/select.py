@@ -155,56 +155,54 @@ def select(
     progress: bool = False,
     **params: object,
 ) -> Selection[Candidate]:
-    """Find the candidate with the best mean score over the examples, asking for as few scores as possible.
+    """Find the candidate with the best mean score over the examples, with as few scores as possible.
 
-    With `storage`, what the function gives is stored as a campaign, which the command line shows like any
-    other. The same call continues with it where it stopped, however it ended, and asks for no stored score
-    again; one that has ended only answers.
+    With `storage`, the scores are stored as a campaign, which the command line shows like any other. The same
+    call continues it after an interruption or a crash, and computes no stored score again; for a campaign
+    that has ended, it only returns the result.
 
     Args:
-        score: Called with a candidate and an example, once for two of them unless it raises; a number in [0,
-            1] (one that rounding puts outside by at most 1e-9 is the bound), or None if there is no score,
-            which counts as the least or the greatest, whichever is worse for what is claimed. What it returns
-            is awaited where it can be, as of a coroutine function, in its own event loop.
-        candidates: K of them, at least two.
-        examples: N of them.
-        selector: A best-mean selector, of ours or of a plug-in; see `selector_names`.
-        delta: The probability of an error that is accepted, at most 0.5; None to spend a `budget`.
+        score: Function of a candidate and an example, called once per pair unless it raises. Returns a number
+            in [0, 1] (up to a rounding error of 1e-9), or None for a missing score, which counts as 0 or 1,
+            whichever is worse for the claim. An awaitable result, as of a
+            coroutine function, is awaited in a separate event loop.
+        candidates: K candidates, at least two.
+        examples: N examples.
+        selector: A best-mean selector, of Winnow or of a plug-in; see `selector_names`.
+        delta: The accepted error probability, at most 0.5; None to spend a `budget`.
         epsilon: The margin of the claim, at least 0: another candidate's mean may be higher by that much.
             "auto" is the resolution of so many examples, as `stopping.epsilon: auto` of a campaign's file.
-        budget: Scores that may be asked for; None for all pairs.
-        batch_size: Scores of a round, at the end of which the selector decides what to ask next.
-        top_m: Number of best candidates that are looked for, below K.
-        baseline: The place of the candidate that a gate holds the others against.
+        budget: Maximum number of scores; None for all pairs.
+        batch_size: Number of scores per round; after each round the selector chooses the next pairs.
+        top_m: Number of best candidates to find, below K.
+        baseline: Position of the candidate with which a gate compares the others.
         prefer: "cost" to choose the cheapest candidate within `epsilon` of the best.
-        costs: With prefer="cost", a number for each candidate, shape (K,).
-        groups: Number of a group for each example, shape (N,), 2 to 100 different ones.
-        group_weights: A number for each group, in their order.
-        seed: Seed of the choice of examples; the same seed and scores give the same answer. After a candidate
-            was changed after seeing an earlier answer, give another seed: with the same examples the
-            candidate would be judged by those that it was changed for, and what is claimed would not hold.
-            Nor would it where a baseline, `top_m` or groups were chosen after seeing an earlier answer by the
-            same seed. With `storage` Winnow draws again itself where candidates or the function's text are
-            others; what the function calls or reads is not looked at.
+        costs: With prefer="cost", the cost of each candidate, shape (K,).
+        groups: Group number of each example, shape (N,), with 2 to 100 different numbers.
+        group_weights: Weight of each group, in the order of the numbers.
+        seed: Seed of the choice of examples; the same seed and scores give the same answer. Use another seed
+            after changing a candidate, a baseline, `top_m` or groups in response to an earlier result: on the
+            same examples, the claim would not hold for them. With `storage`, Winnow itself draws new examples
+            if the candidates or the function's source differ; code that the function calls or reads is not
+            compared.
         storage: URL of a results database, such as "sqlite:///winnow.db"; None stores nothing. Candidates and
-            examples are then known by what they are as text, which has to be the same in every run, and the
-            function by its own text, as far as that is found: who changes one of them gives the campaign
-            another name.
+            examples are identified by their text, which must be the same in every run, and the function by
+            its source, as far as Python provides it. After a change of any of these, use another name.
         name: Name of the campaign.
-        max_workers: Scores of a round that are computed at once, in threads of their own. None for one after
-            the other in this thread, or for 16 at once of a coroutine function. With several at once, the
-            function has to allow that. A killed process loses the scores of at most one round.
-        retries: Times that a call that raises is made again, after 0.5 s, 1 s, 2 s and so on, 30 s at most.
-        on_error: "raise" passes on what the last attempt raises, once the scores that are known are stored;
-            "unscored" counts it as no score, which is stored like None, and lists it in `Selection.failed`.
-        progress: Whether to write a line to standard error after a round, at most one a second.
-        params: Other parameters of the selector, such as ties="resolve", which asks until it is known who
-            shares the first place; by default no more is asked once nobody can be better. With `storage` all
-            are stored but `history`, which is refused.
+        max_workers: Number of scores computed at once, in separate threads. None is 1, in the calling thread,
+            or 16 for a coroutine function. With several, the function must be thread-safe. A killed process
+            loses the scores of at most one round.
+        retries: Number of repetitions of a call that raises, after 0.5 s, 1 s, 2 s and so on, at most 30 s.
+        on_error: "raise" raises the last attempt's exception after storing the known scores; "unscored"
+            counts it as a missing score, stored like None, and lists it in `Selection.failed`.
+        progress: Whether to write a line to standard error after a round, at most one per second.
+        params: Further parameters of the selector, such as ties="resolve", which continues until the ties for
+            first place are known; by default a run stops once no candidate can be better. With `storage`, all
+            of them are stored; `history` is then refused.
 
     Raises:
-        SpecError: If there is no such selector, it does not take these parameters, there is nothing to choose
-            from, or a campaign of this name began with anything else.
+        SpecError: If there is no such selector, it does not accept these parameters, there are too few
+            candidates or examples, or a campaign of this name began with a different definition.
         WinnowError: If a score is not a number in [0, 1].
         StorageError: If the database cannot be used, or another process runs the campaign.
     """

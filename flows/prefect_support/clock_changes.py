@@ -114,7 +114,7 @@ def _in_zone(given: dt.datetime, zone: ZoneInfo) -> dt.datetime:
 
 
 def _put_forward(moment: dt.datetime) -> dt.timedelta:
-    """How far clocks were put forward shortly before a moment."""
+    """The amount by which clocks were put forward shortly before a moment."""
     earlier = (moment.astimezone(dt.UTC) - LONGEST_GAP).astimezone(moment.tzinfo)
     return max(_offset(moment) - _offset(earlier), dt.timedelta())
 

@@ -117,7 +117,7 @@ def new_token() -> str:
         return secrets.token_urlsafe(32)
     if not re.fullmatch(rf"[A-Za-z0-9_.~-]{{{SHORTEST_TOKEN},}}", own):
         raise WinnowError(
-            f"{TOKEN_VARIABLE} is no token: give {SHORTEST_TOKEN} or more letters, digits and -._~, "
+            f"{TOKEN_VARIABLE} is not a token: give {SHORTEST_TOKEN} or more letters, digits and -._~, "
             "or unset it to have one made"
         )
     return own
@@ -208,7 +208,7 @@ def _checked_name(name: str) -> str:
     found = _name(f"[{name}]" if ":" in name and _is_address(name) else name)
     if found is None or re.search(r"(?<!:):[0-9]+$", name):
         raise WinnowError(
-            f"--allow-host {name!r} is no host: give a name or an address without http:// and port"
+            f"--allow-host {name!r} is not a host: give a name or an address without http:// and port"
         )
     return found
 

@@ -163,7 +163,7 @@ def nothing_yet(status: CampaignStatus) -> str:
     sentence = "No round is finished yet."
     if status.state == "waiting" or not _can_be_resumed(status):
         return sentence
-    return f"{sentence} winnow resume {status.name} goes on with it."
+    return f"{sentence} winnow resume {status.name} continues with it."
 
 
 def _can_be_resumed(status: CampaignStatus) -> bool:

@@ -64,7 +64,7 @@ def ending(look: Look, storage: str) -> str:
         f"report: winnow report {look.record.name} --html {look.record.name}.html {storage_option(storage)}"
     )
     if (resume := resume_command(status, storage)) is not None:
-        lines.append(f"go on: {resume}")
+        lines.append(f"continue: {resume}")
     return "\n".join(lines)
 
 

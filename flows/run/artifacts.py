@@ -137,7 +137,7 @@ class Artifacts:
         if not self._is_told:
             self._is_told = True
             LOGGER.warning(
-                "Prefect's pages do not show the campaign: %s; it goes on",
+                "Prefect's pages do not show the campaign: %s; it continues",
                 str(error) or type(error).__name__,
                 extra={"event": "artifacts_failed"},
             )

@@ -171,7 +171,7 @@ def _prompts(given: Sequence[Part]) -> list[JsonObject]:
             try:
                 name, template = short_name(path.stem), read_text(path).removesuffix("\n")
             except (OSError, UnicodeDecodeError) as error:
-                why = getattr(error, "strerror", None) or "it is no UTF-8 text"
+                why = getattr(error, "strerror", None) or "it is not UTF-8 text"
                 raise SpecError(f"--prompt {each}: the file cannot be read: {why}") from None
         taken = {prompt["name"] for prompt in found}
         found.append({"name": name if name not in taken else f"{name}-{number}", "template": template})

@@ -112,7 +112,7 @@ class Launch:
             for mistake in unchanging_prompts(checked):
                 say("prompt_unchanging", f"check: {mistake.path}: {mistake.sentence}")
         if found.missing:
-            say("models_missing", f"campaign '{after.name}' goes on without {missing_words(found.missing)}")
+            say("models_missing", f"campaign '{after.name}' continues without {missing_words(found.missing)}")
         if found.unstructured:
             say("structure_ignored", unstructured_words(found.unstructured))
         if before is not None and (lowered := lowered_limits(before, after)):
@@ -214,7 +214,7 @@ def _run_stored_campaign(campaign: Campaign, trust: Trust | None, *, is_brief: b
     try:
         run_to_the_end(campaign, interrupts)
     except KeyboardInterrupt:
-        notice("stopped_by_force", f"\nstopped by force; go on with: {hint}")
+        notice("stopped_by_force", f"\nstopped by force; continue with: {hint}")
         return interrupts.exit_code
     except PrefectServerFailed:
         raise  # no round was run
@@ -223,12 +223,12 @@ def _run_stored_campaign(campaign: Campaign, trust: Trust | None, *, is_brief: b
         # database broke at its very end.
         if not (isinstance(error, StorageError) and is_known_settled(campaign)):
             unknown = isinstance(error, StorageUnavailable)
-            what = "broken off; see where it stands, and go on" if unknown else "stopped early; go on"
+            what = "broken off; see where it stands, and continue" if unknown else "stopped early; continue"
             notice("stopped_early", f"{what} with: {hint}")
             raise
     if (code := _answered(campaign, is_brief=is_brief)) is not None:
         return code
-    notice("stopped_before_the_end", f"stopped before the end; go on with: {hint}")
+    notice("stopped_before_the_end", f"stopped before the end; continue with: {hint}")
     return exit_codes.FORCED if interrupts.asked else exit_codes.ERROR
 
 
@@ -300,7 +300,7 @@ def run_unfinished_campaigns(storage: str, trust: Trust) -> int:
     with existing(storage) as database:
         names = unfinished_campaigns(database)
         if not names:
-            print(f"nothing to go on with: no campaign of {shown_url(storage)} was left unfinished")
+            print(f"nothing to resume: no campaign of {shown_url(storage)} was left unfinished")
             return exit_codes.DECIDED
         interrupts = Interrupts()
         hint = f"winnow resume --all {storage_option(storage)}"
@@ -311,10 +311,10 @@ def run_unfinished_campaigns(storage: str, trust: Trust) -> int:
                 mark_crashed_runs(database)
                 code = resume_each(database, storage, names, interrupts, print, trust)
         except KeyboardInterrupt:
-            notice("stopped_by_force", f"\nstopped by force; go on with: {hint}")
+            notice("stopped_by_force", f"\nstopped by force; continue with: {hint}")
             return interrupts.exit_code
     if interrupts.asked:
-        notice("stopped_before_the_end", f"stopped before the end; go on with: {hint}")
+        notice("stopped_before_the_end", f"stopped before the end; continue with: {hint}")
     return code
 
 

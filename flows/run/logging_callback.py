@@ -61,7 +61,7 @@ class RoundLog:
         self._dropped = _dropped(campaign, campaign.selector.decision())
         self._loads_told = stored["loads"]
         LOGGER.info(
-            "campaign %s goes on with %s comparisons stored",
+            "campaign %s continues with %s comparisons stored",
             campaign.record.name,
             stored["comparisons"],
             extra={

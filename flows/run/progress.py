@@ -384,7 +384,7 @@ def _race(campaign: CampaignSession, decision: Decision) -> str:
 
 
 def _gap(campaign: CampaignSession, decision: Decision) -> str:
-    """How much better another candidate can be, which closes as the decision nears."""
+    """The bound on how much better another candidate can be, which shrinks towards the decision."""
     if (proven := decision.excess) is not None:
         spec, groups = campaign.record.spec, grouping_of(campaign.record.spec)
         said = excess_words(

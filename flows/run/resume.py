@@ -83,7 +83,7 @@ def _go_on(campaign: Campaign, interrupts: Interrupts, trust: Trust) -> tuple[in
     name = campaign.name
     try:
         if status_now(campaign).answer.is_of_program:
-            why = "its scores come from a function of a program, which goes on with it when it is run again"
+            why = "its scores come from a function of a program, which continues with it when it is run again"
             return exit_codes.DECIDED, f"{name}: skipped: {why}"
         require_stored_trust(campaign, trust)
         run_flow(campaign, interrupts)

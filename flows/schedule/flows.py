@@ -112,7 +112,7 @@ def scheduled_campaign(
         drop_overdue_runs(_introduce(f"run of {run.name}"))
         how = run_scheduled(run, interrupts, messages.say)
     if how == "stopped":
-        messages.say("stopped before the end; the next run goes on")
+        messages.say("stopped before the end; the next run continues")
         return Cancelled(message=messages.message)
     return Completed(message=messages.message, name="Skipped" if how == "skipped" else "Completed")
 

@@ -47,7 +47,9 @@ class When:
         self._require_zone()
         if self.interval is not None:
             if not 1 <= self.interval <= 10 * 365 * 86_400:
-                raise SpecError(f"--interval {self.interval:g} is no number of seconds from 1 to ten years")
+                raise SpecError(
+                    f"--interval {self.interval:g} is not a number of seconds from 1 to ten years"
+                )
             return IntervalSchedule(interval=dt.timedelta(seconds=self.interval), timezone=self.timezone)
         assert self.cron is not None, "one of the two is given"
         fire_after_skipped_hours()
@@ -55,7 +57,7 @@ class When:
             return CronSchedule(cron=self.cron, timezone=self.zone)
         except ValueError as error:
             raise SpecError(
-                f"--cron {self.cron!r} is no cron expression: give minute, hour, day, month and weekday, "
+                f"--cron {self.cron!r} is not a cron expression: give minute, hour, day, month and weekday, "
                 'such as "0 2 * * *" for two at night'
             ) from error
 
@@ -94,5 +96,5 @@ class When:
         # Prefect takes those that are listed; ZoneInfo reads others as well, such as posix/Europe/Berlin.
         if self.zone not in available_timezones():
             raise SpecError(
-                f"--timezone {self.timezone!r} is no time zone: give an IANA name, such as Europe/Berlin"
+                f"--timezone {self.timezone!r} is not a time zone: give an IANA name, such as Europe/Berlin"
             )

@@ -35,7 +35,7 @@ def read_budgets(text: str, subject: "Subject") -> list[int]:
             count = round(float(part) * grid) if "." in part and grid else int(part)
         except ValueError:
             example = "0.05,0.1 or 500,1000" if grid else "500,1000: duels have no shares"
-            raise SpecError(f"--budgets: {part!r} is no number; for example {example}") from None
+            raise SpecError(f"--budgets: {part!r} is not a number; for example {example}") from None
         if not 1 <= count <= (grid or count):
             raise SpecError(f"--budgets: {part} is {count} {subject.unit}, the table has 1 to {grid}")
         found.add(count)

@@ -58,7 +58,7 @@ def make_environment(
     if simulated == "routes":
         return _routes(given)
     if (given.contexts, given.embed, given.types) != (None, None, None):
-        raise SpecError("--contexts, --embed and --types are for selectors that route; leave them out")
+        raise SpecError("--contexts, --embed and --types are for selectors that route; remove them")
     return _duels(given) if simulated == "duels" else _scores(compared, given)
 
 
@@ -152,7 +152,7 @@ def _require_others(table: ScoreTable, past: ScoreTable) -> None:
     if known:
         raise SpecError(
             f"--history {past.source}: it has {len(known)} of the candidates that are replayed, such as "
-            f"{known[0]!r}, with the same scores, which selectors are to find out; leave them out of one of "
+            f"{known[0]!r}, with the same scores, which selectors are to find out; remove them from one of "
             "the tables, or give --history-share in its place"
         )
     if shared:
@@ -171,7 +171,7 @@ def _has_the_same(scores: FloatArray, others: FloatArray) -> bool:
 
 def _require_use(history: ScoreTable | None, compared: Sequence[ComparedSelector]) -> None:
     if history is not None and not any("history" in each.uses for each in compared):
-        raise SpecError("none of the selectors learns from a history; leave it out, or add one such as pulse")
+        raise SpecError("none of the selectors learns from a history; remove it, or add one such as pulse")
 
 
 def _require_scores(table: ScoreTable) -> None:
@@ -183,5 +183,5 @@ def _require_scores(table: ScoreTable) -> None:
     if table.missing[worst] > MOST_MISSING:
         raise SpecError(
             f"{table.source}: candidate {table.candidates[worst]!r} lacks {table.missing[worst]:.0%} of its "
-            "scores, so that every selector would drop it; leave it out or complete the table"
+            "scores, so that every selector would drop it; remove it or complete the table"
         )

@@ -144,7 +144,7 @@ class RowCount:
         return RowCount(self.rows + other.rows, (self.keys + other.keys) % 16**12)
 
     def __neg__(self) -> "RowCount":
-        """What takes the rows away again if it is added."""
+        """The negated count: added to the original, it gives 0."""
         return RowCount(-self.rows, -self.keys)
 
     def __str__(self) -> str:

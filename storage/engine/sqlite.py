@@ -284,7 +284,7 @@ def _refuse_others(path: str) -> None:
             continue
         except OSError as error:
             why, _, _ = (error.strerror or str(error)).partition(";")
-            raise sqlite3.OperationalError(f"{each} is no database: {why}") from error
+            raise sqlite3.OperationalError(f"{each} is not a database: {why}") from error
 
 
 def is_busy(error: BaseException | None) -> bool:

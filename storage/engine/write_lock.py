@@ -94,7 +94,7 @@ def why_file_is_locked(path: str, waited_s: float) -> str:
     process = look_up(pid)
     if process is not None and process.state in STOPPED:
         return (
-            f"process {pid} holds its write lock and is frozen within a transaction; let it go on with "
+            f"process {pid} holds its write lock and is frozen within a transaction; let it continue with "
             f"kill -CONT {pid}, or end it with kill -KILL {pid}, which undoes that transaction and nothing "
             "else; then run the command again"
         )

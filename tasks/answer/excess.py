@@ -1,4 +1,4 @@
-"""How much better another candidate can be, as a campaign's last decision states it."""
+"""Bound on how much better another candidate can be, from a campaign's last decision."""
 
 from collections.abc import Sequence
 

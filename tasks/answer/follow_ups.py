@@ -58,7 +58,7 @@ def running_of(look: Look, answer: Answer) -> tuple[RunningCost, ...]:
 
 
 def next_step_of(look: Look, answer: Answer) -> NextStep | None:
-    """What would probably settle a search for the best mean whose budget is spent.
+    """The action that would probably settle a search for the best mean whose budget is spent.
 
     None for other questions and other ends, and without an error probability, as nothing then settles it.
     """

@@ -21,7 +21,7 @@ if TYPE_CHECKING:  # these need numpy, which few answers have need of
     from winnow.tasks.objectives.route.status import Standing
 
 Outcome = Literal["winner", "tied", "policy", "decided", "none", "waiting", "undecided", "failed"]
-"""How a campaign can end:
+"""Possible results of a campaign:
 
 * winner: one candidate is the answer, or the m best with `top_m`; for certify, the cheapest certified one.
 * tied: several candidates are the answer, and the question does not distinguish between them.
@@ -191,7 +191,7 @@ class Answer:
     refuted: tuple[Assumption, ...] = ()
     """Assumptions of the method that the outcomes refuted."""
     excess: Excess | None = None
-    """How much better another candidate can be; None where nothing is shown."""
+    """Bound on how much better another candidate can be; None if nothing is shown."""
     known: frozenset[str] = frozenset()
     """Names of candidates scored on every example, whose means are therefore exact: of the best ones and the
     runner-up, or of the baseline and all candidates compared with it."""

@@ -1,4 +1,4 @@
-"""What an answer implies for new examples like those of the benchmark.
+"""Implications of an answer for new examples like those of the benchmark.
 
 A benchmark is finite, and "the best on these 150 examples" implies nothing for the 151st. If its examples are
 a random sample of those that matter, so are the score differences of two candidates on them. Three statements

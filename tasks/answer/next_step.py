@@ -41,7 +41,7 @@ class Estimate:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NextStep(Estimate):
-    """What would probably settle an undecided campaign."""
+    """The action that would probably settle an undecided campaign."""
 
     leading: str
     rival: str | None

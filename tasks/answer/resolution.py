@@ -1,4 +1,4 @@
-"""What a campaign can show on new examples, computed before it runs by the rule of its claims."""
+"""Power of a campaign on new examples, computed before it runs by the rule of its claims."""
 
 from dataclasses import dataclass
 
@@ -59,7 +59,7 @@ def has_resolution(checked: ResolvedCampaign) -> bool:
 
 
 def expected_resolution(checked: ResolvedCampaign) -> str | None:
-    """What a campaign can show on new examples if its best two disagree as often as is typical.
+    """Power of a campaign on new examples if its best two disagree as often as is typical.
 
     None if it makes no such claim; see `has_resolution`.
     """

@@ -110,7 +110,7 @@ def _campaign_table(
     """
     decision = outcome_records.latest_decision(session, campaign.id, until)
     if decision is None:
-        remedy = f"go on with it first: winnow resume {campaign.name} {storage_option(storage)}"
+        remedy = f"resume it first: winnow resume {campaign.name} {storage_option(storage)}"
         raise ScoreTableError(f"campaign '{campaign.name}' has no finished round yet; {remedy}")
     names = campaign_records.candidate_names(session, campaign.id)
     candidates = names if until is None else names[: len(names) - decision.n_joined]

@@ -129,7 +129,7 @@ def seems_gone(lease: LeaseRecord, *, now: dt.datetime) -> bool:
 
 
 def how_left(lease: LeaseRecord) -> str:
-    """How the last holder left a lease that is not live, or seems not to be."""
+    """The way in which the last holder left a lease that is not live, or seems not to be."""
     if lease.released_at is not None:
         return f"{lease.holder} stopped in order at {lease.released_at:%Y-%m-%d %H:%M:%S} UTC"
     last = f"its last heartbeat was at {lease.heartbeat_at:%Y-%m-%d %H:%M:%S} UTC"

@@ -27,7 +27,7 @@ CLUSTERS = {"ray": "winnow.tasks.engines.ray.cluster:ray_engines"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DevicePlacement:
-    """Where and how an engine pool starts engines: the factory, devices and slots."""
+    """Resources for an engine pool's engines: the factory, devices and slots."""
 
     factory: EngineFactory
     max_loaded: int

@@ -350,7 +350,7 @@ class ResolvedCampaign(ABC):
 
     @property
     def compared_words(self) -> str:
-        """What candidates are compared by, as the end of a sentence; empty for the plain mean."""
+        """The compared value, as the end of a sentence; empty for the plain mean."""
         return ""
 
     @property

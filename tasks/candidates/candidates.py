@@ -265,7 +265,7 @@ def _refuse_chats_without_chat(spec: CampaignSpec, candidates: Sequence[Candidat
                 (key for key, value in keys.items() if value is not None), "few_shot.fewshot_as_multiturn"
             )
             raise SpecError(
-                f"is for models that chat, and model '{each.model.name}' does not; set chat: true for it, or "
+                f"is for chat models, and model '{each.model.name}' does not; set chat: true for it, or "
                 f"exclude {{model: {each.model.name}, prompt: {prompt.name}}}",
                 path=f"prompts[{places[prompt.name]}].{key}",
             )

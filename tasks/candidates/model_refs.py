@@ -168,7 +168,7 @@ def refuse_missing_function(provider: str, place: str) -> None:
     """
     if provider == FUNCTION and not object_at(IS_SCORING)():
         raise SpecError(
-            "scores come from a function of a program, which is not here; go on where it is, by "
+            "scores come from a function of a program, which is not here; continue where it is, by "
             "winnow.select with this storage and name",
             path=f"{place}.provider",
         )
@@ -284,7 +284,7 @@ def sampling_of(config: GenerateConfig, model: ModelSpec, place_of: Callable[[st
 def _refuse_unknown_keys(config: GenerateConfig, model: ModelSpec, place_of: Callable[[str], str]) -> None:
     refused: dict[str, str] = {}
     if _is_openais(model):
-        refused = dict.fromkeys(UNKNOWN_TO_OPENAI, "OpenAI's own server has no such setting; leave it out")
+        refused = dict.fromkeys(UNKNOWN_TO_OPENAI, "OpenAI's own server has no such setting; remove it")
     if model.provider == "litellm":
         refused = dict.fromkeys(UNKNOWN, "litellm has no such setting; remove it")
         refused["logprobs"] = "litellm has none that are the same for all APIs; remove it"

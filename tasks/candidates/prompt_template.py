@@ -139,7 +139,7 @@ class PromptTemplate:
 
 
 class WholeExample(PromptTemplate):
-    """What an agent is given: the fields of the example, and the prompt about it if there is one."""
+    """Input of an agent: the fields of the example, and the prompt about it if there is one."""
 
     __slots__ = ()
 

@@ -35,7 +35,7 @@ def clusters_of(fields: Sequence[Mapping[str, object]], name: str) -> list[str]:
             what = "no value" if value is MISSING or value is None else "a list or an object"
             raise SpecError(
                 f"example {len(found) + 1} has {what} in {name}, so its cluster is not known: give it a text "
-                "or a number, or leave the example out by dataset.filter",
+                "or a number, or exclude the example by dataset.filter",
                 path=PLACE,
             )
         found.append(canonical_json(value))

@@ -116,7 +116,9 @@ def _rows(path: Path) -> Iterator[PlacedRow]:
     try:
         yield from _reader(path, suffix)(path)
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
-        raise DatasetError(f"{path} is no whole gzip file ({error}); compress it again", PATH_KEY) from error
+        raise DatasetError(
+            f"{path} is not a whole gzip file ({error}); compress it again", PATH_KEY
+        ) from error
     except OSError as error:
         raise DatasetError(f"{path} cannot be read: {error.strerror or error}", PATH_KEY) from error
 
@@ -451,7 +453,7 @@ def _refuse_partial(place: str, row: Row, path: str) -> None:
         column, holds = next(iter(row.left_out.items()))
         raise DatasetError(
             f"{place}: column {column!r} holds {holds}, which is not text, a number, a list or an object; "
-            "convert the column or leave it out",
+            "convert the column or remove it",
             path,
         )
 

@@ -288,7 +288,7 @@ def _gathered(placed: Iterable[tuple[str, Example]]) -> tuple[list[Example], str
     for place, example in placed:
         if example.key in first:
             raise DatasetError(
-                f"{first[example.key]} and {place}: the id {example.key!r} stands twice; ids must be "
+                f"{first[example.key]} and {place}: the id {example.key!r} occurs twice; ids must be "
                 "different: map another column, or none (id: null) to tell rows apart by their content",
                 "dataset.fields.id",
             )

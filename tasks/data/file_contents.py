@@ -10,7 +10,7 @@ SNIFFED = 1 << 16
 
 
 class Contents(NamedTuple):
-    """What a file contains, and the remedy."""
+    """Kind of a file's contents, and the remedy."""
 
     what: str
     suffix: str | None

@@ -154,7 +154,7 @@ def _npz_names(path: Path, arrays: JsonView, count: int) -> tuple[str, ...]:
         if (shape := arrays[NAMES].shape) != (count,):
             raise ScoreTableError(
                 f"{path}: array {NAMES!r} is of shape {shape} beside {count} rows of scores; give it a name "
-                "for each row, or leave it out"
+                "for each row, or remove it"
             )
         return tuple(map(str, arrays[NAMES]))
     for key in NAME_KEYS:

@@ -81,7 +81,7 @@ def not_stored(name: str, holds: str) -> str:
     """The message for a required field that was omitted."""
     return (
         f"field {name!r} holds {holds}, which cannot be stored; convert it to text or numbers, use another "
-        "field, or leave such rows out by dataset.filter"
+        "field, or exclude such rows by dataset.filter"
     )
 
 

@@ -31,7 +31,7 @@ def read_vectors(path: str) -> dict[str, FloatArray]:
                 raise SpecError(f"{path}, {place}: {no_column(column, row)}", path=PLACE)
         key, vector = str(row["id"]), _numbers(path, place, row["vector"])
         if key in found:
-            raise SpecError(f"{path}, {place}: the id {key!r} stands twice; keep one vector", path=PLACE)
+            raise SpecError(f"{path}, {place}: the id {key!r} occurs twice; keep one vector", path=PLACE)
         first = next(iter(found.values()), vector)
         if vector.shape != first.shape:
             raise SpecError(

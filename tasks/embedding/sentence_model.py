@@ -104,7 +104,7 @@ class SentenceModel:
         tokens = self._tokenizer(text, return_tensors="pt", truncation=True, max_length=self._most_tokens)
         if tokens["input_ids"].shape[1] == 0:
             raise EmbeddingFailed(
-                f"the text {text!r} has no tokens and so no vector; leave the example out or choose another "
+                f"the text {text!r} has no tokens and so no vector; exclude the example or choose another "
                 "embedder"
             )
         states: torch.Tensor = self._model(**tokens).last_hidden_state[0]  # (tokens, d)
@@ -147,7 +147,7 @@ def _trained_length(folder: str) -> int:
 def _size(value: object) -> int:
     """Check a positive whole number from a checkpoint's files; raises `ValueError`."""
     if type(value) is not int or value < 1:
-        raise ValueError(f"{value!r} is no size")
+        raise ValueError(f"{value!r} is not a size")
     return value
 
 

@@ -92,7 +92,7 @@ def hides_thoughts(folder: Path) -> bool:
 
 
 class Reasoning(NamedTuple):
-    """How a model's reasoning is separated from its answers."""
+    """Rule that separates a model's reasoning from its answers."""
 
     parser: Literal["think-tags", "server"]
     """"think-tags": it is between `START` and `END`; "server": the server returns it beside the text."""

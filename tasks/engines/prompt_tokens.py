@@ -138,7 +138,7 @@ class PromptEncoder:
         """The prompt as the model reads it: in the chat template, if there is one."""
         if not self._chat:
             if not isinstance(prompt, str):
-                raise ValueError("messages are for models that chat; set chat: true")
+                raise ValueError("messages are for chat models; set chat: true")
             return prompt
         messages = (Message("user", prompt),) if isinstance(prompt, str) else prompt
         is_open = is_continued(messages)

@@ -47,7 +47,7 @@ class ModelRef:
     lora: str | None = None
     """Folder of a LoRA adapter applied to the model; the model's engine serves all its adapters."""
     reasoning: Reasoning | None = None
-    """How to separate its reasoning from its answers; None leaves outputs unchanged. Engines ignore it."""
+    """Rule that separates reasoning from answers; None leaves outputs unchanged. Engines ignore it."""
     entry: str | None = None
     """Of an agent, the name of its entry in the campaign's file before its `params` were crossed."""
     params: Mapping[str, JsonScalar] | None = None

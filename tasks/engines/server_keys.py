@@ -71,7 +71,7 @@ def why_unaskable(model: str, *, chat: bool, model_args: Mapping[str, object]) -
     if api_of(model) is None:
         return "model", f"provider litellm wants API/MODEL, where API is one of {', '.join(APIS)}"
     if not chat:
-        return "chat", "provider litellm is for models that chat; set chat: true"
+        return "chat", "provider litellm is for chat models; set chat: true"
     removed = {key for key, value in model_args.items() if value is None}
     if unknown := sorted((model_args.keys() - ARGS) - (removed & REMOVABLE)):
         return (

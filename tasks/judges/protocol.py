@@ -218,7 +218,7 @@ SIDES = {1.0: "A", 0.0: "B", 0.5: "tie"}
 """Verdicts on a duel, as shown in notes."""
 
 SubjectT = TypeVar("SubjectT", bound="Sample | Duel", contravariant=True)
-"""What a judge judges: a single output, or two answers to one question."""
+"""Subject of a judge: a single output, or two answers to one question."""
 
 
 class Judge(ABC, Generic[SubjectT]):

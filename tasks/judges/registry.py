@@ -402,7 +402,7 @@ def _human_judge(params: JsonObject) -> Judge[Sample]:
     for option in (EXTRACT, NO_ANSWER):
         if option in params:
             raise JudgeError(
-                f"people judge whole outputs as they see them; leave {option} out", f"judge.{option}"
+                f"people judge whole outputs as they see them; remove {option}", f"judge.{option}"
             )
     judge: Judge[Sample] = _CATALOGUE.create(HUMAN, params)
     return judge

@@ -46,7 +46,7 @@ def has_forms(identity: JsonView) -> bool:
 
 
 def use_of(judge: str, params: JsonView) -> Use:
-    """How a judge gets other forms of targets."""
+    """The way in which a judge gets other forms of targets."""
     if judge == "contains":  # all targets are another matter: a form more is one more to be there
         return "never" if params.get("match") == "all" else "always"
     return _USES.get(judge, "never")

@@ -32,7 +32,7 @@ def open_to_append(path: Path) -> BinaryIO:
     found = os.fstat(handle)
     if not stat.S_ISREG(found.st_mode) or found.st_nlink > 1:
         os.close(handle)
-        what = "is no plain file" if found.st_nlink <= 1 else "has a second name elsewhere (a hard link)"
+        what = "is not a plain file" if found.st_nlink <= 1 else "has a second name elsewhere (a hard link)"
         raise OSError(errno.EEXIST, f"{path} {what}, and Winnow writes only to its own files: remove it")
     return os.fdopen(handle, "ab")
 

@@ -41,7 +41,7 @@ def require_bound(file: Path, function: str) -> None:
     try:
         tree = ast.parse(file.read_bytes())
     except (OSError, SyntaxError, ValueError) as error:
-        raise ValueError(f"the file {str(file)!r} is no Python: {in_words(error)}") from error
+        raise ValueError(f"the file {str(file)!r} is not valid Python: {in_words(error)}") from error
     names = {name for node in tree.body for name in _bound(node)}
     if function not in names and "*" not in names:
         raise ValueError(unknown_name(f"function of {file.name}", function, sorted(names)))
@@ -81,7 +81,7 @@ def import_function(file: str, function: str, digests: Mapping[str, str]) -> Cal
     _require_unchanged(digests)
     call: Callable[..., object] = getattr(module, function)
     if not callable(call):
-        raise TypeError(f"{function} is no function")
+        raise TypeError(f"{function} is not a function")
     return call
 
 

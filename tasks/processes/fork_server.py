@@ -206,7 +206,7 @@ class _Holding:
                 self._lose(server, str(error))
             else:
                 LOGGER.warning(
-                    "an engine could not be forked and imports for itself (%s); see %s",
+                    "an engine could not be forked and imports its modules itself (%s); see %s",
                     error,
                     server.log,
                     extra={"event": "not_forked"},

@@ -128,7 +128,7 @@ class WorkerProcess:
         self._channel.close()
 
     def _last_words(self) -> str:
-        """How the process ended, in words, with the end of its output."""
+        """The cause of the process's end, in words, with the end of its output."""
         try:
             code = self._process.wait(POLITE_SECONDS)  # the socket closes a moment before the process ends
         except subprocess.TimeoutExpired:

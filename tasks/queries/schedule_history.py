@@ -99,7 +99,7 @@ def previous_winner(look: Look) -> CampaignStatus | None:
 
 
 def _winner_after(session: Session, earlier: Sequence[CampaignRecord]) -> CampaignStatus | None:
-    """Of some campaigns, oldest first, the one whose winner is current after all of them."""
+    """The campaign whose winner is current after all given ones, oldest first."""
     ended: list[CampaignStatus] = []
     for record in reversed(earlier):
         ended.append(campaign_status(Look(session, record)))

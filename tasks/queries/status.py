@@ -165,7 +165,7 @@ def campaign_status(look: Look, *, in_full: bool = False) -> CampaignStatus:
 
 
 def left_out(error: Exception) -> str:
-    """What is said of a campaign whose status could not be derived, in place of the status."""
+    """The text in place of the status of a campaign whose status could not be derived."""
     if isinstance(error, CampaignUnreadable):
         return "is left out, because its answer depends on a campaign that cannot be read"
     kind = type(error).__name__

@@ -123,7 +123,7 @@ def as_record(decision: Decision, candidate_ids: Sequence[int]) -> NewDecision:
 
 
 def _of_claim(decision: Decision) -> dict[str, object]:
-    """The claim as JSON, and beside its fields the decision's `excess`, if it has one."""
+    """The claim as JSON, with the decision's `excess` as a further field, if it has one."""
     claim = asdict(decision.claim)
     return claim if decision.excess is None else {**claim, "excess": asdict(decision.excess)}
 

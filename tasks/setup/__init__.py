@@ -1,1 +1,1 @@
-"""From a file to a campaign in the database: loading, checking, storing."""
+"""Setup of a campaign in the database from its file: loading, checking, storing."""

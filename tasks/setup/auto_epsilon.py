@@ -53,7 +53,11 @@ def why_a_number(objective: str, selector: str, prefer: object) -> str | None:
     if not traits_of(objective).scores_a_benchmark:
         return f"epsilon: {AUTO} is for best-mean, and {objective} compares preferences"
     if selector == GATE:
-        return f"epsilon: {AUTO} is no margin for a gate: say how much worse than the baseline still passes"
+        return (
+            f"epsilon: {AUTO} is not a margin for a gate: say how much worse than the baseline still passes"
+        )
     if selector == PREFERS_COST and prefer == "cost":
-        return f"epsilon: {AUTO} is no margin for prefer: cost: say how much worse a cheaper candidate may be"
+        return (
+            f"epsilon: {AUTO} is not a margin for prefer: cost: say how much worse a cheaper candidate may be"
+        )
     return None

@@ -171,7 +171,7 @@ def _check_samples(checked: ResolvedCampaign) -> None:
         return
     if checked.spec.output_type != "generate":
         raise SpecError(
-            f"nothing is sampled with output_type: {checked.spec.output_type}; leave samples out",
+            f"nothing is sampled with output_type: {checked.spec.output_type}; remove samples",
             path="samples",
         )
     for each in checked.candidates:
@@ -220,7 +220,7 @@ def _check_selector(checked: ResolvedCampaign) -> None:
     spec = checked.spec
     if spec.stopping.ties is not None and spec.selector.name not in ENDS_WITH_TIES:
         raise SpecError(
-            f"ties means nothing to {spec.selector.name}; leave it out, or choose one of "
+            f"ties does not apply to {spec.selector.name}; remove it, or choose one of "
             f"{', '.join(ENDS_WITH_TIES)}",
             path="stopping.ties",
         )
@@ -411,7 +411,7 @@ def check_people(spec: CampaignSpec) -> None:
         raise SpecError("people judge one output for each example; remove samples", path="samples")
     if spec.output_type != "generate":
         raise SpecError(
-            f"people judge texts, and {spec.output_type} makes none; leave it out", path="output_type"
+            f"people judge texts, and {spec.output_type} makes none; remove it", path="output_type"
         )
 
 

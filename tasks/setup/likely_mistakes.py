@@ -335,7 +335,7 @@ def _clusters(checked: ResolvedCampaign) -> Iterator[LikelyMistake]:
 
 
 def _alike(values: Sequence[object]) -> str | None:
-    """How many examples share their value, in words; None unless these look like many small clusters."""
+    """The number of examples that share their value, in words; None unless they look like small clusters."""
     if not all(isinstance(value, str | int) for value in values):
         return None
     sizes = Counter(map(str, values)).values()

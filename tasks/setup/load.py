@@ -1,4 +1,4 @@
-"""From a campaign's file to a checked campaign, with every error traced to its line.
+"""Loading of a campaign's file into a checked campaign, with every error traced to its line.
 
 From a checked campaign, `exhaustive_campaign` derives the one that evaluates everything that it left out, for
 a full table of scores. That one has its own name, so that the first one does not change, and the same models,
@@ -138,7 +138,7 @@ def exhaustive_campaign(checked: ResolvedCampaign) -> ResolvedCampaign:
     if not traits_of(spec.objective).scores_a_benchmark:
         raise SpecError(
             f"--exhaustive scores every candidate on every example, and '{spec.name}' asks for "
-            f"{spec.objective}; leave it out"
+            f"{spec.objective}; remove it"
         )
     name = exhaustive_name(spec.name)
     if len(name) > LONGEST_NAME:

@@ -180,7 +180,7 @@ def unstructured_words(unstructured: Mapping[str, str]) -> str:
     return (
         f"check: the {'server' if is_one else 'servers'} of {list_of(list(unstructured))} "
         f"{'ignores' if is_one else 'ignore'} structured_output (an answer began '{shown}'): serve the model "
-        "where it is kept, or leave it out; plain completions of llama.cpp ignore it (chat: true)"
+        "where it is kept, or remove it; plain completions of llama.cpp ignore it (chat: true)"
     )
 
 
@@ -240,7 +240,7 @@ def _refusal(checked: ResolvedCampaign, missing: Mapping[str, str], *, goes_on: 
     if needed:
         remedy += f" (the campaign cannot do without {list_of(needed)})"
     elif not is_all and not checked.spec.execution.allow_missing:
-        verb = "go on" if goes_on else "begin"
+        verb = "continue" if goes_on else "begin"
         remedy += f", or {verb} without them: --allow-missing (execution.allow_missing: true)"
     so_far = "nothing changed" if goes_on else "no output was requested yet"
     of = count_of(len(checked.models_to_ask), "model")

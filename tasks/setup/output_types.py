@@ -86,7 +86,7 @@ def _check_judge(spec: CampaignSpec, given: JudgeSpec, place: str) -> None:
         )
     if own in NEEDED and given.params.get("extract") is not None:
         raise SpecError(
-            f"judge {own} reads log-likelihoods and no text; leave extract out", path=f"{place}.extract"
+            f"judge {own} reads log-likelihoods and no text; remove extract", path=f"{place}.extract"
         )
 
 
@@ -99,12 +99,10 @@ def _check_choices(spec: CampaignSpec) -> None:
             )
         return
     if spec.choices is not None:
-        raise SpecError(
-            "choices is for output_type: multiple-choice; add that, or leave it out", path="choices"
-        )
+        raise SpecError("choices is for output_type: multiple-choice; add that, or remove it", path="choices")
     if spec.target_delimiter is not None and spec.output_type != "loglikelihood":
         raise SpecError(
-            "target_delimiter is for output_type: multiple-choice or loglikelihood; add one, or leave it out",
+            "target_delimiter is for output_type: multiple-choice or loglikelihood; add one, or remove it",
             path="target_delimiter",
         )
 
@@ -112,13 +110,13 @@ def _check_choices(spec: CampaignSpec) -> None:
 def _refuse_sampling(spec: CampaignSpec) -> None:
     if spec.generate_configs:
         raise SpecError(
-            f"nothing is sampled with output_type: {spec.output_type}; leave generate_configs out",
+            f"nothing is sampled with output_type: {spec.output_type}; remove generate_configs",
             path="generate_configs",
         )
     for index, model in enumerate(spec.models):
         if model.generate_config != GenerateConfig():
             raise SpecError(
-                f"nothing is sampled with output_type: {spec.output_type}; leave it out",
+                f"nothing is sampled with output_type: {spec.output_type}; remove it",
                 path=f"models[{index}].generate_config",
             )
 
@@ -141,11 +139,11 @@ def _refuse_other_texts(spec: CampaignSpec) -> None:
 def _refuse_unable(output_type: OutputType, model: ModelSpec, place: str) -> None:
     if model.reasoning is not None:
         raise SpecError(
-            f"nothing is thought with output_type: {output_type}; leave it out", path=f"{place}.reasoning"
+            f"nothing is thought with output_type: {output_type}; remove it", path=f"{place}.reasoning"
         )
     if model.provider in AGENTS:
         raise SpecError(
-            f"an agent tells no log-likelihoods, which output_type: {output_type} asks for; leave it out",
+            f"an agent returns no log-likelihoods, which output_type: {output_type} asks for; remove it",
             path=f"{place}.provider",
         )
     if model.provider == "litellm":
@@ -161,12 +159,10 @@ def _refuse_unable(output_type: OutputType, model: ModelSpec, place: str) -> Non
             path=f"{place}.provider",
         )
     if model.chat and output_type == "perplexity":
-        raise SpecError(
-            "output_type: perplexity weighs a text as it is; leave chat out", path=f"{place}.chat"
-        )
+        raise SpecError("output_type: perplexity weighs a text as it is; remove chat", path=f"{place}.chat")
     if model.chat and remote:
         raise SpecError(
-            "a server tells no log-likelihoods of a chat; leave chat out, or choose provider vllm or "
+            "a server returns no log-likelihoods of a chat; remove chat, or choose provider vllm or "
             "transformers",
             path=f"{place}.chat",
         )
@@ -210,7 +206,9 @@ def _check_regex(pattern: str, place: str) -> None:
     try:
         re.compile(pattern)
     except (re.error, RecursionError, OverflowError) as error:
-        raise SpecError(f"{pattern!r} is no regular expression ({error}); correct it", path=place) from error
+        raise SpecError(
+            f"{pattern!r} is not a regular expression ({error}); correct it", path=place
+        ) from error
 
 
 def _places(spec: CampaignSpec) -> Iterator[tuple[str, StructuredOutput]]:

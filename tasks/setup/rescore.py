@@ -109,15 +109,15 @@ def rescoring_campaign(
     file = overriding(own if judge is None else _with_judge(values, judge), overrides)
     spec = parse_spec(file)
     if (spec.reuse, spec.storage) != (ONLY, database.url):
-        raise SpecError("--set: rescore takes stored texts of one database; leave reuse and storage out")
+        raise SpecError("--set: rescore takes stored texts of one database; remove reuse and storage")
     if spec.seed != first.spec["seed"]:
         raise SpecError(
-            f"--set: texts are found by the seed they were drawn by, {first.spec['seed']}; leave seed out"
+            f"--set: texts are found by the seed they were drawn by, {first.spec['seed']}; remove seed"
         )
     if (spec.dataset, spec.name) != (dataset, new_name):
         raise SpecError(
             f"--set: rescore judges texts on the examples of '{name}', and --name names what comes of it; "
-            "leave dataset and name out"
+            "remove dataset and name"
         )
     spec = _without_old_prices(spec, first)
     approve(file, spec)

@@ -44,8 +44,8 @@ MODELS: dict[str, tuple[JsonObject, str]] = {
 """An example model of each provider, with notes."""
 
 MORE = """
-# More that a file may have; take the # out of what you need. All keys: docs/spec.md, or winnow schema.
-# stopping: {delta: 0.05, epsilon: 0.02, budget: 1000}   # within 0.02 of the best is good enough; end at 1000
+# More keys; remove the # in front of those that you need. All keys: docs/spec.md, or winnow schema.
+# stopping: {delta: 0.05, epsilon: 0.02, budget: 1000}   # accept one within 0.02 of the best; end at 1000
 # generate_configs:                                      # crossed with models and prompts
 #   - {name: greedy, temperature: 0.0, max_tokens: 64}
 #   - {name: warm, temperature: 0.7, max_tokens: 64}

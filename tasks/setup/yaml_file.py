@@ -121,7 +121,7 @@ TO_WRITE = {
     "campaign": "a campaign into it, `winnow init` gives one to begin with",
     "judge": "judge: {type: …} into it",
 }
-"""What an empty file lacks, in words, by its kind."""
+"""Missing contents of an empty file, in words, by its kind."""
 
 KeyPath = tuple[str | int, ...]
 
@@ -362,7 +362,7 @@ def _entries(node: yaml.MappingNode, path: KeyPath, file: Path | str) -> Entries
             first = own[key][0].start_mark.line + 1
             several = ", with a list of what is merged" if key_node.tag == MERGE else ""
             raise SpecError(
-                f"{_at(file, line)}: {key}: the key stands twice (first in line {first}); keep one{several}"
+                f"{_at(file, line)}: {key}: the key occurs twice (first in line {first}); keep one{several}"
             )
         own[key] = key_node, value_node
         if key_node.tag == MERGE:

@@ -88,7 +88,7 @@ def _routed_vectors(name: str, storage: str) -> dict[str, FloatArray]:
         campaign = _stored_campaign(database, name)
         if not traits_of(campaign.objective).is_stream:
             asked = f"campaign '{name}' asked for {campaign.objective} and so embeds nothing"
-            raise SpecError(f"{asked}; name a route campaign, or leave it out and give --embed TEMPLATE")
+            raise SpecError(f"{asked}; name a route campaign, or remove it and give --embed TEMPLATE")
         dataset = _dataset(database, campaign)
         embedding = check_embedder(EmbedderSpec.model_validate(campaign.spec["embedder"]), dataset)
         rows = embedding.contexts(database, dataset)

@@ -65,7 +65,7 @@ def _typed_rows(source: str) -> dict[str, object]:
                 if column not in row:
                     raise SpecError(f"--types {source}, {place}: {no_column(column, row)}")
             if str(row["id"]) in found:
-                problem = f"the id {row['id']!r} stands twice; keep one type"
+                problem = f"the id {row['id']!r} occurs twice; keep one type"
                 raise SpecError(f"--types {source}, {place}: {problem}")
             found[str(row["id"])] = row["type"]
     except DatasetError as error:

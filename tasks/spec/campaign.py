@@ -313,7 +313,7 @@ class CampaignSpec(SpecModel):
             return value
         if info.field_name == "samples":
             raise ValueError(ONE_TEXT_A_DUEL)
-        raise ValueError(f"means nothing to {objective}; leave it out")
+        raise ValueError(f"does not apply to {objective}; remove it")
 
     @field_validator("fail_on_error")
     @classmethod
@@ -332,7 +332,7 @@ class CampaignSpec(SpecModel):
         if stopping.budget is None and traits.default_selector is None:
             raise ValueError(f"{objective} needs a budget; add stopping.budget")
         if stopping.epsilon and not traits.takes_epsilon:
-            raise ValueError(f"epsilon means nothing to {objective}; leave it out")
+            raise ValueError(f"epsilon does not apply to {objective}; remove it")
         if stopping.epsilon != "auto" and stopping.epsilon >= 0.5 and traits.compares_pairs:
             raise ValueError(f"epsilon must be below 0.5 for {objective}, got {stopping.epsilon:g}; lower it")
         if stopping.delta is None and traits.measures_risk:

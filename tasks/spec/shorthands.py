@@ -48,7 +48,7 @@ def model_of(text: str) -> JsonObject:
     if not model or not is_provider(provider):
         known = ", ".join(f"{each}:" for each in provider_names())
         raise ValueError(
-            f"{text!r} is no model; write one of {known} before its name, http://HOST/v1#SERVED-NAME, a "
+            f"{text!r} is not a model; write one of {known} before its name, http://HOST/v1#SERVED-NAME, a "
             "folder, or the id of a hub"
         )
     if provider in AGENTS:
@@ -97,7 +97,7 @@ def crossed(entry: object) -> list[object]:
     name = str(entry.get("name"))
     lists = {key: value for key, value in params.items() if isinstance(value, list)}
     if empty := [key for key, value in lists.items() if not value]:
-        raise ValueError(f"params.{empty[0]} of {name} is an empty list; give it values, or leave it out")
+        raise ValueError(f"params.{empty[0]} of {name} is an empty list; give it values, or remove it")
     if math.prod(map(len, lists.values())) > MOST_OF_A_GRID:
         raise ValueError(f"params of {name} have more than {MOST_OF_A_GRID} combinations; name fewer values")
     found: list[object] = []

@@ -85,7 +85,7 @@ def fork_command(identity: JsonView) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Grouping:
-    """How a stored campaign compares candidates by groups, from its definition."""
+    """Comparison by groups of a stored campaign, from its definition."""
 
     by: str
     objective: str
@@ -101,7 +101,7 @@ class Grouping:
 
 
 def grouping_of(spec: JsonView) -> Grouping | None:
-    """How the campaign of a stored definition compares by groups; None if it does not."""
+    """The comparison by groups of a stored definition; None without groups."""
     groups = spec.get("groups")
     if groups is None:
         return None

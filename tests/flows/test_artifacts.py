@@ -105,7 +105,7 @@ def test_a_server_that_fails_ends_no_campaign_and_is_told_once(prefect_api, tmp_
     monkeypatch.setattr(artifacts, "SHARE", 1.0)
     result = run(tmp_path, monkeypatch, f"on-fire-{where[:6]}", "stopping.budget=100")
     assert result.returncode in (0, 3)
-    assert result.stderr.count("the server is on fire; it goes on") == 1
+    assert result.stderr.count("the server is on fire; it continues") == 1
 
 
 def test_a_server_that_hangs_delays_the_end_no_longer_than_a_farewell(prefect_api, tmp_path, monkeypatch):

@@ -13,7 +13,7 @@ pytestmark = pytest.mark.usefixtures("plain_runs")
 A_ROUND = 2 * processes.BATCH_SIZE
 """Tokens: the scripted model is shown one and makes one for each comparison."""
 
-GOES_ON = "go on with winnow resume survivor --set stopping.budget"
+GOES_ON = "continue with winnow resume survivor --set stopping.budget"
 
 
 @pytest.fixture

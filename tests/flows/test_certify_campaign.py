@@ -499,7 +499,7 @@ LABELS_REFUSED = {
     "an unknown example": ('{"id": "e9999", "target": "a"}', "line 1: the dataset has no example 'e9999'"),
     "no id": ('{"target": "a"}', "line 1: there is no column 'id'"),
     "no target": ('{"id": "e1"}', "line 1: there is no column 'target'"),
-    "a target that is none": ('{"id": "e1", "target": true}', "is no label"),
+    "a target that is none": ('{"id": "e1", "target": true}', "is not a label"),
     "a label twice": ('{"id": "e1", "target": "a"}\n{"id": "e1", "target": "b"}', "line 1 and line 2"),
     "a target of the dataset": ('{"id": "e0", "target": "b"}', "is 'a' in the dataset, which stays"),
 }
@@ -676,7 +676,7 @@ REFUSED = {
     "no delta": ({"stopping": {"budget": 10}}, "stopping: certify needs delta"),
     "an epsilon": (
         {"stopping": {"budget": 10, "delta": 0.1, "epsilon": 0.1}},
-        "stopping: epsilon means nothing",
+        "stopping: epsilon does not apply",
     ),
     "a selector of benchmarks": (
         {"selector": {"name": "ucb-e"}, "certify": {"autoevaluator": None}},

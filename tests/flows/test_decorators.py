@@ -266,7 +266,7 @@ def test_a_campaign_runs_on_an_engine_and_a_judge_of_the_program(tmp_path, monke
     assert resumed.returncode == 2
     assert "unknown provider 'echo'; available: " in resumed.stderr
     assert resumed.stderr.endswith("by @winnow.engine, call winnow.run there again\n")
-    assert "go on with" not in resumed.stderr
+    assert "continue with" not in resumed.stderr
     with pytest.raises(SpecError, match=r"spec: models\[0\].provider: .*'ecko'.*did you mean 'echo'"):
         winnow.run({**spec, "name": "other", "models": [{**spec["models"][0], "provider": "ecko"}]})
 

@@ -29,7 +29,7 @@ def test_a_short_file_is_written_for_each_provider(folder, provider):
     assert values["dataset"] == {"path": "tickets.csv", "fields": {"input": "body", "target": "team"}}
     assert [each["provider"] for each in values["models"]] == [provider] * 2
     assert values["judge"] == {"type": "normalised"}
-    first, _, second = text.partition("\n\n# More that a file may have")
+    first, _, second = text.partition("\n\n# More keys; remove")
     own = [line for line in first.splitlines() if not line.startswith("#")]
     assert len(own) <= 18
     assert all(line.startswith("#") for line in second.splitlines()[1:])
@@ -39,7 +39,7 @@ def test_the_file_is_sound_and_so_is_what_its_comments_offer(folder):
     winnow(folder, "init", "--provider", "openai", "--data", "tickets.csv")
     assert "4 candidates x 8 examples" in winnow(folder, "validate", "campaign.yaml").stdout
     text, _ = written(folder)
-    lines = [line.removeprefix("# ") for line in text.partition("# More that")[2].splitlines()[1:]]
+    lines = [line.removeprefix("# ") for line in text.partition("# More keys")[2].splitlines()[1:]]
     for key in ("generate_configs", "holdout", "seed", "storage", "execution", "stopping"):
         offered = yaml.safe_load(
             "\n".join(lines[: lines.index(next(x for x in lines if x.startswith("judge")))])

@@ -125,7 +125,7 @@ def test_a_function_that_raises_leaves_those_outputs_unscored_and_the_campaign_g
 @pytest.mark.parametrize(
     ("command", "code", "told"),
     [
-        (["validate"], "def score(:", "is no Python: SyntaxError"),
+        (["validate"], "def score(:", "is not valid Python: SyntaxError"),
         (
             ["validate"],
             "def scores(sample): pass",
@@ -136,7 +136,7 @@ def test_a_function_that_raises_leaves_those_outputs_unscored_and_the_campaign_g
             "import nowhere\ndef score(sample): pass",
             "raised ModuleNotFoundError: No module",
         ),
-        (["run", "--trust"], "score = 7", "raised TypeError: score is no function; correct mine.py:score"),
+        (["run", "--trust"], "score = 7", "raised TypeError: score is not a function; correct mine.py:score"),
     ],
 )
 def test_a_function_that_cannot_be_had_is_told_before_anything_runs(folder, command, code, told):

@@ -65,7 +65,7 @@ def test_a_simulation_reads_it_where_it_replays_a_campaign(tmp_path, monkeypatch
     assert refused.returncode == 2
     assert refused.stderr == (
         f"reading {ELSEWHERE}, the database last used here; choose another with --storage URL\n"
-        "winnow: campaign 'letters' has no finished round yet; go on with it first: winnow resume letters "
+        "winnow: campaign 'letters' has no finished round yet; resume it first: winnow resume letters "
         f"--storage {ELSEWHERE}\n"
     )
     (tmp_path / "table.csv").write_text("candidate,e1,e2\na,1,0\nb,0,0\n")

@@ -120,14 +120,14 @@ def test_a_hostile_text_is_one_line_in_either_format(capsys, text):
 
 
 def test_what_is_said_to_people_is_an_event_where_lines_are_json(capsys):
-    notice("stopped_early", "\nstopped early; go on")
-    assert capsys.readouterr().err == "\nstopped early; go on\n"
+    notice("stopped_early", "\nstopped early; continue")
+    assert capsys.readouterr().err == "\nstopped early; continue\n"
     with logged(LogFormat.json, LogLevel.info):
         Interrupts()._handle(2, None)
-        notice("stopped_early", "\nstopped early; go on")
+        notice("stopped_early", "\nstopped early; continue")
     found = lines(capsys.readouterr().err)
     assert events(found) == ["interrupted", "stopped_early"]
-    assert found[1]["message"] == "stopped early; go on"
+    assert found[1]["message"] == "stopped early; continue"
 
 
 def test_nothing_is_left_behind_and_bugs_keep_their_traceback():

@@ -221,8 +221,8 @@ def test_a_file_is_taken_whole_or_not_at_all(ratings):
     assert "there is no column 'id'; its columns are separated by semicolons: save it with commas" in refused(
         "id;verdict", "0123456789abcdef;right"
     )
-    assert "stands twice" in refused(*lines, lines[1])
-    assert "is no id of a task" in refused(lines[0], "0,right,")
+    assert "occurs twice" in refused(*lines, lines[1])
+    assert "is not an id of a task" in refused(lines[0], "0,right,")
     key = lines[1].split(",")[0]
     said = refused(lines[0], f"{key},great,")
     assert f"{broken}, line 2: 'great'" in said
@@ -244,7 +244,7 @@ def test_a_judgment_changes_only_with_correct_and_only_until_it_counts(ratings):
     other = ratings / "other.csv"
     other.write_text(f"id,verdict\n{key},half right\n")
     assert (
-        "from Ann (done.csv), and stays; leave it out, or give --correct if the new one is right"
+        "from Ann (done.csv), and stays; remove it, or give --correct if the new one is right"
     ) in one_message(winnow(ratings, "label", "survivor", str(other)))
     changed = winnow(ratings, "label", "survivor", str(other), "--correct", "--as", "Ann")
     assert "0 new judgments, 1 changed" in changed.stdout

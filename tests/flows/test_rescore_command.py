@@ -129,8 +129,8 @@ def test_who_lacks_texts_is_not_ruled_out_and_the_answer_says_what_it_covers(end
     assert (found["outcome"], found["is_guaranteed"]) == ("undecided", False)
     assert "  open      between " in ran.stdout
     assert reasons(ended) == {None: n_texts, "no_stored_text": 240 - n_texts}
-    assert f"stored ones alone: {240 - n_texts} of 240 comparisons have none" in ran.stdout
-    assert "is taken to be whatever is worst for the claim" in ran.stdout
+    assert f"stored ones only: {240 - n_texts} of 240 comparisons have none" in ran.stdout
+    assert "are assumed to be the worst for the claim" in ran.stdout
     for row in json.loads(winnow(ended, "query", NEW, "leaderboard", "--json").stdout):
         assert row["status"] != "dropped"
         assert row["upper"] - row["lower"] == pytest.approx(row["unscored"] / N_EXAMPLES)
@@ -256,11 +256,11 @@ REFUSED = [
     ({"type": "exat"}, [], "judge.yaml:2: judge.type: unknown judge 'exat'; did you mean 'exact'?"),
     ({"type": "numeric", "tolerance": -1}, [], "judge.yaml:3: judge.tolerance: "),
     (SAME, ["--name", OLD], "'first' is the campaign whose texts are to be judged"),
-    (SAME, ["--set", "reuse=all"], "leave reuse and storage out"),
+    (SAME, ["--set", "reuse=all"], "remove reuse and storage"),
     (SAME, ["--set", "seed=12345"], "texts are found by the seed they were drawn by"),
     (SAME, ["--set", "dataset.limit=5"], "on the examples of 'first', and --name names what comes of it"),
     (SAME, ["--set", "stopping.delta=0.9"], "--set stopping.delta: delta is the probability of a wrong answ"),
-    (SAME, ["--set", "name=other"], "leave dataset and name out"),
+    (SAME, ["--set", "name=other"], "remove dataset and name"),
     (SAME, ["--set", "stopping.bugdet=3"], "--set stopping.bugdet: unknown key; did you mean 'budget'?"),
 ]
 

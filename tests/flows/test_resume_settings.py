@@ -65,7 +65,7 @@ def test_a_larger_budget_goes_on_as_it_does_by_the_file(finished):
     assert by_file.returncode == result.returncode == 3
     assert "40 comparisons in 5 rounds" in result.stdout
     command = "winnow resume survivor --set stopping.budget=MORE --storage sqlite:///winnow.db"
-    assert f"go on with {command}" in result.stdout
+    assert f"continue with {command}" in result.stdout
     by_settings = processes.rows(finished, DECIDED.format("survivor"))
     assert by_settings == processes.rows(finished, DECIDED.format("again"))
     assert json.loads(winnow(finished, "show", "survivor", "--json").stdout)["execution"]["tags"] == ["input"]
@@ -94,8 +94,8 @@ def test_a_file_that_lowers_the_budget_is_taken_and_that_is_said(finished):
         ("reuse=only", "reuse: 'all' -> 'only'"),
         ("exclude=[{model: two}]", "exclude: [] -> [{'model': 'two'"),
         ("models[0].name=other", "models[other] is new"),
-        ("storage=sqlite:///other.db", "a stored campaign stays where it is; leave name and storage out"),
-        ("name=other", "a stored campaign stays where it is; leave name and storage out"),
+        ("storage=sqlite:///other.db", "a stored campaign stays where it is; remove name and storage"),
+        ("name=other", "a stored campaign stays where it is; remove name and storage"),
         ("stopping.budget=0", "--set stopping.budget: must be at least 1 (got 0)"),
         ("budget=40", "--set budget: unknown key; did you mean 'stopping.budget'?"),
         ("stopping.budget", "write key=value, for example --set stopping.budget=2000"),

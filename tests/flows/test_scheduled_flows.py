@@ -105,7 +105,7 @@ def test_a_firing_goes_on_without_models_that_cannot_be_asked_where_it_may(folde
         fired(folder, settings=[once])
     how, lines = fired(folder, settings=[once, "execution.allow_missing=true"])
     assert how == "done"
-    assert lines[-2].startswith("campaign 'survivor-21261121T120000Z' goes on without 'two' (http://")
+    assert lines[-2].startswith("campaign 'survivor-21261121T120000Z' continues without 'two' (http://")
     assert lines[-1].startswith("survivor-21261121T120000Z: undecided without two, ")
 
 
@@ -168,7 +168,7 @@ def test_a_held_campaign_is_left_to_its_holder(folder):
     database.close()
     with_room = winnow(folder, "resume", "--all")
     assert with_room.returncode == 0
-    assert "nothing to go on with" in with_room.stdout
+    assert "nothing to resume" in with_room.stdout
 
 
 def test_resume_all_goes_on_after_a_failure_and_ends_with_the_worst_code(folder):
@@ -222,7 +222,7 @@ def test_a_scheduled_run_does_what_its_user_allowed_and_a_message_allows_nothing
     # Others of the series go on under the same permissions, and under nothing else.
     store_checked(check_campaign_file("campaign.yaml", ["name=left"]), "survivor")
     assert fired(folder, NOON + dt.timedelta(days=1))[0] == "done"
-    assert winnow(folder, "resume", "--all").stdout.startswith("nothing to go on with")
+    assert winnow(folder, "resume", "--all").stdout.startswith("nothing to resume")
 
 
 def test_a_parameter_of_deployments_of_before_is_ignored_with_a_sentence(folder):
@@ -273,11 +273,11 @@ def test_an_unknown_series_is_refused_with_those_there_are(folder):
 REFUSED = {
     "no time": ([], "say when: give --cron EXPR"),
     "two times": (["--cron", "0 2 * * *", "--interval", "60"], "each say when; give one of them"),
-    "bad cron": (["--cron", "at noon"], "'at noon' is no cron expression"),
+    "bad cron": (["--cron", "at noon"], "'at noon' is not a cron expression"),
     "no such day": (["--cron", "0 2 30 2 *"], "'0 2 30 2 *' never comes; correct its day or month"),
-    "bad zone": (["--cron", "0 2 * * *", "--timezone", "Mars/Olympus"], "'Mars/Olympus' is no time zone"),
-    "unlisted zone": (["--cron", "0 2 * * *", "--timezone", "posix/UTC"], "'posix/UTC' is no time zone"),
-    "bad interval": (["--interval", "0"], "--interval 0 is no number of seconds"),
+    "bad zone": (["--cron", "0 2 * * *", "--timezone", "Mars/Olympus"], "'Mars/Olympus' is not a time zone"),
+    "unlisted zone": (["--cron", "0 2 * * *", "--timezone", "posix/UTC"], "'posix/UTC' is not a time zone"),
+    "bad interval": (["--interval", "0"], "--interval 0 is not a number of seconds"),
     "a confidence": (
         ["--cron", "0 2 * * *", "--work-pool", "p", "--set", "stopping.delta=0.95"],
         "--set stopping.delta: delta is the probability of a wrong answer, not the confidence",

@@ -129,7 +129,7 @@ def test_a_campaign_begins_once_its_models_can_be_asked_or_without_those_that_ca
         assert {call.prompt for call in server.calls} <= {CONTROL.prompt}
         begun = run(campaign, *given, "--allow-missing", "--fork", "smaller")
         assert begun.returncode == 3
-        assert "campaign 'smaller' goes on without 'one' (" in begun.stderr
+        assert "campaign 'smaller' continues without 'one' (" in begun.stderr
         assert begun.stdout.startswith("smaller: undecided without one")
         assert "left out  one (" in begun.stdout
         broken.clear()
@@ -149,7 +149,7 @@ def test_a_campaign_whose_servers_ended_at_once_goes_on_when_they_answer(folder,
             "no comparison has an outcome yet, and this round is not recorded: start the server, or"
             in ran.stderr
         )
-        assert "stopped early; go on with: winnow resume survivor" in ran.stderr
+        assert "stopped early; continue with: winnow resume survivor" in ran.stderr
         assert processes.rows(campaign, "SELECT count(*) FROM comparisons") == [(0,)]
         broken.clear()
         assert run(campaign).returncode == 3

@@ -106,7 +106,7 @@ REFUSED = {
     "bad delta": (["--delta", "0.95"], "--delta: delta is the probability of a wrong answer, not the conf"),
     "bad delta of one": (["--selector", "champion:delta=0.9"], "--selector champion:delta=0.9: delta is the"),
     "bad value": (["--selector", "ucb-e:a=x"], "a must be a number, got 'x'"),
-    "budget of text": (["--budgets", "0.1,half"], "--budgets: 'half' is no number"),
+    "budget of text": (["--budgets", "0.1,half"], "--budgets: 'half' is not a number"),
     "budget too large": (["--budgets", "31"], "--budgets: 31 is 31 pairs, the table has 1 to 30"),
     "budget too small": (["--budgets", "0.001"], "--budgets: 0.001 is 0 pairs"),
     "one beside shares": (["--budgets", "0.5, 1"], "1 means a single one of 30 pairs, among shares"),
@@ -259,7 +259,7 @@ def test_duels_are_simulated_on_a_table_of_preferences(tmp_path):
 
 
 BAD_DUELS = {
-    "shares": (["--budgets", "0.5"], "--budgets: '0.5' is no number; for example 500,1000"),
+    "shares": (["--budgets", "0.5"], "--budgets: '0.5' is not a number; for example 500,1000"),
     "metric": (["--metric", "ndcg"], "--metric ndcg is for tables of scores"),
     "history": (["--history-share", "0.5"], "duels have no history"),
     "mixed": (
@@ -350,7 +350,7 @@ BAD_ROUTES = {
         ["--selector", "ucb-e"],
         "ucb-e answers best-mean and pak-ucb route: compare selectors of one objective",
     ),
-    "parameter": ([], ["--selector", "random:dim=2"], "dim is set by --contexts or --embed; leave it out"),
+    "parameter": ([], ["--selector", "random:dim=2"], "dim is set by --contexts or --embed; remove it"),
 }
 
 

@@ -186,14 +186,16 @@ def test_only_the_program_goes_on_with_it(storage, tmp_path):
     before = rows(tmp_path, "SELECT count(*) FROM comparisons")
     refused = winnow(tmp_path, "resume", "chosen", "--storage", storage)
     assert refused.returncode == 2
-    assert "scores come from a function of a program, which is not here; go on where it is" in refused.stderr
+    assert (
+        "scores come from a function of a program, which is not here; continue where it is" in refused.stderr
+    )
     stands = winnow(tmp_path, "status", "chosen").stdout
     assert "\n  go on     by winnow.select, where its function is\n" in stands
     assert "Traceback" not in refused.stderr
     assert refused.stderr.count("\n") == 1
     assert "winnow resume" not in refused.stderr
     every = winnow(tmp_path, "resume", "--all", "--storage", storage)
-    skipped = "its scores come from a function of a program, which goes on with it when it is run again"
+    skipped = "its scores come from a function of a program, which continues with it when it is run again"
     assert (every.returncode, every.stdout) == (0, f"chosen: skipped: {skipped}\n")
     assert "winnow resume" not in every.stderr
     assert rows(tmp_path, "SELECT count(*) FROM comparisons") == before
@@ -629,7 +631,7 @@ def test_rounds_may_hold_more_than_there_is(storage):
 def test_a_small_budget_may_be_raised_and_the_answer_says_how(storage):
     first = chosen(Counted(), storage, budget=10)
     assert first.comparisons == 10
-    assert "go on by winnow.select with a larger budget, where its function is" in str(first.results)
+    assert "continue by winnow.select with a larger budget, where its function is" in str(first.results)
     function = Counted()
     assert chosen(function, storage, budget=50).comparisons == 50
     assert len(function.asked) == 40

@@ -82,7 +82,7 @@ def test_who_loses_the_lease_before_anything_is_decided_says_so(campaign, monkey
 
     with pytest.raises(LeaseLost):
         run(campaign, monkeypatch, flow)
-    assert "stopped early; go on with: winnow resume" in capsys.readouterr().err
+    assert "stopped early; continue with: winnow resume" in capsys.readouterr().err
 
 
 def test_a_database_that_breaks_after_the_last_decision_and_is_back_takes_no_answer_away(
@@ -109,7 +109,7 @@ def test_where_the_database_is_gone_nobody_claims_to_know_whether_the_campaign_h
     with pytest.raises(StorageUnavailable):
         run(campaign, monkeypatch, flow)
     said = capsys.readouterr().err
-    assert "broken off; see where it stands, and go on with: winnow resume" in said
+    assert "broken off; see where it stands, and continue with: winnow resume" in said
     assert "early" not in said
 
 

@@ -36,7 +36,7 @@ LABELS = BudgetUsage(kind="human_labels", spent=40, limit=40, key="stopping.budg
 WITHIN = "the chance that this is wrong is at most"
 ANY_WITHIN = "the chance that any of this is wrong is at most"
 UNSCORED = (
-    "undecided: nothing is left to ask, and comparisons without an outcome could still change who is best "
+    "undecided: no comparison is left, and comparisons without an outcome could still change who is best "
     "(a lacks 2, b lacks 1); winnow query letters coverage says why; correct the cause, then winnow run SPEC "
     "--fork NEW_NAME asks for these again and reuses all stored texts"
 )
@@ -53,10 +53,10 @@ CERTIFIED = (
 LACKS = {"a": "2 of its 2", "b": "1 of its 1", "c": "0 of its 1"}
 WITHOUT_LOSS = {**LACKS, "c": "1 of its 1"}
 """What is stored has outcomes, and no loss."""
-ONE_GONE = "but the 1 that was dropped, of which nothing is claimed, "
+ONE_GONE = "but the 1 that was dropped, about which nothing is claimed, "
 ADDED = "candidates that were added after scores had been seen"
 PLANNED = "if how often candidates were added did not depend on the scores"
-TWO_GONE = "but the 2 that were dropped, of which nothing is claimed, "
+TWO_GONE = "but the 2 that were dropped, about which nothing is claimed, "
 
 
 class Situation(NamedTuple):
@@ -107,7 +107,7 @@ TIED = ("tied", "tied", "eliminated")
 MEAN = "on these 5 examples no candidate {}has a mean that is higher{}"
 OTHERS = "on these 5 examples no other candidate {}has a mean that is higher than that of any of these{}"
 MEETS = "b meets the constraints (known exactly), and of all that meet them no candidate has a mean that is higher"
-OPEN_VALUES = "undecided: nothing is left to ask, and values that metrics lack (winnow query letters metrics)"
+OPEN_VALUES = "undecided: no comparison is left, and values that metrics lack (winnow query letters metrics)"
 VALID = ({"metric": "valid", "at_least": 0.9, "at_most": None},)
 DUEL = "on these 5 examples no candidate {}is preferred over b{}"
 
@@ -135,11 +135,11 @@ SITUATIONS = [
     Situation("mean tied, one dropped", "best-mean", "exhausted", EXACT, "tied, exact", f"exact: on these 5 examples the tied candidates have the same mean, and no other candidate {ONE_GONE}has one that is higher", status=("tied", "tied", "dropped")),
     Situation("mean exhausted with unscored cells", "best-mean", "exhausted", NONE, "undecided", UNSCORED, status=("active", "active", "eliminated")),
     Situation("mean exhausted with unscored cells, no delta", "best-mean", "exhausted", NONE, "undecided", UNSCORED, status=OPEN, delta=None),
-    Situation("mean budget, delta asked", "best-mean", "budget", NONE, "undecided", "undecided at error probability 0.05: the comparison budget is spent: 40 of 40; go on with winnow resume letters --set stopping.budget=MORE", status=OPEN, spent=OWN),
+    Situation("mean budget, delta asked", "best-mean", "budget", NONE, "undecided", "undecided at error probability 0.05: the comparison budget is spent: 40 of 40; continue with winnow resume letters --set stopping.budget=MORE", status=OPEN, spent=OWN),
     Situation("mean budget, no delta", "best-mean", "budget", HEURISTIC, "winner, heuristic", "heuristic: the comparison budget is spent: 40 of 40, and no error probability (stopping.delta) was asked for", status=OPEN, delta=None, spent=OWN),
-    Situation("mean tokens spent, delta asked", "best-mean", "running", NONE, "undecided", "undecided at error probability 0.05: the token budget is spent: 16 of 15; go on with winnow resume letters --set stopping.budget.tokens=MORE", status=OPEN, spent=TOKENS),
+    Situation("mean tokens spent, delta asked", "best-mean", "running", NONE, "undecided", "undecided at error probability 0.05: the token budget is spent: 16 of 15; continue with winnow resume letters --set stopping.budget.tokens=MORE", status=OPEN, spent=TOKENS),
     Situation("mean tokens spent, no delta", "best-mean", "running", NONE, "winner, heuristic", "heuristic: the token budget is spent: 16 of 15, and no error probability (stopping.delta) was asked for", status=OPEN, delta=None, spent=TOKENS),
-    Situation("mean tokens spent, nothing known, no delta", "best-mean", "running", NONE, "undecided", "undecided: the token budget is spent: 16 of 15; go on with winnow resume letters --set stopping.budget.tokens=MORE", best=None, status=OPEN, delta=None, spent=TOKENS),
+    Situation("mean tokens spent, nothing known, no delta", "best-mean", "running", NONE, "undecided", "undecided: the token budget is spent: 16 of 15; continue with winnow resume letters --set stopping.budget.tokens=MORE", best=None, status=OPEN, delta=None, spent=TOKENS),
     Situation("mean all dropped", "best-mean", "all-dropped", NONE, "failed", NOBODY, best=None, status=("dropped",) * 3),
     Situation("mean all dropped, no delta", "best-mean", "all-dropped", NONE, "failed", NOBODY, best=None, status=("dropped",) * 3, delta=None),
     Situation("mean missing at random", "best-mean", "confident", ("proven", 0.05, ("missing-at-random",)), "winner, proven", (f"{MEAN.format('', '')}; "
@@ -175,7 +175,7 @@ SITUATIONS = [
     Situation("worst group, proven within epsilon", "best-mean", "confident", PROVEN, "no candidate is better by more than 2 points (5% risk of error), proven", f"on these 5 examples no candidate has a worst-group mean that is higher by more than 0.02; {WITHIN} 0.05", status=("not-better", "best", "eliminated"), epsilon=0.02, groups=("worst", "equal")),
     Situation("worst group, tied", "best-mean", "exhausted", EXACT, "tied, exact", "exact: on these 5 examples the tied candidates have the same worst-group mean, and no other candidate has one that is higher", status=TIED, groups=("worst", "equal")),
     Situation("worst group, budget, no delta", "best-mean", "budget", HEURISTIC, "winner, heuristic", "heuristic: the comparison budget is spent: 40 of 40, and no error probability (stopping.delta) was asked for", status=OPEN, delta=None, spent=OWN, groups=("worst", "equal")),
-    Situation("mean of groups, budget", "best-mean", "budget", NONE, "undecided", "undecided at error probability 0.05: the comparison budget is spent: 40 of 40; go on with winnow resume letters --set stopping.budget=MORE", status=OPEN, spent=OWN, groups=("mean", "equal")),
+    Situation("mean of groups, budget", "best-mean", "budget", NONE, "undecided", "undecided at error probability 0.05: the comparison budget is spent: 40 of 40; continue with winnow resume letters --set stopping.budget=MORE", status=OPEN, spent=OWN, groups=("mean", "equal")),
     Situation("mean of groups, tied, rest proven worse, one dropped", "best-mean", "confident", ("proven", 0.1, ()), "tied, proven", f"on these 5 examples the tied candidates have the same mean of group means, and no other candidate {ONE_GONE}has one that is higher; {WITHIN} 0.1 (0.05 was asked for; candidates that were dropped on the way raise it)", status=("tied", "tied", "dropped"), raised_by=("dropped",), groups=("mean", "equal")),
     Situation("worst group, proven, one added and one dropped", "best-mean", "confident", ("proven", 0.2, ("planned-additions",)), "winner, proven", f"on these 5 examples no candidate {ONE_GONE}has a worst-group mean that is higher; {WITHIN} 0.2 (0.05 was asked for; candidates that were dropped on the way and {ADDED} raise it), {PLANNED}", status=("dropped", "best", "eliminated"), raised_by=("dropped", "added"), groups=("worst", "equal")),
     Situation("worst group, exhausted with unscored cells", "best-mean", "exhausted", NONE, "undecided", UNSCORED, status=("active", "active", "eliminated"), groups=("worst", "equal")),
@@ -193,8 +193,8 @@ SITUATIONS = [
     Situation("nobody meets the constraints, exact", "best-mean", "confident", EXACT, "none", "exact: on these 5 examples no candidate meets the constraints", best=None, status=("infeasible",) * 3, constraints=VALID),
     Situation("nobody meets the constraints, of a served model that changed", "best-mean", "confident", PROVEN, "undecided", "undecided: the campaign ended without an answer", best=None, status=("eliminated",) * 3, constraints=VALID, mixed=True),
     Situation("mean under constraints of a served model that changed", "best-mean", "confident", PROVEN, "winner, heuristic", "heuristic: a served model changed on the way, so that one candidate stands for two models", constraints=VALID, mixed=True),
-    Situation("mean under constraints, budget", "best-mean", "budget", NONE, "undecided", "undecided at error probability 0.05: the comparison budget is spent: 40 of 40; go on with winnow resume letters --set stopping.budget=MORE", status=("infeasible", "active", "active"), spent=OWN, constraints=VALID),
-    Situation("mean under constraints, budget, all out but one", "best-mean", "budget", NONE, "undecided", "undecided at error probability 0.05: the comparison budget is spent: 40 of 40; go on with winnow resume letters --set stopping.budget=MORE", status=("infeasible", "active", "unfit"), spent=OWN, constraints=VALID),
+    Situation("mean under constraints, budget", "best-mean", "budget", NONE, "undecided", "undecided at error probability 0.05: the comparison budget is spent: 40 of 40; continue with winnow resume letters --set stopping.budget=MORE", status=("infeasible", "active", "active"), spent=OWN, constraints=VALID),
+    Situation("mean under constraints, budget, all out but one", "best-mean", "budget", NONE, "undecided", "undecided at error probability 0.05: the comparison budget is spent: 40 of 40; continue with winnow resume letters --set stopping.budget=MORE", status=("infeasible", "active", "unfit"), spent=OWN, constraints=VALID),
     Situation("mean under constraints, exhausted with unscored cells", "best-mean", "exhausted", NONE, "undecided", f"{OPEN_VALUES}, or scores (a lacks 2, b lacks 1; winnow query letters coverage) could still change who is best of those that meet the constraints{AGAIN}", status=("active", "active", "eliminated"), constraints=VALID),
     Situation("mean under constraints, exhausted without values", "best-mean", "exhausted", NONE, "undecided", f"{OPEN_VALUES} could still change who is best of those that meet the constraints{AGAIN}", status=OPEN, unread=(), constraints=VALID),
     # the m best of best-mean
@@ -204,7 +204,7 @@ SITUATIONS = [
     Situation("mean, three tied for two places", "best-mean", "exhausted", EXACT, "tied, exact", f"exact: {OTHERS.format('', '')}", status=("tied", "tied", "tied", "eliminated"), top_m=2),
     Situation("mean, the two best of a served model that changed", "best-mean", "confident", PROVEN, "winner, heuristic", "heuristic: a served model changed on the way, so that one candidate stands for two models", status=("top", "top", "eliminated"), top_m=2, mixed=True),
     Situation("mean, the two best, budget, no delta", "best-mean", "budget", HEURISTIC, "winner, heuristic", "heuristic: the comparison budget is spent: 40 of 40, and no error probability (stopping.delta) was asked for", status=OPEN, delta=None, top_m=2, spent=OWN),
-    Situation("mean, the two best, budget", "best-mean", "budget", NONE, "undecided", "undecided at error probability 0.05: the comparison budget is spent: 40 of 40; go on with winnow resume letters --set stopping.budget=MORE", status=OPEN, top_m=2, spent=OWN),
+    Situation("mean, the two best, budget", "best-mean", "budget", NONE, "undecided", "undecided at error probability 0.05: the comparison budget is spent: 40 of 40; continue with winnow resume letters --set stopping.budget=MORE", status=OPEN, top_m=2, spent=OWN),
     # best-mean against a baseline
     Situation("gate running", "best-mean", "running", NONE, "interrupted", "not yet: the campaign has not ended", status=("active", "baseline", "active"), ended=False, baseline="b"),
     Situation("gate proven no worse", "best-mean", "confident", PROVEN, "no worse, proven", f"on these 5 examples the means of a, c are at most 0.02 below that of b; {ANY_WITHIN} 0.05", status=("no-worse", "baseline", "no-worse"), epsilon=0.02, baseline="b"),
@@ -215,12 +215,12 @@ SITUATIONS = [
     Situation("gate proven, of each something", "best-mean", "confident", PROVEN, "decided, proven", f"on these 5 examples the mean of d is at most 0.02 below that of b, and the mean of c is above that of b, and the mean of a is more than 0.02 below that of b; {ANY_WITHIN} 0.05", status=("worse", "baseline", "better", "no-worse"), epsilon=0.02, baseline="b"),
     Situation("gate exact", "best-mean", "confident", EXACT, "decided, exact", "exact: on these 5 examples the mean of c is not below that of b, and the mean of a is below that of b", status=("worse", "baseline", "no-worse"), baseline="b"),
     Situation("gate, one dropped", "best-mean", "confident", PROVEN, "worse but for 1 dropped, proven", f"on these 5 examples the mean of c is more than 0.02 below that of b; {ANY_WITHIN} 0.05", status=("dropped", "baseline", "worse"), epsilon=0.02, baseline="b"),
-    Situation("gate budget, nothing shown", "best-mean", "budget", NONE, "undecided", "undecided at error probability 0.05 for a, c: the comparison budget is spent: 40 of 40; go on with winnow resume letters --set stopping.budget=MORE", status=("active", "baseline", "active"), spent=OWN, baseline="b"),
-    Situation("gate budget, one shown", "best-mean", "budget", PROVEN, "undecided", f"on these 5 examples the mean of c is more than 0.02 below that of b; {ANY_WITHIN} 0.05; undecided at error probability 0.05 for a: the comparison budget is spent: 40 of 40; go on with winnow resume letters --set stopping.budget=MORE", status=("active", "baseline", "worse"), spent=OWN, epsilon=0.02, baseline="b"),
+    Situation("gate budget, nothing shown", "best-mean", "budget", NONE, "undecided", "undecided at error probability 0.05 for a, c: the comparison budget is spent: 40 of 40; continue with winnow resume letters --set stopping.budget=MORE", status=("active", "baseline", "active"), spent=OWN, baseline="b"),
+    Situation("gate budget, one shown", "best-mean", "budget", PROVEN, "undecided", f"on these 5 examples the mean of c is more than 0.02 below that of b; {ANY_WITHIN} 0.05; undecided at error probability 0.05 for a: the comparison budget is spent: 40 of 40; continue with winnow resume letters --set stopping.budget=MORE", status=("active", "baseline", "worse"), spent=OWN, epsilon=0.02, baseline="b"),
     Situation("gate exact, one dropped", "best-mean", "exhausted", EXACT, "no worse but for 1 dropped, exact", "exact: on these 5 examples the mean of c is not below that of b", status=("dropped", "baseline", "no-worse"), baseline="b"),
-    Situation("gate tokens spent, one shown", "best-mean", "running", PROVEN, "undecided", f"on these 5 examples the mean of c is above that of b; {ANY_WITHIN} 0.05; undecided at error probability 0.05 for a: the token budget is spent: 16 of 15; go on with winnow resume letters --set stopping.budget.tokens=MORE", status=("active", "baseline", "better"), spent=TOKENS, baseline="b"),
+    Situation("gate tokens spent, one shown", "best-mean", "running", PROVEN, "undecided", f"on these 5 examples the mean of c is above that of b; {ANY_WITHIN} 0.05; undecided at error probability 0.05 for a: the token budget is spent: 16 of 15; continue with winnow resume letters --set stopping.budget.tokens=MORE", status=("active", "baseline", "better"), spent=TOKENS, baseline="b"),
     Situation("gate tokens spent, all shown", "best-mean", "running", PROVEN, "better, proven", f"on these 5 examples the mean of a is above that of b; {ANY_WITHIN} 0.05", status=("better", "baseline"), spent=TOKENS, baseline="b"),
-    Situation("gate exhausted with unscored cells", "best-mean", "exhausted", NONE, "undecided", "undecided for a, c: nothing is left to ask, and comparisons without an outcome could still change the answer (a lacks 2, b lacks 1); winnow query letters coverage says why; correct the cause, then winnow gate SPEC --baseline b --fork NEW_NAME asks for these again and reuses all stored texts", status=("active", "baseline", "active"), baseline="b"),
+    Situation("gate exhausted with unscored cells", "best-mean", "exhausted", NONE, "undecided", "undecided for a, c: no comparison is left, and comparisons without an outcome could still change the answer (a lacks 2, b lacks 1); winnow query letters coverage says why; correct the cause, then winnow gate SPEC --baseline b --fork NEW_NAME asks for these again and reuses all stored texts", status=("active", "baseline", "active"), baseline="b"),
     Situation("gate, baseline dropped", "best-mean", "exhausted", PROVEN, "undecided", f"on these 5 examples the mean of c is above that of b; {ANY_WITHIN} 0.05; undecided for a: b was dropped, so nothing more can be learned", status=("active", "dropped", "better"), baseline="b"),
     Situation("gate all dropped", "best-mean", "all-dropped", NONE, "failed", "nothing is claimed: every candidate that was to be held against b was dropped", best=None, status=("dropped", "baseline", "dropped"), baseline="b"),
     Situation("gate, baseline dropped, nothing shown", "best-mean", "all-dropped", NONE, "failed", "nothing is claimed: b was dropped, so that no candidate can be held against it", best=None, status=("active", "dropped", "active"), baseline="b"),
@@ -271,7 +271,7 @@ SITUATIONS = [
     Situation("duel tied exactly", "best-duel", "exhausted", EXACT, "tied, exact", "exact: on these 5 examples no candidate is preferred over the tied ones", status=TIED),
     Situation("duel exhausted with unscored duels", "best-duel", "exhausted", NONE, "undecided", UNSCORED, status=OPEN),
     Situation("duel exhausted in a circle", "best-duel", "exhausted", EXACT, "none", "exact: on these 5 examples no candidate is preferred over, or even with, every other", status=("eliminated",) * 3, unread=()),
-    Situation("duel budget, delta asked", "best-duel", "budget", NONE, "undecided", "undecided at error probability 0.05: the comparison budget is spent: 40 of 40; go on with winnow resume letters --set stopping.budget=MORE", status=OPEN, spent=OWN),
+    Situation("duel budget, delta asked", "best-duel", "budget", NONE, "undecided", "undecided at error probability 0.05: the comparison budget is spent: 40 of 40; continue with winnow resume letters --set stopping.budget=MORE", status=OPEN, spent=OWN),
     Situation("duel budget, no delta", "best-duel", "budget", HEURISTIC, "winner, heuristic", "heuristic: the comparison budget is spent: 40 of 40, and no error probability (stopping.delta) was asked for", status=OPEN, delta=None, spent=OWN),
     Situation("duel all dropped", "best-duel", "all-dropped", NONE, "failed", NOBODY, best=None, status=("dropped",) * 3),
     # certify
@@ -641,7 +641,7 @@ def test_more_labels_need_another_campaign(database, monkeypatch):
         "of the two add up, if nothing else is another)"
     )
     other = lines_of(database, monkeypatch, "certify tokens spent")["ended"]
-    assert other.endswith("go on with winnow resume letters --set stopping.budget.tokens=MORE")
+    assert other.endswith("continue with winnow resume letters --set stopping.budget.tokens=MORE")
 
 
 FEATURES = {"name": "llm-po-bt", "params": {}}
@@ -720,7 +720,7 @@ def certified(database, monkeypatch, changed=None, **of_certificate):
 @pytest.mark.parametrize(
     ("selector", "become"),
     [
-        ("r-eval", "taken to be whatever is worst for the claim"),
+        ("r-eval", "assumed to be the worst for the claim"),
         ("eval", "left out of every mean"),
         ("autoeval", "left out of every mean"),
     ],
@@ -729,9 +729,7 @@ def test_texts_that_are_not_stored_are_left_out_of_plain_means(database, monkeyp
     situation = next(each for each in SITUATIONS if each.name == "certify by a plain mean")
     answer = answered(database, situation._replace(name=selector, selector=selector), monkeypatch)
     said = dict(answer_lines(replace(answer, stored_texts=(30, 40))))["texts"]
-    assert said.startswith(
-        f"stored ones alone: 10 of 40 comparisons have none. What these would have scored is {become}; "
-    )
+    assert said.startswith(f"stored ones only: 10 of 40 comparisons have none. Their scores are {become}; ")
 
 
 def test_labels_of_what_nobody_can_answer_are_counted(database, monkeypatch):
@@ -1276,7 +1274,7 @@ def test_that_every_candidate_was_shown_to_be_beaten_is_an_answer(
 def test_a_budget_that_ends_the_search_for_a_cheaper_candidate_is_named(database, monkeypatch):
     told = lines_of(database, monkeypatch, "mean, budget before one was chosen")
     assert told["chosen"] == (
-        "b so far; not all that are cheaper were tested yet: the comparison budget is spent: 40 of 40; go on "
+        "b so far; not all that are cheaper were tested yet: the comparison budget is spent: 40 of 40; continue "
         "with winnow resume letters --set stopping.budget=MORE"
     )
 
@@ -1369,7 +1367,7 @@ def test_who_is_out_but_for_epsilon_is_said_to_be_active_and_settles_nothing(dat
     answer = answered(database, situation, monkeypatch, bets=bets)
     told = dict(answer_lines(answer))
     assert told["out"] == (
-        "1 of 3 candidates, the last (a) after 5 rounds and 13 comparisons; a may be the best all the same, by "
+        "1 of 3 candidates, the last (a) after 5 rounds and 13 comparisons; a may still be the best, by "
         "at most 0.1, and is active in tables"
     )
     assert answer.contenders == ("b", "c")

@@ -69,11 +69,11 @@ def test_a_campaign_that_began_by_another_formula_keeps_its_number(campaign_file
     [
         (
             {"{name: ucb-e, params: {a: 1.0}}": f"{{name: gate, params: {{baseline: {A}}}}}"},
-            "is no margin for a gate: say how much worse than the baseline still passes; write a number",
+            "is not a margin for a gate: say how much worse than the baseline still passes; write a number",
         ),
         (
             {"{name: ucb-e, params: {a: 1.0}}": "{name: champion, params: {prefer: cost, costs: {}}}"},
-            "is no margin for prefer: cost: say how much worse a cheaper candidate may be; write a number",
+            "is not a margin for prefer: cost: say how much worse a cheaper candidate may be; write a number",
         ),
         (
             {"best-mean": "best-duel", "{name: ucb-e, params: {a: 1.0}}": "{name: round-robin}"},
@@ -81,7 +81,7 @@ def test_a_campaign_that_began_by_another_formula_keeps_its_number(campaign_file
         ),
         (
             {"best-mean": "route", "{name: ucb-e, params: {a: 1.0}}": "{name: lin-ucb}"},
-            "epsilon means nothing to route; leave it out",
+            "epsilon does not apply to route; remove it",
         ),
     ],
 )
@@ -148,8 +148,8 @@ def test_select_takes_the_resolution_of_its_examples(tmp_path, stored):
 @pytest.mark.parametrize(
     ("settings", "why"),
     [
-        ({"selector": "gate", "baseline": 0}, "is no margin for a gate"),
-        ({"prefer": "cost", "costs": [1, 2, 3]}, "is no margin for prefer: cost"),
+        ({"selector": "gate", "baseline": 0}, "is not a margin for a gate"),
+        ({"prefer": "cost", "costs": [1, 2, 3]}, "is not a margin for prefer: cost"),
     ],
 )
 def test_select_asks_for_a_number_where_somebody_has_to_choose_it(settings, why):

@@ -175,7 +175,7 @@ def test_tags_may_be_set_later_and_change_nothing_else(asked, tmp_path):
             {"tags": ["subject", "n"], "numbers": range(101)},
             "tags[1]: n has 101 different values, and a tag may have 100",
         ),
-        ({"objective": "route", "tags": ["subject"]}, "tags: means nothing to route; leave it out"),
+        ({"objective": "route", "tags": ["subject"]}, "tags: does not apply to route; remove it"),
     ],
 )
 def test_a_tag_that_groups_nothing_is_refused(tmp_path, changes, said):

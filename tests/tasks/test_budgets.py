@@ -134,7 +134,7 @@ def test_a_campaign_stored_before_there_were_prices_loads_unchanged(campaign_fil
         ("{cost: 0}", "campaign.yaml:20: stopping.budget.cost: must be greater than 0"),
         ("{}", "campaign.yaml:20: stopping.budget: give at least one of comparisons, tokens, gpu_seconds"),
         ("much", "campaign.yaml:20: stopping.budget: must be a whole number"),
-        ("{human_labels: 9}", "campaign.yaml:20: stopping: budget.human_labels means nothing to best-mean"),
+        ("{human_labels: 9}", "campaign.yaml:20: stopping: budget.human_labels does not apply to best-mean"),
         ("{comparisons: 7}", "campaign.yaml:20: stopping: the budget (7) is smaller than one round"),
         ("{cost: 1}", "campaign.yaml:20: stopping.budget.cost: no token price for model small; set"),
     ],
@@ -275,7 +275,7 @@ def test_all_limits_that_are_spent_are_named_with_one_command_that_raises_them(d
     lines = summary_lines(status, "sqlite:///winnow.db")
     assert next(line for line in lines if line.startswith("  sure")) == (
         "  sure      undecided at error probability 0.05: the token budget is spent: 15 of 15 and the "
-        "GPU-second budget is spent: 0.75 of 0.5; go on with winnow resume letters --set "
+        "GPU-second budget is spent: 0.75 of 0.5; continue with winnow resume letters --set "
         "stopping.budget.tokens=MORE --set stopping.budget.gpu_seconds=MORE --storage sqlite:///winnow.db"
     )
 

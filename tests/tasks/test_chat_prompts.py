@@ -145,7 +145,7 @@ def in_place_of_plain(prompts):
         ),
         (
             "{name: p, template: x, few_shot: {n: 1, from: {path: t.jsonl, split: train}}}",
-            "few_shot.from: split is for hub; leave it out",
+            "few_shot.from: split is for hub; remove it",
         ),
         (
             "{name: p, template: x, few_shot: {n: 1, from: {path: t.jsonl, spilt: train}}}",
@@ -231,7 +231,7 @@ CHAT = ", chat: true"
 )
 def test_a_chat_for_a_model_that_does_not_chat_is_refused(check, written, key):
     assert refusal(check, written) == (
-        f"prompts[0].{key}: is for models that chat, and model 'small' does not; set chat: true for it, or "
+        f"prompts[0].{key}: is for chat models, and model 'small' does not; set chat: true for it, or "
         "exclude {model: small, prompt: p}"
     )
 
@@ -306,8 +306,8 @@ def test_a_file_takes_the_place_of_the_checkpoints_chat_template(check_small, fo
 @pytest.mark.parametrize(
     ("keys", "said"),
     [
-        ({"chat_template": "x"}, "models.0.chat_template: is for models that chat; set chat: true"),
-        ({"chat_template_args": {"a": 1}}, "models.0.chat_template_args: is for models that chat"),
+        ({"chat_template": "x"}, "models.0.chat_template: is for chat models; set chat: true"),
+        ({"chat_template_args": {"a": 1}}, "models.0.chat_template_args: is for chat models"),
         (
             {"chat": True, "reasoning": {"parser": "server"}},
             "parser: server is for provider: openai or litellm with chat",

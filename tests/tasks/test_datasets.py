@@ -290,7 +290,7 @@ def test_a_column_may_have_a_semicolon_in_its_name(tmp_path):
 
 def test_repeated_ids_name_both_lines(jsonl):
     path = jsonl('{"id": 7, "input": "a"}', "", '{"id": "7", "input": "b"}')
-    assert "line 3: the id '7' stands twice; ids must be different" in refusal(path, {"id": "id"})
+    assert "line 3: the id '7' occurs twice; ids must be different" in refusal(path, {"id": "id"})
 
 
 def test_of_rows_that_are_the_same_the_first_keeps_its_key_and_later_ones_get_a_number(jsonl):

@@ -184,7 +184,7 @@ REFUSED = {
     "no rows": ("", "has no rows; add some"),
     "no id": ('{"vector": [1]}', "line 1: there is no column 'id'; add it"),
     "no vector": ('{"id": "e0"}', "line 1: there is no column 'vector'; add it"),
-    "a repeated id": ('{"id": "e0", "vector": [1]}\n' * 2, "line 2: the id 'e0' stands twice"),
+    "a repeated id": ('{"id": "e0", "vector": [1]}\n' * 2, "line 2: the id 'e0' occurs twice"),
     "another length": (
         '{"id": "e0", "vector": [1, 2]}\n{"id": "e1", "vector": [1]}',
         "line 2: the vector has 1 numbers and the first one 2",

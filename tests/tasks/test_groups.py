@@ -110,7 +110,7 @@ def test_names_of_groups_may_be_numbers(tmp_path):
         ),
         (
             {"groups": {"by": "level", "objective": "worst", "weights": "size"}},
-            "weights are for objective: mean, the worst group counts alone; leave them out",
+            "weights are for objective: mean, the worst group counts alone; remove them",
         ),
         (
             {"groups": {"by": "level"}, "selector": {"name": "ucb-e"}},
@@ -122,13 +122,13 @@ def test_names_of_groups_may_be_numbers(tmp_path):
         ),
         (
             {"groups": {"by": "level"}, "holdout": 0.4},
-            "holdout: what is held out would be told of by its plain mean, and not by groups",
+            "holdout: results on held-out examples would be plain means, and not by groups",
         ),
         (
             {"groups": {"by": "level"}, "selector": {"name": "champion", "params": {"top_m": 2}}},
             "selector.params.top_m: top_m looks for candidates by the mean over all examples",
         ),
-        ({"objective": "route", "groups": {"by": "level"}}, "groups: means nothing to route; leave it out"),
+        ({"objective": "route", "groups": {"by": "level"}}, "groups: does not apply to route; remove it"),
     ],
 )
 def test_what_groups_nothing_or_cannot_be_answered_is_refused(tmp_path, changes, said):

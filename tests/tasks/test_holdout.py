@@ -715,7 +715,7 @@ def test_a_budget_that_the_finalists_use_up_is_refused(campaign_file):
 
 def test_other_objectives_have_no_holdout(campaign_file):
     path = campaign_file("objective: best-mean", "objective: best-duel", add="holdout: 0.5\n")
-    with pytest.raises(SpecError, match="means nothing to best-duel; leave it out"):
+    with pytest.raises(SpecError, match="does not apply to best-duel; remove it"):
         check_campaign_file(path)
 
 

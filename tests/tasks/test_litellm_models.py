@@ -34,7 +34,7 @@ def test_an_api_that_is_known_is_asked_at_its_own_address():
     [
         ({"api_key": None}, r"api_key: litellm receives only the key named .* \$ANTHROPIC_API_KEY"),
         ({"api_key": "$NOT_SET"}, "api_key: the environment variable NOT_SET is not set"),
-        ({"chat": False}, "chat: provider litellm is for models that chat; set chat: true"),
+        ({"chat": False}, "chat: provider litellm is for chat models; set chat: true"),
         ({"model": "claude-x"}, "model: provider litellm wants API/MODEL, where API is one of anthropic"),
         ({"model": "anthropic/"}, "model: provider litellm wants API/MODEL"),
         ({"model": "huggingface/http://evil.example"}, "model: provider litellm wants API/MODEL"),

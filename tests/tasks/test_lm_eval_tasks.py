@@ -132,7 +132,7 @@ def test_a_pattern_that_takes_too_long_is_a_reason(monkeypatch):
     [
         ({"filters": [{"function": "custom"}]}, "function must be one of lowercase, remove_whitespace"),
         ({"filters": [{"regex_pattern": "a"}]}, "judge.filters[0]: function must be one of"),
-        ({"filters": [{"function": "lowercase", "x": 1}]}, "lowercase has no option 'x'; leave it out"),
+        ({"filters": [{"function": "lowercase", "x": 1}]}, "lowercase has no option 'x'; remove it"),
         ({"filters": [{"function": "regex", "regex_pattern": "("}]}, "'(' is not a regular expression"),
         ({"filters": [{"function": "regex", "regex_pattern": 3}]}, "a pattern is text, got 3"),
         ({"filters": [{"function": "regex", "group_select": "1"}]}, "group_select must be a whole number"),
@@ -325,8 +325,8 @@ def test_odd_values_in_a_tasks_file_end_in_a_sentence_or_are_taken(tasks, odd):
         ({"lm_eval": "tasks/plain.yaml", "num_fewshots": 3}, {}, "task.num_fewshots: unknown key"),
         ({"num_fewshot": 3}, {}, "task: give one of lm_eval and inspect"),
         ({"lm_eval": "tasks/plain.yaml", "metric": "f1"}, {}, "has no metric 'f1'; its metrics: exact_match"),
-        ({"lm_eval": "tasks/plain.yaml", "filter": "x"}, {}, "has no filter 'x'; leave filter out"),
-        ({"lm_eval": "tasks/plain.yaml", "fewshot_as_multiturn": True}, {}, "is for models that chat"),
+        ({"lm_eval": "tasks/plain.yaml", "filter": "x"}, {}, "has no filter 'x'; remove filter"),
+        ({"lm_eval": "tasks/plain.yaml", "fewshot_as_multiturn": True}, {}, "is for chat models"),
         ({"lm_eval": "tasks/plain.yaml"}, {"dataset": "x"}, "dataset: must be a mapping of keys to values"),
         ({"lm_eval": "tasks/plain.yaml"}, {"models": 3}, "models: must be a list"),
         ({"lm_eval": "tasks/plain.yaml"}, {"objective": "best-duel"}, "judge: is missing; add it"),
@@ -366,7 +366,7 @@ def test_a_name_is_looked_for_in_a_folder_and_in_the_installed_lm_eval(tasks, mo
         ({"doc_to_text": "{{ '%99d' % 1 }}"}, 0, "only numbers can stand beside %"),
         ({"doc_to_text": "{{ q "}, 0, "the template '{{ q ': unexpected end of template"),
         ({}, 9, "has 8 solved examples to show, and 9 are asked for"),
-        ({"num_fewshot": 0}, 2, "is asked without solved examples (num_fewshot: 0); leave num_fewshot out"),
+        ({"num_fewshot": 0}, 2, "is asked without solved examples (num_fewshot: 0); remove num_fewshot"),
         ({"doc_to_target": "{{ [1, 2] }}"}, 0, "the targets [1, 2] are not all text"),
     ],
 )  # fmt: skip

@@ -58,7 +58,7 @@ def bound(**changes):
             "constraints: no mean of right is at least 0.8 and at most 0.5; correct one of them",
         ),
         ({"selector": {"name": "ucb-e"}}, "constraints: ucb-e compares all candidates by their scores and"),
-        ({"selector": {"name": "race"}}, "choose selector champion, or leave constraints out"),
+        ({"selector": {"name": "race"}}, "choose selector champion, or remove constraints"),
         (
             {"selector": {"name": "gate", "params": {"baseline": "one/plain"}}},
             "constraints: gate compares all candidates by their scores and knows no constraints",
@@ -88,7 +88,7 @@ def bound(**changes):
             "stopping.delta: constraints need delta, the chance that what is said",
         ),
         ({"groups": {"by": "input"}}, "groups: constraints are not worked out with groups"),
-        ({"objective": "route", "metrics": None}, "constraints: means nothing to route; leave it out"),
+        ({"objective": "route", "metrics": None}, "constraints: does not apply to route; remove it"),
     ],
 )
 def test_what_does_not_go_with_constraints_is_refused_in_a_sentence(tmp_path, changes, said):

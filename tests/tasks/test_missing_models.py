@@ -93,7 +93,7 @@ def test_models_that_may_be_missing_are_left_out_of_the_campaign_for_good(dead):
         assert names == ["one/p0", "one/p1"]
         [(event, sentence)] = said
         assert event == "models_missing"
-        assert sentence.startswith("campaign 'letters' goes on without 'two' (")
+        assert sentence.startswith("campaign 'letters' continues without 'two' (")
         record, checked = reopen_campaign(database, "letters", database.url)
         assert [*record.spec["left_out"]] == [*checked.left_out] == ["two", "three"]
         assert [each["name"] for each in record.spec["models"]] == ["one"]
@@ -121,7 +121,7 @@ def test_they_join_later_as_additions_where_candidates_may_join(selector):
         asked = len(server.canaries)
         _, names, said = stored(spec)  # it is still not there
         assert names == ["one/p0", "one/p1"]
-        assert "goes on without 'two'" in said[0][1]
+        assert "continues without 'two'" in said[0][1]
         is_growing = selector == "champion"
         assert (len(server.canaries) > asked) == is_growing
         run(database, served_spec(served_model(server.url), **keys), rounds=1)

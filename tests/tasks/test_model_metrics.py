@@ -180,7 +180,7 @@ def recorded(tmp_path_factory):
         ),
         (
             "metric = 'other' WHERE metric = 'liked'",
-            "a reply of judge liking is for 'other', which is no metric of the campaign",
+            "a reply of judge liking is for 'other', which is not a metric of the campaign",
             True,
         ),
         (

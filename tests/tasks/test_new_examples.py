@@ -122,7 +122,7 @@ def test_examples_that_a_stored_text_is_there_for_are_no_random_sample(database,
     made, stored = (end(store_campaign(database, name), lacking) for name in ("made", "stored"))
     stored = replace(stored, record=replace(stored.record, execution={"budget": 100, "reuse": "only"}))
     said = dict(answer_lines(full(stored)))
-    assert "a mean over them is no estimate of the mean on all examples" in said["texts"]
+    assert "a mean over them does not estimate the mean on all examples" in said["texts"]
     assert said["beyond"].endswith("were chosen and are no random sample")
     assert "taken as a random sample" in dict(answer_lines(full(made)))["beyond"]
 

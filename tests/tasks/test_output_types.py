@@ -88,7 +88,7 @@ def test_what_fits_together_is_sound(spec, changes):
         ),
         (
             {"output_type": None, "judge": {"type": "exact"}},
-            "choices: choices is for output_type: multiple-choice; add that, or leave",
+            "choices: choices is for output_type: multiple-choice; add that, or remove",
         ),
         (
             {"output_type": None, "choices": None, "target_delimiter": "", "judge": {"type": "exact"}},
@@ -112,11 +112,11 @@ def test_what_fits_together_is_sound(spec, changes):
         ),
         (
             {"models": [model("small"), model("smaller", generate_config={"max_tokens": 3})]},
-            "models[1].generate_config: nothing is sampled with output_type: multiple-choice; leave it out",
+            "models[1].generate_config: nothing is sampled with output_type: multiple-choice; remove it",
         ),
         (
             {"models": [model("small"), model("served", chat=True, **SERVED)]},
-            "models[1].chat: a server tells no log-likelihoods of a chat; leave chat out, or choose provider",
+            "models[1].chat: a server returns no log-likelihoods of a chat; remove chat, or choose provider",
         ),
         (
             {"models": [model("small"), model("far", chat=True, **CLAUDE)]},
@@ -124,7 +124,7 @@ def test_what_fits_together_is_sound(spec, changes):
         ),
         (
             {"models": [model("small"), model("smaller", chat=True, reasoning={"parser": "think-tags"})]},
-            "models[1].reasoning: nothing is thought with output_type: multiple-choice; leave it out",
+            "models[1].reasoning: nothing is thought with output_type: multiple-choice; remove it",
         ),
         (
             {"judge": {"type": "acc", "extract": "x"}},
@@ -200,7 +200,7 @@ def test_the_prompt_itself_is_weighed_for_perplexity(spec):
         ({"choices": {"field": "options"}}, "choices: choices is for output_type: multiple-choice"),
         (
             {"models": [model("small"), model("smaller", chat=True)]},
-            "models[1].chat: output_type: perplexity weighs a text as it is; leave chat out",
+            "models[1].chat: output_type: perplexity weighs a text as it is; remove chat",
         ),
         (
             {"generate_configs": [{"name": "warm"}]},
@@ -226,7 +226,7 @@ def test_duels_are_between_texts(spec, key):
     keys[key] = {"output_type": "multiple-choice", "choices": {"field": "options"}, "target_delimiter": ""}[
         key
     ]
-    with pytest.raises(ValueError, match="means nothing to best-duel"):
+    with pytest.raises(ValueError, match="does not apply to best-duel"):
         spec(objective="best-duel", judge={"type": "rules", "scorer": {"type": "exact"}}, **keys)
 
 

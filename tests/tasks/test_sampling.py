@@ -89,8 +89,11 @@ def test_what_cannot_be_is_refused_where_it_stands(campaign_file, added, said):
 @pytest.mark.parametrize(
     ("structure", "said"),
     [
-        ("{regex: '(a'}", "structured_output.regex: '(a' is no regular expression (missing ), unterminated"),
-        ("{json_schema: {type: thing}}", "structured_output.json_schema: is no JSON schema: $.type"),
+        (
+            "{regex: '(a'}",
+            "structured_output.regex: '(a' is not a regular expression (missing ), unterminated",
+        ),
+        ("{json_schema: {type: thing}}", "structured_output.json_schema: is not a JSON schema: $.type"),
         (
             "{json_schema: {$ref: 'http://x/y'}}",
             "json_schema: the $ref 'http://x/y' points outside the schema",
@@ -116,9 +119,9 @@ def test_transformers_holds_no_text_to_a_structure(campaign_file):
     ("added", "models", "said"),
     [
         ("top_k: 3", "", "warm.top_k"),
-        ("min_p: 0.1", "", "OpenAI's own server has no such setting; leave it out"),
-        ("repetition_penalty: 1.1", "", "OpenAI's own server has no such setting; leave it out"),
-        ("stop_token_ids: [1]", "", "OpenAI's own server has no such setting; leave it out"),
+        ("min_p: 0.1", "", "OpenAI's own server has no such setting; remove it"),
+        ("repetition_penalty: 1.1", "", "OpenAI's own server has no such setting; remove it"),
+        ("stop_token_ids: [1]", "", "OpenAI's own server has no such setting; remove it"),
         ("structured_output: {regex: a}", "", "OpenAI's own server supports only json_schema"),
         ("structured_output: {json_schema: {type: object}}", "", "supports a json_schema only in chats"),
     ],

@@ -292,7 +292,7 @@ def test_a_campaign_of_that_name_that_does_not_fill_the_table_is_not_taken_for_i
 
 
 def test_a_campaign_without_a_finished_round_has_no_table(database, campaign):
-    assert "has no finished round yet; go on with it first: winnow resume letters" in refusal(
+    assert "has no finished round yet; resume it first: winnow resume letters" in refusal(
         "campaign:letters", database.url
     )
 

@@ -146,8 +146,8 @@ def test_a_text_stands_for_a_model(text, found):
             "http://127.0.0.1:8000/v1",
             "names a server and no model; write http://127.0.0.1:8000/v1#SERVED-NAME",
         ),
-        ("ollama:qwen", "'ollama:qwen' is no model; write one of litellm:, openai:, transformers:, vllm:"),
-        ("openai:", "'openai:' is no model"),
+        ("ollama:qwen", "'ollama:qwen' is not a model; write one of litellm:, openai:, transformers:, vllm:"),
+        ("openai:", "'openai:' is not a model"),
     ],
 )
 def test_a_text_that_is_no_model_is_refused_with_the_remedy(spec_of, text, said):

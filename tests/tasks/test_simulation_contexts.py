@@ -180,7 +180,7 @@ def test_types_may_be_a_field_of_the_examples_of_a_campaign(stored, database, ta
 
 BAD_TYPES = {
     "no column": ([{"id": "x", "kind": "sum"}], "line 1: there is no column 'type'; add it"),
-    "twice": ([{"id": "x", "type": "a"}, {"id": "x", "type": "b"}], "line 2: the id 'x' stands twice"),
+    "twice": ([{"id": "x", "type": "a"}, {"id": "x", "type": "b"}], "line 2: the id 'x' occurs twice"),
     "missing": ([{"id": "x", "type": "a"}], "has no type of example 'y'"),
     "no rows": ([], "has no type of example 'x'"),
 }

@@ -14,7 +14,7 @@ import numpy as np
 from winnow.algorithms.state.arrays import IntArray
 
 Schedule = Literal["halving", "rejects"]
-"""What `Halving` does when a phase ends: it keeps the better half, or rejects the worst arm."""
+"""Action of `Halving` at the end of a phase: it keeps the better half, or rejects the worst arm."""
 
 
 def rejection_target(n_arms: int, told: int, n_examples: int, left: int) -> int:

@@ -37,7 +37,7 @@ def begin_gate_files(subject: str, *, junit: Path | None, markdown: Path | None)
     """Write to one file, or both, that there is no answer yet, so that an earlier one is not mistaken for it.
 
     Args:
-        subject: What is run, in words.
+        subject: The command or function, in words.
         junit: File for the XML; devices and pipes are not written yet, because written text stays there.
         markdown: The same for the summary.
 

@@ -37,7 +37,7 @@ class Sample:
     side_by_side: Sequence[Passage]
     """Input, target and outputs, as far as there are any."""
     passages: Sequence[Passage]
-    """What stands behind them, such as prompts."""
+    """Texts related to the samples, such as prompts."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

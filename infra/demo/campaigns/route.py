@@ -29,7 +29,7 @@ seed: 7
 storage: $storage
 
 # Candidates are models x prompts x generate_configs. "numbers" was trained on sums and counting, "letters" on
-# letters and words, "sprout" on little of either. A model added here later joins when the campaign goes on.
+# letters and words, "sprout" on little of either. A model added here later joins when the campaign continues.
 models:
 $models
 

@@ -173,15 +173,15 @@ def _stored_lines(answer: Answer) -> list[Line]:
         return []
     had, asked = answer.stored_texts
     if had == asked:
-        return [("texts", f"all {asked} comparisons are of stored texts, and none was made")]
+        return [("texts", f"all {asked} comparisons use stored texts; none was generated")]
     by_plain_mean = answer.certificate is not None and not answer.certificate.is_reliable
-    become = "left out of every mean" if by_plain_mean else "taken to be whatever is worst for the claim"
+    become = "left out of every mean" if by_plain_mean else "assumed to be the worst for the claim"
     return [
         (
             "texts",
-            f"stored ones alone: {asked - had:,} of {asked:,} comparisons have none. What these would have "
-            f"scored is {become}; who has texts follows from what other campaigns asked, so that a mean over "
-            "them is no estimate of the mean on all examples",
+            f"stored ones only: {asked - had:,} of {asked:,} comparisons have none. "
+            f"Their scores are {become}; which candidates have texts depends on "
+            "other campaigns, so a mean over them does not estimate the mean on all examples",
         )
     ]
 

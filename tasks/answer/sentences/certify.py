@@ -54,7 +54,7 @@ def lines_of(answer: Answer) -> list[Line]:
 
 
 def headline_of(answer: Answer) -> tuple[str, str]:
-    """What is certified, and with which confidence."""
+    """The certified candidates, and the confidence."""
     certificate = answer.certificate
     assert certificate is not None
     if answer.outcome in (None, "waiting") and certificate.waits_for:

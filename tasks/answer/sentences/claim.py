@@ -121,7 +121,7 @@ def _whom(answer: Answer) -> str:
     n = len(answer.dropped)
     if not n:
         return ""
-    return f" but the {n} that {'was' if n == 1 else 'were'} dropped, of which nothing is claimed,"
+    return f" but the {n} that {'was' if n == 1 else 'were'} dropped, about which nothing is claimed,"
 
 
 def _undecided(answer: Answer) -> str:
@@ -134,13 +134,13 @@ def _undecided(answer: Answer) -> str:
             asks = f"winnow query {answer.campaign} coverage"
             scores = f", or scores ({list_of(lacks)}; {asks})" if lacks else ""
             return (
-                "undecided: nothing is left to ask, and values that metrics lack "
+                "undecided: no comparison is left, and values that metrics lack "
                 f"(winnow query {answer.campaign} metrics)"
                 f"{scores} could still change who is best of those that meet the constraints"
                 f"{asking_again(answer)}"
             )
         return (
-            "undecided: nothing is left to ask, and comparisons without an outcome could still change who is "
+            "undecided: no comparison is left, and comparisons without an outcome could still change who is "
             f"best ({list_of(lacks)}); winnow query {answer.campaign} coverage says why{asking_again(answer)}"
         )
     return "undecided: the campaign ended without an answer"

@@ -147,11 +147,11 @@ def spent(answer: Answer) -> str:
 
 def _going_on(answer: Answer, *keys: str) -> str:
     if answer.is_of_program:
-        return "go on by winnow.select with a larger budget, where its function is"
+        return "continue by winnow.select with a larger budget, where its function is"
     if answer.named_by_program is not None:
-        return f"go on by winnow.run with a larger budget, where {answer.named_by_program}"
+        return f"continue by winnow.run with a larger budget, where {answer.named_by_program}"
     raised = " ".join(f"--set {key}=MORE" for key in keys)
-    return f"go on with winnow resume {answer.campaign} {raised}"
+    return f"continue with winnow resume {answer.campaign} {raised}"
 
 
 def more_labels(answer: Answer) -> str:
@@ -162,7 +162,7 @@ def more_labels(answer: Answer) -> str:
 
 
 def adding_up(answer: Answer) -> str:
-    """How another campaign with the same candidates and more labels adds to the error probability."""
+    """The increase of the error probability by another campaign with the same candidates and more labels."""
     if answer.certificate is not None and not answer.certificate.is_reliable:
         return ""
     return " (the chances of error of the two add up, if nothing else is another)"
@@ -222,7 +222,7 @@ def out_lines(answer: Answer) -> list[Line]:
     # Tables call them active: they are out of the question, which allows for epsilon, until it is settled.
     if within := [each.name for each in out if each.status == "active"]:
         said += (
-            f"; {list_of(within)} may be the best all the same, by at most {answer.epsilon:g}, and "
+            f"; {list_of(within)} may still be the best, by at most {answer.epsilon:g}, and "
             f"{'is' if len(within) == 1 else 'are'} active in tables"
         )
     return [("out", said)]

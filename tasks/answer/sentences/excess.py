@@ -1,4 +1,4 @@
-"""How much better another candidate can be, while the question is open: a statement of one side."""
+"""One-sided bound on how much better another candidate can be, while the campaign is undecided."""
 
 from winnow.algorithms.claims import Assumption
 from winnow.tasks.answer.model import Answer
@@ -76,7 +76,7 @@ def excess_lines(answer: Answer) -> list[Line]:
 
 
 def _assumptions(answer: Answer) -> tuple[Assumption, ...]:
-    """What the statement takes for granted."""
+    """The assumptions of the statement."""
     if answer.additions and not answer.expects_additions:
         return (*answer.intervals_if, "planned-additions")
     return answer.intervals_if

@@ -135,7 +135,7 @@ def _undecided(answer: Answer) -> str:
         )
     lacks = [f"{each.name} lacks {each.unscored:,}" for each in answer.lacking if each.unscored]
     return (
-        f"undecided for {list_of(names)}: nothing is left to ask, and comparisons without an outcome could "
+        f"undecided for {list_of(names)}: no comparison is left, and comparisons without an outcome could "
         f"still change the answer ({list_of(lacks)}); winnow query {answer.campaign} coverage says why"
         f"{asking_again(answer)}"
     )

@@ -34,7 +34,7 @@ def headline_sentences(answer: Answer, totals: JsonView) -> list[str]:
 
 
 def _found(answer: Answer) -> tuple[str, str]:
-    """What to use, how good it is, and with which confidence."""
+    """The candidate to use, its value, and the confidence."""
     if answer.is_unsolved:
         return NOTHING_SOLVED, "Read some outputs and targets before you conclude anything"
     if (address := traits_of(answer.objective).headline) is not None:
@@ -86,7 +86,7 @@ def _use(answer: Answer) -> str:
 
 
 def _named(answer: Answer) -> str:
-    """What to use: the winner, the cheaper one that is as good, the m best, or the tied candidates."""
+    """The candidates to use: the winner, a cheaper equivalent, the m best, or the tied ones."""
     if answer.chosen is not None:
         return f"Use {answer.chosen}, which costs less than {answer.best}"
     if not answer.is_guaranteed:
@@ -161,7 +161,7 @@ def _by_plugin(answer: Answer) -> str:
 
 
 def _compared(answer: Answer) -> str:
-    """What a gate shows of each candidate."""
+    """A gate's result for each candidate."""
     parts = []
     for status, word in WORDS.items():
         names = [name for name in answer.named(status) if name != answer.baseline]
@@ -190,7 +190,7 @@ def _cost(answer: Answer, totals: JsonView) -> str:
 
 
 def _unknown(answer: Answer) -> str:
-    """What is not known, or what follows for new examples; empty if not requested."""
+    """The open questions, or the conclusion for new examples; empty if not requested."""
     left = f"Not compared: {list_of([*answer.left_out])}. " if answer.left_out else ""
     return f"{left}{_new_examples(answer)}".strip()
 

@@ -69,7 +69,7 @@ def _sure_of_all(answer: Answer, found: Beyond) -> str:
 
 
 def _no_larger(found: Beyond) -> str:
-    """What intervals of clusters assume about cluster sizes, in words."""
+    """The assumption of clusters' intervals about cluster sizes, in words."""
     return "" if found.clusters is None else ", of which none is larger than the largest here"
 
 
@@ -154,7 +154,7 @@ def _sure_of_pairs(answer: Answer, found: Beyond) -> str:
 
 
 def _seen_before(found: Beyond) -> str:
-    """What was chosen after an earlier campaign had shown scores, in words; empty if nothing was."""
+    """Choices made after an earlier campaign had shown scores, in words; empty without any."""
     if found.earlier is None:
         return ""
     return (

@@ -24,7 +24,7 @@ def _pays(answer: Answer, standing: Standing) -> str:
     of_left = " of those that were not dropped" if answer.dropped else ""
     late = "; who joined later is compared on the prompts since then" if standing.has_late else ""
     if standing.uncompared:
-        late += f", and {list_of(standing.uncompared)} on none yet, of which nothing is said"
+        late += f", and {list_of(standing.uncompared)} on none yet, about which nothing is said"
     said = (
         f"on these prompts routing scores {between}, against the best single candidate{of_left}, whichever "
         f"that is (by its estimate {standing.single}){late}"

@@ -16,7 +16,7 @@ from winnow.tasks.answer.sentences.margin import leaves_margin
 from winnow.tasks.text.phrases import amount, count_of, ends, list_of, percentage, rounded
 
 WEIGHED = {"equal": "all counting alike", "size": "weighted by size", "given": "weighted as the file says"}
-"""How groups are weighted, as the end of a sentence."""
+"""The weights of groups, as the end of a sentence."""
 
 
 def winner_lines(answer: Answer) -> list[Line]:

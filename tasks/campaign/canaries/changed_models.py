@@ -77,7 +77,7 @@ class CanaryChange:
 
     @property
     def sentence(self) -> str:
-        """What the change means for the campaign's answer, as a sentence."""
+        """The effect of the change on the campaign's answer, as a sentence."""
         server, since = f"the server of {self.model} ({self.server})", f"{self.found_at:%Y-%m-%d %H:%M} UTC"
         if self.names is None:
             found = (
@@ -112,7 +112,7 @@ class SeveralNames:
 
     @property
     def sentence(self) -> str:
-        """What several names mean for the campaign's answer, as a sentence."""
+        """The effect of several names on the campaign's answer, as a sentence."""
         by_number = sorted(self.texts.items(), key=lambda each: -each[1])
         shares = [f"{n:,} by {name!r}" for name, n in by_number[:MOST_SHOWN]]
         if (more := len(by_number) - MOST_SHOWN) > 0:

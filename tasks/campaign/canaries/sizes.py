@@ -48,7 +48,7 @@ def texts_of(checked: ResolvedCampaign, model: ModelRef) -> float:
 
 
 def canary_words(checked: ResolvedCampaign) -> str | None:
-    """How many canary prompts each served model receives first, in words; None if none receives any."""
+    """The number of canary prompts that each served model gets first, in words; None if none gets any."""
     if not checked.spec.execution.canaries:
         return None
     asked = {each.name: n_prompts(checked, each) for each in checked.models_to_ask if each.provider in REMOTE}

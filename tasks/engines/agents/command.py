@@ -321,7 +321,7 @@ def _ending(code: int) -> str:
 
 
 def _said(output: bytes) -> object:
-    """What a failed run printed, if it is JSON that may say what it cost."""
+    """The output of a failed run, if it is JSON that may contain its cost."""
     try:
         return json.loads(output)
     except (ValueError, RecursionError):

@@ -108,7 +108,7 @@ class Settings(AgentSettings):
     def _fits_together(self) -> "Settings":
         for name, value in self.headers.items():
             if not re.fullmatch(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+", name) or name.lower() in OWN_HEADERS:
-                raise ValueError(f"headers: {name!r} cannot be set; leave it out")
+                raise ValueError(f"headers: {name!r} cannot be set; remove it")
             if name.lower() in SECRET_HEADERS and not VARIABLE.search(value):
                 raise PydanticCustomError(
                     "secret",
@@ -117,7 +117,7 @@ class Settings(AgentSettings):
         if self.output is None and any((self.usage, self.cost, self.metrics, self.trace)):
             raise ValueError("usage, cost, metrics and trace are pointers beside output; add output")
         if self.method == "GET" and self.body is not None:
-            raise ValueError("a GET has no body; leave body out, or choose method: POST")
+            raise ValueError("a GET has no body; remove body, or choose method: POST")
         return self
 
     @classmethod

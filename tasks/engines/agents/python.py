@@ -365,7 +365,7 @@ def _value(parameter: inspect.Parameter, message: JsonObject, *, is_first: bool)
         return parameter.default
     if is_first:
         return example
-    raise TypeError(f"its parameter {parameter.name!r} is no field of the example, and has no default")
+    raise TypeError(f"its parameter {parameter.name!r} is not a field of the example, and has no default")
 
 
 if __name__ == "__main__":

@@ -73,7 +73,7 @@ class LitellmEngine(OpenaiEngine):
         elif is_continued(request.asked):
             why = "not every API continues an assistant's message; end messages with the user"
         elif lacking := sorted(_wanted(request.sampling) - self._takes):
-            why = f"litellm says that this API has no {lacking[0]}; leave it out"
+            why = f"litellm says that this API has no {lacking[0]}; remove it"
         if why is not None:
             return GenerationFailure(reason="refused", detail=why)
         return why_unsendable(self._model, request, is_vllm=False)

@@ -136,15 +136,13 @@ def why_unsendable(model: ModelRef, request: Request, *, is_vllm: bool) -> Gener
             "put this server's own setting into model_args",
         )
     if not model.chat and not isinstance(prompt, str):
-        return GenerationFailure(
-            reason="bad_prompt", detail="messages are for models that chat; set chat: true"
-        )
+        return GenerationFailure(reason="bad_prompt", detail="messages are for chat models; set chat: true")
     if not prompt and not model.chat and not request.continuations:
         return GenerationFailure(reason="empty_prompt", detail="the prompt has no tokens")
     try:
         words_of(prompt).encode()
     except UnicodeEncodeError as error:
-        return GenerationFailure(reason="bad_prompt", detail=f"it is no Unicode: {error}")
+        return GenerationFailure(reason="bad_prompt", detail=f"it is not valid Unicode: {error}")
     if is_continued(prompt) and not (is_vllm or CONTINUED.keys() & model.model_args.keys()):
         return GenerationFailure(
             reason="refused",

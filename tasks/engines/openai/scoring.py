@@ -414,13 +414,13 @@ class TextLikelihoods:
         if (left_out := self._left_out(found)) is None:
             return no_logprobs(
                 f"of {length} tokens of the prompt and {found.usage.completion_tokens} behind it the server "
-                f"told {len(found.prompt_logprobs)} log-probabilities"
+                f"returned {len(found.prompt_logprobs)} log-probabilities"
             )
         places = slice(start - left_out, length - left_out)
         told = found.prompt_logprobs[places]
         known = [each for each in told if each is not None]
         if len(known) != length - start or likelihood(known) is None:
-            return no_logprobs(f"of a continuation the server told the log-probabilities {told[:8]}")
+            return no_logprobs(f"of a continuation the server returned the log-probabilities {told[:8]}")
         return ScoredTokens(known, found.prompt_highest[places], length)
 
     def _left_out(self, found: Generated) -> int | None:
@@ -515,7 +515,7 @@ class WholeTexts:
                 found.logprobs + told.logprobs, found.highest + told.highest, found.length + told.length
             )
         if likelihood(found.logprobs) is None:
-            return no_logprobs(f"of a text the server told the log-probabilities {found.logprobs[:8]}")
+            return no_logprobs(f"of a text the server returned the log-probabilities {found.logprobs[:8]}")
         return found
 
     async def _piece(self, piece: Continued) -> ScoredTokens | GenerationFailure:
@@ -529,7 +529,7 @@ class WholeTexts:
         known = [each for each in told if each is not None]
         if len(known) != length - piece.start:
             return no_logprobs(
-                f"of {length - piece.start} tokens the server told {len(known)} log-probabilities"
+                f"of {length - piece.start} tokens the server returned {len(known)} log-probabilities"
             )
         return ScoredTokens(known, generated.prompt_highest[piece.start : length], length)
 

@@ -49,7 +49,7 @@ class Replicas:
         return [key, *(each for each in others if each in placed)]
 
     def watch(self, short: Collection[str]) -> None:
-        """Add the time since the last call to the models short of engines then; note those short now."""
+        """Add the time since the last call to the models that waited for engines; note which wait now."""
         now = self._clock()
         with self._lock:
             for key in self._short:

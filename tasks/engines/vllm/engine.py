@@ -134,7 +134,7 @@ class VllmEngine:
                 raise self._unreadable("it did not report that it is ready")
             for said in (reply["at"], reply["waited"]):
                 if not (isinstance(said, int | float) and math.isfinite(said)):
-                    raise self._unreadable(f"it was ready at {said!r}, which is no time")
+                    raise self._unreadable(f"it was ready at {said!r}, which is not a time")
             self._ready = reply
         return self._ready
 

@@ -132,7 +132,7 @@ def _refusals(task: InspectTask, told: JsonView) -> Iterator[str]:
     if not asking:
         yield "has no solver that asks the model (generate or multiple_choice)"
     if asking[0] != len(names) - 1:
-        yield f"goes on after the model has answered (with {names[asking[0] + 1].removeprefix(PREFIX)})"
+        yield f"continues after the model has answered (with {names[asking[0] + 1].removeprefix(PREFIX)})"
     if task.solvers[-1]["params"].get("shuffle"):
         yield "shuffles choices as it asks (shuffle of multiple_choice)"
     if told["epochs"] not in (None, 1):
@@ -175,7 +175,7 @@ def judge_of(task: InspectTask, name: str | None, grader: JsonView | None) -> Js
             task.refuse(f"is scored by {own}", "say which model grades as task.grader")
         return {"type": "inspect-graded", "scorer": own, **_options(task, own, params), "model": dict(grader)}
     if grader is not None:
-        raise SpecError(f"nobody is asked to grade by {own}; leave it out", "task.grader")
+        raise SpecError(f"nobody is asked to grade by {own}; remove it", "task.grader")
     _refuse_empty_targets(task)
     return {"type": "inspect", "scorer": own, **_options(task, own, params), **_of_choices(task, own)}
 

@@ -33,7 +33,7 @@ def importing(allowed: Iterable[str]) -> Resolve:
             )
         found: object = getattr(_module(function.file), function.name)
         if not callable(found):
-            raise TypeError(f"{function} is no function")
+            raise TypeError(f"{function} is not a function")
         return found
 
     return resolve

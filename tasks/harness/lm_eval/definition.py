@@ -146,7 +146,7 @@ def _refusals(file: TaskFile) -> Iterator[str]:
     if config.get("repeats", 1) != 1:
         yield f"asks {config['repeats']} times (repeats)"
     if not isinstance(config.get("fewshot_config") or {}, dict):
-        yield "has a fewshot_config that is no mapping"
+        yield "has a fewshot_config that is not a mapping"
     fewshot = config.get("fewshot_config") or {}
     if fewshot.get("sampler", "default") not in ("default", "first_n"):
         yield f"draws solved examples by {fewshot['sampler']} (fewshot_config.sampler)"

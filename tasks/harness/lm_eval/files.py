@@ -70,7 +70,7 @@ def read_task(task: str, include_path: str | None) -> TaskFile:
     if not isinstance(config.get("task"), str):
         inner = config.get("task")
         names = [each for each in inner if isinstance(each, str)] if isinstance(inner, list) else []
-        raise SpecError(f"{path} is no single task; name one{_of(names)}", KEY)
+        raise SpecError(f"{path} is not a single task; name one{_of(names)}", KEY)
     return TaskFile(path, config, tuple(read))
 
 
@@ -169,7 +169,7 @@ def _read(path: Path, within: tuple[Path, ...], read: list[Path]) -> JsonObject:
     except (yaml.YAMLError, RecursionError) as error:
         raise SpecError(f"{path} is not YAML as tasks have it: {error}", KEY) from error
     if not isinstance(config, dict):
-        raise SpecError(f"{path} is no mapping of keys to values", KEY)
+        raise SpecError(f"{path} is not a mapping of keys to values", KEY)
     included = config.pop("include", None) or []
     merged: JsonObject = {}
     for name in included if isinstance(included, list) else [included]:

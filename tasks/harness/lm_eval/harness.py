@@ -112,9 +112,9 @@ class _Shown:
         has_roles = bool(definition.description) or bool(definition.config.get("gen_prefix")) or multiturn
         is_weighed = definition.output_type == "loglikelihood_rolling"
         if task.fewshot_as_multiturn and True not in chats:
-            raise SpecError("is for models that chat; leave it out", "task.fewshot_as_multiturn")
+            raise SpecError("is for chat models; remove it", "task.fewshot_as_multiturn")
         if has_roles and self._are_mixed and not is_weighed:
-            definition.refuse("is shown otherwise to models that chat", "ask those in another campaign")
+            definition.refuse("is shown otherwise to chat models", "ask those in another campaign")
         self._is_chat = has_roles and True in chats and not is_weighed
         self._multiturn = multiturn
         self._all_chat = bool(chats) and all(chats)
@@ -162,6 +162,6 @@ class _Shown:
         if self._are_mixed:
             definition.refuse(
                 f"has the target_delimiter {definition.target_delimiter!r}, which chats go without",
-                "ask models that chat in a campaign of their own",
+                "ask chat models in a campaign of their own",
             )
         return {**found, "target_delimiter": "" if self._all_chat else definition.target_delimiter}

@@ -75,7 +75,7 @@ def shots(definition: Definition, asked: int | None) -> int:
         SpecError: If the task allows none, and some are requested.
     """
     if definition.num_fewshot == 0 and asked:
-        definition.refuse("is asked without solved examples (num_fewshot: 0)", "leave num_fewshot out")
+        definition.refuse("is asked without solved examples (num_fewshot: 0)", "remove num_fewshot")
     return (definition.num_fewshot or 0) if asked is None else asked
 
 
@@ -111,8 +111,8 @@ def _unlike(rows: Sequence[PlacedRow], again: Sequence[PlacedRow], task: str) ->
     places = [(one or other or ("",))[0] for one, other in pairs if one != other]
     return DatasetError(
         f"the functions of the task {task} give other examples each time they are called, first at "
-        f"{places[0]}, so that no run could go on with them: let them draw by random, numpy or torch, which "
-        "are seeded as by lm-eval, and by no clock, hash() or order of a set",
+        f"{places[0]}, so that no run could continue with them: let them draw by random, numpy or torch, "
+        "which are seeded as by lm-eval, and by no clock, hash() or order of a set",
         KEY,
     )
 

@@ -1,4 +1,4 @@
-"""From a task's documents to rows: lm-eval 0.4.13's prompt for each, and its targets."""
+"""Conversion of a task's documents to rows: lm-eval 0.4.13's prompt for each, and its targets."""
 
 import ast
 import random
@@ -301,7 +301,7 @@ class Documents:
             return [_position(each, choices) for each in accepted]
         if choices is not None:
             if not isinstance(gold, int) or not 0 <= gold < len(choices):
-                raise DatasetError(f"{place}: the target {gold!r} is no position of a choice", KEY)
+                raise DatasetError(f"{place}: the target {gold!r} is not a position of a choice", KEY)
             return choices[gold]
         if not self._has_several_targets:
             return str(gold)

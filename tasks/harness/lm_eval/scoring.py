@@ -107,7 +107,7 @@ def _pipeline(task: Definition, name: str | None) -> Iterator[JsonObject]:
     listed = task.config.get("filter_list")
     if not listed:
         if name is not None:
-            task.refuse(f"has no filter {name!r}", "leave filter out")
+            task.refuse(f"has no filter {name!r}", "remove filter")
         return
     found = [each for each in listed if name in (None, each["name"])]
     if not found:

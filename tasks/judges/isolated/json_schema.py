@@ -183,7 +183,7 @@ def check_schema(schema: Mapping[str, object], path: str) -> None:
         type(_checker(schema)).check_schema(schema)
         refs = _refs(schema)
     except SchemaError as error:
-        raise JudgeError(f"is no JSON schema: {error.json_path}: {error.message}", path) from error
+        raise JudgeError(f"is not a JSON schema: {error.json_path}: {error.message}", path) from error
     except RecursionError as error:
         raise JudgeError("is nested too deeply; put parts of it in $defs", path) from error
     except (TypeError, ValueError) as error:
@@ -210,4 +210,4 @@ def _refs(value: object) -> list[str]:
 
 
 def _refuse_constant(name: str) -> float:
-    raise ValueError(f"{name} is no JSON")
+    raise ValueError(f"{name} is not valid JSON")

@@ -103,9 +103,7 @@ def _embedder(
 ) -> Embedder:
     """Create the embedder, without loading it; raises `JudgeError` if there is none."""
     if name is None and params:
-        raise JudgeError(
-            "is for an embedder of a package or a program; leave it out", "judge.embedder_params"
-        )
+        raise JudgeError("is for an embedder of a package or a program; remove it", "judge.embedder_params")
     if name is not None and (model is not None or pooling != "mean"):
         raise JudgeError("computes vectors without a checkpoint; remove model and pooling", PLACE)
     if name in BUILT_IN_EMBEDDERS:

@@ -220,7 +220,7 @@ def _checked(template: str) -> str:
     try:
         parts = [part for part in Formatter().parse(template) if part[1] is not None]
     except ValueError as error:
-        raise JudgeError(f"is no template: {error}", "judge.template") from error
+        raise JudgeError(f"is not a template: {error}", "judge.template") from error
     for _, name, spec, conversion in parts:
         if not _FIELD.fullmatch(name or "") or spec or conversion:
             raise JudgeError(

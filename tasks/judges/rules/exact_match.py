@@ -88,7 +88,7 @@ def _step(given: JsonView, path: str) -> Step:
     if not isinstance(name, str) or name not in OPTIONS:
         raise JudgeError(f"function must be one of {', '.join(OPTIONS)}, got {name!r}", path)
     if others := given.keys() - {"function"} - OPTIONS[name]:
-        raise JudgeError(f"{name} has no option {min(others)!r}; leave it out", path)
+        raise JudgeError(f"{name} has no option {min(others)!r}; remove it", path)
     if name in PLAIN:
         return PLAIN[name]
     return _mapping(given, path) if name == "map" else _regex(given, path)

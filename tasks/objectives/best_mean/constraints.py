@@ -59,12 +59,12 @@ def _check_question(spec: "CampaignSpec") -> None:
     if name != MEETS_CONSTRAINTS:
         raise SpecError(
             f"{name} compares all candidates by their scores and knows no constraints; choose selector "
-            f"{MEETS_CONSTRAINTS}, or leave constraints out",
+            f"{MEETS_CONSTRAINTS}, or remove constraints",
             path="constraints",
         )
     if "constraints" in params:
         raise SpecError(
-            "is made of the file's constraints; set them there, and leave it out here",
+            "is made of the file's constraints; set them there, and remove it here",
             path="selector.params.constraints",
         )
     if spec.stopping.delta is None:
@@ -74,18 +74,18 @@ def _check_question(spec: "CampaignSpec") -> None:
         )
     if params.get("start") == "race":
         raise SpecError(
-            "a race may be won by who meets no constraint; leave start or constraints out",
+            "a race may be won by who meets no constraint; remove start or constraints",
             path="selector.params.start",
         )
     for key, plain in PLAIN:
         if params.get(key, plain) != plain:
             raise SpecError(
-                f"{key} is not worked out for candidates that have to meet constraints; leave {key} or "
-                "constraints out",
+                f"{key} is not worked out for candidates that have to meet constraints; remove {key} or "
+                "constraints",
                 path=f"selector.params.{key}",
             )
     if spec.groups is not None:
-        raise SpecError("constraints are not worked out with groups; leave one of them out", path="groups")
+        raise SpecError("constraints are not worked out with groups; remove one of them", path="groups")
 
 
 def _check_metrics(constraints: Sequence[Constraint], metrics: Sequence[str]) -> None:

@@ -38,7 +38,7 @@ class ExampleGroups:
         return {"groups": self.of_example, "group_weights": self.weights}
 
     def words(self, by: str) -> str:
-        """What is compared, as the end of a sentence; `by` is the field that defines the groups."""
+        """The compared values, as the end of a sentence; `by` is the field that defines the groups."""
         count = len(self.names)
         shares = self.as_selectors_have_them.shares
         if shares is None:
@@ -91,7 +91,7 @@ def require_several(count: int, by: str, path: str | None = None) -> None:
     if not 2 <= count <= MOST_GROUPS:
         raise SpecError(
             f"the examples have {count} different values of {by}, and groups are 2 to {MOST_GROUPS}; group "
-            "them by something else, or leave groups out",
+            "them by something else, or remove groups",
             path=path,
         )
 
@@ -101,12 +101,12 @@ def _check_question(spec: "CampaignSpec", groups: "GroupsSpec") -> None:
     if name not in COMPARES_GROUPS:
         raise SpecError(
             f"{name} compares candidates by the mean over all examples and knows no groups; choose selector "
-            f"{' or '.join(COMPARES_GROUPS)}, or leave groups out",
+            f"{' or '.join(COMPARES_GROUPS)}, or remove groups",
             path="groups",
         )
     for key in sorted({"groups", "group_weights"} & spec.selector.params.keys()):
         raise SpecError(
-            "is made of the file's groups; set it there, and leave it out here", path=f"selector.params.{key}"
+            "is made of the file's groups; set it there, and remove it here", path=f"selector.params.{key}"
         )
     if groups.objective == "worst" and "race" in (name, spec.selector.params.get("start")):
         raise SpecError(
@@ -116,14 +116,13 @@ def _check_question(spec: "CampaignSpec", groups: "GroupsSpec") -> None:
         )
     if spec.holdout is not None:
         raise SpecError(
-            "what is held out would be told of by its plain mean, and not by groups; leave holdout or groups "
-            "out",
+            "results on held-out examples would be plain means, and not by groups; remove holdout or groups",
             path="holdout",
         )
     for key, plain in (("top_m", 1), ("prefer", "mean")):
         if spec.selector.params.get(key, plain) != plain:
             raise SpecError(
-                f"{key} looks for candidates by the mean over all examples; leave {key} or groups out",
+                f"{key} looks for candidates by the mean over all examples; remove {key} or groups",
                 path=f"selector.params.{key}",
             )
 
@@ -135,8 +134,8 @@ def _group_of(example: "Example", field: str, examples: "Sequence[Example]") -> 
             rows = [each.fields for each in examples]
             raise SpecError(unknown_field("field", field, rows), path="groups.by")
         raise SpecError(
-            f"example '{example.key}' has no {field}, so that it is in no group; give it one, or leave it "
-            "out by dataset.filter",
+            f"example '{example.key}' has no {field}, so that it is in no group; give it one, or "
+            "exclude it by dataset.filter",
             path="groups.by",
         )
     if not isinstance(value, str | int):
@@ -167,7 +166,7 @@ def _weights(groups: "GroupsSpec", names: Sequence[str], of_example: IntArray) -
         )
     if max(given.values()) > MOST_RATIO * min(given.values()):
         raise SpecError(
-            f"a group weighs more than {MOST_RATIO} times as much as another one; leave the light ones out "
+            f"a group weighs more than {MOST_RATIO} times as much as another one; exclude the light ones "
             "by dataset.filter",
             path="groups.weights",
         )

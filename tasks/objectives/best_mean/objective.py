@@ -235,9 +235,7 @@ def _split(spec: CampaignSpec, dataset: Dataset) -> Split | None:
     if spec.holdout is None:
         return None
     if spec.selector.name == GATE:
-        raise SpecError(
-            "gate chooses no winner whose mean could flatter it; leave holdout out", path="holdout"
-        )
+        raise SpecError("gate chooses no winner whose mean could flatter it; remove holdout", path="holdout")
     fields = [each.fields for each in dataset.examples]
     split = split_examples(
         [each.key for each in dataset.examples],

@@ -63,7 +63,7 @@ def labels_in(rows: Iterable[PlacedRow], source: str) -> list[tuple[str, str, An
         key = str(row[ID])
         if key in found:
             raise DatasetError(
-                f"{source}, {found[key][0]} and {place}: the id {key!r} stands twice; keep one label"
+                f"{source}, {found[key][0]} and {place}: the id {key!r} occurs twice; keep one label"
             )
         found[key] = (place, _answers(source, place, row))
     return [(f"{source}, {place}", key, answers) for key, (place, answers) in found.items()]
@@ -119,8 +119,8 @@ def store_labels(
             if before is not None:
                 if not correct:
                     raise WinnowError(
-                        f"{where} is {_said(before.targets)} already, from {before.source}; leave the row "
-                        "out, or give --correct if the new one is right"
+                        f"{where} is {_said(before.targets)} already, from {before.source}; remove the "
+                        "row, or give --correct if the new one is right"
                     )
                 _require_changeable(Look(session, campaign), where, is_used=position in used)
             labels.set_label(session, campaign.dataset_id, position, answers, source, now())
@@ -189,7 +189,7 @@ def _said(targets: Sequence[str]) -> str:
 def _answers(source: str, place: str, row: Row) -> Answers:
     targets, is_skipped = _targets(source, place, row), _is_skipped(source, place, row)
     if targets and is_skipped:
-        raise DatasetError(f"{source}, {place}: the row has a target and says skip; leave one of them out")
+        raise DatasetError(f"{source}, {place}: the row has a target and says skip; remove one of them")
     return targets if targets or is_skipped else None
 
 
@@ -207,7 +207,7 @@ def _targets(source: str, place: str, row: Row) -> tuple[str, ...]:
     for item in values:
         if isinstance(item, bool) or not isinstance(item, str | int | float):
             raise DatasetError(
-                f"{source}, {place}: the target {str(item)[:60]!r} is no label; write text, a number "
+                f"{source}, {place}: the target {str(item)[:60]!r} is not a label; write text, a number "
                 "or a list of these"
             )
     return tuple(str(item) for item in values if str(item).strip())

@@ -161,7 +161,7 @@ def answer(
         before = given.task.annotation
         if before is not None and before.annotator != annotator:
             raise WinnowError(
-                f"{before.annotator} has judged {_place(session, given)} meanwhile, and that stays; go on "
+                f"{before.annotator} has judged {_place(session, given)} meanwhile, and that stays; continue "
                 "with the next"
             )
         annotations.set_annotation(
@@ -174,7 +174,7 @@ def require_answerable(
     given: GivenTask,
     what: str,
     may_change: bool,
-    remedy: str = "leave it out",
+    remedy: str = "remove it",
 ) -> None:
     """Refuse to change a judgment that is used, or that a running process may be using.
 

@@ -23,7 +23,7 @@ from winnow.tasks.objectives.human.annotating import (
 )
 from winnow.tasks.spec.judge_tree import is_human
 
-REPLACING = "leave it out, or give --correct if the new one is right"
+REPLACING = "remove it, or give --correct if the new one is right"
 ID, VERDICT, ANNOTATOR = "id", "verdict", "annotator"
 ID_LENGTH = 16
 """Number of leading characters of a task's key used in files."""
@@ -105,9 +105,9 @@ def annotations_in(rows: Iterable[PlacedRow], source: str) -> list[GivenRow]:
         told = (row.get(name) for name in (ID, VERDICT, ANNOTATOR))
         id_, verdict, annotator = ("" if each is None else str(each).strip() for each in told)
         if id_ in found:
-            raise DatasetError(f"{found[id_].place} and {line}: the id {id_!r} stands twice; keep one")
+            raise DatasetError(f"{found[id_].place} and {line}: the id {id_!r} occurs twice; keep one")
         if len(id_) < ID_LENGTH:
-            raise DatasetError(f"{place}: {id_!r} is no id of a task; copy it from the labels' file")
+            raise DatasetError(f"{place}: {id_!r} is not an id of a task; copy it from the labels' file")
         found[id_] = GivenRow(place=place, id=id_, verdict=verdict, annotator=annotator)
     return list(found.values())
 

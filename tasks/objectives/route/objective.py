@@ -54,13 +54,11 @@ class Route(ScoredCampaign):
         if kind is not None and all(value_of(each.fields, kind) is MISSING for each in dataset.examples):
             raise SpecError(dataset.unknown_field(kind), path="prompt_type")
         if "dim" in spec.selector.params:
-            raise SpecError(
-                "is the length of the embedder's vectors; leave it out", path="selector.params.dim"
-            )
+            raise SpecError("is the length of the embedder's vectors; remove it", path="selector.params.dim")
         reserved = sorted(spec.selector.params.keys() & {"name", "n_arms", "n_examples"})
         if reserved:
             raise SpecError(
-                "is no parameter of a selector; leave it out", path=f"selector.params.{reserved[0]}"
+                "is not a parameter of a selector; remove it", path=f"selector.params.{reserved[0]}"
             )
         return cls(
             spec=spec,

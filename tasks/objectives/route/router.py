@@ -95,7 +95,7 @@ class Router:
             policy = Policy(arrays, described["parameters"])
             names = [each["name"] for each in described["candidates"]]
             if not all(isinstance(name, str) for name in names):
-                raise ValueError("a candidate's name is no text")
+                raise ValueError("a candidate's name is not a text")
             if len(names) != len(arrays["usable"]):
                 raise ValueError(f"it names {len(names)} candidates of {len(arrays['usable'])}")
             spec = EmbedderSpec.model_validate(described["embedder"])
@@ -142,7 +142,7 @@ class Router:
         if isinstance(prompt, np.ndarray):
             if prompt.ndim != 1 or prompt.dtype.kind not in "fiu":
                 raise WinnowError(
-                    f"a prompt of shape {prompt.shape} and type {prompt.dtype} is no vector of numbers"
+                    f"a prompt of shape {prompt.shape} and type {prompt.dtype} is not a vector of numbers"
                 )
             given: FloatArray = of_unit_length(prompt[np.newaxis], ["the prompt"])[0].astype(np.float64)
             if len(given) != (wanted := self._policy.parameters["dim"]):

@@ -81,7 +81,7 @@ def decision_findings(session: Session) -> Iterator[DecisionFinding]:
 
 
 def _wrong(look: Look, begun_with: str | None) -> str | None:
-    """How a campaign's last decision differs from its selector's; None if it does not.
+    """Difference between a campaign's last decision and its selector's, in words; None without one.
 
     Raises:
         Unchecked: If the observations of the campaign's own selector cannot be replayed by the same rules.

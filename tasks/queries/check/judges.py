@@ -111,7 +111,7 @@ class JudgesAgain:
 
 
 def mismatch(text: RecordedText, planned: PlannedGeneration, which: str) -> str | None:
-    """How a stored output differs from the answer to a request; None if it does not."""
+    """Difference between a stored output and the answer to a request, in words; None without one."""
     if text.prompt != storable(planned.request.prompt):
         return f"{which} answers another prompt"
     if text.request_key != planned.key:

@@ -215,7 +215,7 @@ class _Auditor:
         """Faults in the calls for a metric, or for the outcome; the judge is run again."""
         left = [each for each in comparison.judgments if each.metric == metric]
         if metric is not None and not self._judges.has_metric(metric):
-            yield f"a reply of judge {left[0].judge} is for {metric!r}, which is no metric of the campaign"
+            yield f"a reply of judge {left[0].judge} is for {metric!r}, which is not a metric of the campaign"
             return
         texts = comparison.texts
         if comparison.outputs:
@@ -280,7 +280,7 @@ class _Auditor:
 def _unlike_its_outputs(
     comparison: RecordedComparison, texts: Sequence[str], samples: SamplesSpec
 ) -> str | None:
-    """How an outcome differs from its outputs' combined scores; None if it does not, or is missing."""
+    """Difference between an outcome and its outputs' combined scores; None without one or without outcome."""
     if comparison.outcome is None:
         return None
     known = [

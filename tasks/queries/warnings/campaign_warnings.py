@@ -237,7 +237,7 @@ def _no_probabilities(look: Look) -> CampaignWarning | None:
         if 2 * count > asked[judge]:
             return CampaignWarning(
                 kind="no-probabilities",
-                sentence=f"{judge} told no probabilities of its verdicts for {count:,} of the first "
+                sentence=f"{judge} returned no probabilities of its verdicts for {count:,} of the first "
                 f"{count_of(asked[judge], 'output')}, and was asked again for texts, so that most outputs "
                 "take two calls: serve it where log-probabilities are told, or set the judge's read: text",
             )

@@ -50,7 +50,7 @@ class Suspect:
     arm: int
     name: str
     sentences: Sequence[str]
-    """What looks wrong, with one output and its target."""
+    """The suspected problems, with one output and its target."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

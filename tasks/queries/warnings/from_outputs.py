@@ -351,7 +351,7 @@ SAID: dict[Warned, tuple[str, str]] = {
         "ended within the model's thoughts, without an answer",
     ),
     "empty": ("is empty", "are empty"),
-    "stop-ignored": ("goes on after a stop sequence", "go on after a stop sequence"),
+    "stop-ignored": ("continues after a stop sequence", "continue after a stop sequence"),
     "structure": ("is not of its structured_output", "are not of their structured_output"),
 }
 """Words for a fault, for one output and for several."""
@@ -425,7 +425,7 @@ def _remedy(looked: Looked, fault: Warned) -> str:
     if fault == "structure":
         return (
             "the server ignores structured_output (plain completions of llama.cpp do; try chat: true); "
-            "leave it out, or serve the model where it is kept"
+            "remove it, or serve the model where it is kept"
         )
     return _of_empty(looked, output)
 

@@ -104,7 +104,7 @@ class Gap:
 
     @classmethod
     def of(cls, pairs: Iterable[tuple[float | None, float | None]]) -> "Gap":
-        """From both scores on each example, None if missing; they are read once and not kept."""
+        """The gap from both scores on each example, None if missing; scores are read once and not kept."""
         sums, counts = [0.0, 0.0], [0, 0]
         for pair in pairs:
             for side, score in enumerate(pair):
@@ -115,7 +115,7 @@ class Gap:
 
     @classmethod
     def of_sums(cls, first: tuple[float, int], second: tuple[float, int]) -> "Gap":
-        """From the sum and number of each candidate's scores."""
+        """The gap from the sum and number of each candidate's scores."""
         return cls(sums=(first[0], second[0]), counts=(first[1], second[1]))
 
     @property

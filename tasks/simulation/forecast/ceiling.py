@@ -28,7 +28,7 @@ UNFORESEEN = {
     "gate": "how many comparisons it takes until the candidates are told from the baseline: that hangs on "
     "how far they are from it",
 }
-"""What plan cannot predict, in words, for settings besides an objective's `Traits.unforeseen`."""
+"""Costs that plan cannot predict, in words, for settings besides an objective's `Traits.unforeseen`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,7 +49,7 @@ class Ceiling:
     most: Amounts
     """The maximum cost, with every answer of maximum length, without repeated calls of judge models."""
     unforeseen: str
-    """What cannot be predicted, in words."""
+    """Costs that cannot be predicted, in words."""
     sampled_examples: int
     guessed_tokens: tuple[str, ...]
     """Models whose prompt tokens are estimated as characters / 4."""
@@ -128,7 +128,7 @@ def _exploring(checked: ResolvedCampaign) -> Exploring | None:
 
 
 def _of_metric(use: JudgeUse, answers: int, longest: float) -> Judged:
-    """A metric's call about each of `answers` answers, of at most `longest` tokens."""
+    """The cost of a metric's calls: one per answer, for `answers` answers of at most `longest` tokens."""
     return Judged(
         model=use.model,
         calls=answers,

@@ -163,7 +163,7 @@ class ExecutionSpec(SpecModel):
             raise ValueError("ray_address and ray_gpus are for cluster: ray; add it")
         if self.cluster == "ray" and (self.devices or self.sleep):
             raise ValueError(
-                "devices and sleep are for engines of this machine; Ray places its own: leave them out"
+                "devices and sleep are for engines of this machine; Ray places its own: remove them"
             )
         return self
 

@@ -86,7 +86,7 @@ class GenerateConfig(SpecModel):
 
     @model_serializer(mode="wrap")
     def _without_defaults(self, write: SerializerFunctionWrapHandler, info: SerializationInfo) -> JsonObject:
-        """Omit rarely used keys with default values, so that identities are as before they existed."""
+        """Omit newer keys with default values, so that identities from before these keys stay equal."""
         written: JsonObject = write(self)
         if info.exclude_unset:
             return written

@@ -101,14 +101,14 @@ class ModelSpec(SpecModel):
     @classmethod
     def _is_asked_at_a_server(cls, value: str | None, info: ValidationInfo) -> str | None:
         if value is not None and _runs_here(info):
-            raise ValueError("is for provider: openai or litellm; leave it out, or choose one of them")
+            raise ValueError("is for provider: openai or litellm; remove it, or choose one of them")
         return value
 
     @field_validator("chat_template", "chat_template_args")
     @classmethod
     def _is_for_chats(cls, value: object, info: ValidationInfo) -> object:
         if value and not info.data.get("chat"):
-            raise ValueError("is for models that chat; set chat: true, or leave it out")
+            raise ValueError("is for chat models; set chat: true, or remove it")
         return value
 
     @field_validator("reasoning")
@@ -139,7 +139,7 @@ class AgentModelSpec(ModelSpec):
     def _has_no_keys_of_models(self) -> Self:
         for key in OF_MODELS:
             if getattr(self, key) != ModelSpec.model_fields[key].default and key in self.model_fields_set:
-                raise ValueError(f"{key} is for models, and provider {self.provider} runs none; leave it out")
+                raise ValueError(f"{key} is for models, and provider {self.provider} runs none; remove it")
         return self
 
     @property

@@ -42,7 +42,7 @@ class GroupsSpec(SpecModel):
     @model_validator(mode="after")
     def _weighs_what_counts(self) -> Self:
         if self.objective == "worst" and self.weights != "equal":
-            raise ValueError("weights are for objective: mean, the worst group counts alone; leave them out")
+            raise ValueError("weights are for objective: mean, the worst group counts alone; remove them")
         return self
 
 
@@ -131,11 +131,11 @@ class EmbedderSpec(SpecModel):
         # A stored spec has every key, so that a default is as good as nothing.
         given = {key for key, field in type(self).model_fields.items() if getattr(self, key) != field.default}
         if self.type == "precomputed" and {"model", "pooling", "text"} & given:
-            raise ValueError("precomputed vectors need no model, pooling or text; leave them out")
+            raise ValueError("precomputed vectors need no model, pooling or text; remove them")
         if self.type == "vllm" and "pooling" in given:
-            raise ValueError("vLLM pools as the checkpoint says; leave pooling out")
+            raise ValueError("vLLM pools as the checkpoint says; remove pooling")
         if self.type in BUILT_IN_EMBEDDERS and self.params:
-            raise ValueError("params is for an embedder of a package or a program; leave it out")
+            raise ValueError("params is for an embedder of a package or a program; remove it")
         if self.type not in BUILT_IN_EMBEDDERS and {"model", "pooling"} & given:
             raise ValueError("an embedder of a package or a program takes what it needs from params")
         return self

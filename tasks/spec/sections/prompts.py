@@ -46,7 +46,7 @@ class MessageSpec(SpecModel):
         if self.turns is None and None in (self.role, self.content):
             raise ValueError("a message has a role and a content, or turns in their place")
         if self.turns is not None and (self.role, self.content) != (None, None):
-            raise ValueError("turns bring their roles and contents along; leave role and content out")
+            raise ValueError("turns bring their roles and contents along; remove role and content")
         return self
 
 

@@ -103,11 +103,11 @@ def test_a_campaign_killed_at_commits_is_like_an_uninterrupted_one(forks, finish
 REFUSED = {
     "an embedder for scores": (
         {"objective": "best-mean", "prompt_type": None},
-        "embedder: means nothing to best-mean; leave it out",
+        "embedder: does not apply to best-mean; remove it",
     ),
     "a type for duels": (
         {"objective": "best-duel", "embedder": None},
-        "prompt_type: means nothing to best-duel",
+        "prompt_type: does not apply to best-duel",
     ),
     "a type of no field": ({"prompt_type": "tipe"}, "prompt_type: unknown field 'tipe'"),
     "no path": ({"embedder": {"type": "precomputed"}}, "embedder: path is for type: precomputed"),
@@ -125,8 +125,8 @@ REFUSED = {
         {"embedder": {"type": "precomputed", "path": "vectors.jsonl"}},
         "embedder.path: there is no file vectors.jsonl",
     ),
-    "an epsilon": ({"stopping": {"budget": 10, "epsilon": 0.1}}, "stopping: epsilon means nothing to route"),
-    "a history": ({"history": ["scores.csv"]}, "history: means nothing to route; leave it out"),
+    "an epsilon": ({"stopping": {"budget": 10, "epsilon": 0.1}}, "stopping: epsilon does not apply to route"),
+    "a history": ({"history": ["scores.csv"]}, "history: does not apply to route; remove it"),
     "a selector of benchmarks": ({"selector": {"name": "ucb-e"}}, "selector.name: ucb-e"),
     "a kernel that is none": (
         {"selector": {"name": "pak-ucb", "params": {"kernel": "cubic"}}},
@@ -139,7 +139,7 @@ REFUSED = {
     **{
         f"the selector's {name}": (
             {"selector": {"name": "pak-ucb", "params": {name: "x"}}},
-            f"selector.params.{name}: is no parameter",
+            f"selector.params.{name}: is not a parameter",
         )
         for name in ("name", "n_arms", "n_examples")
     },

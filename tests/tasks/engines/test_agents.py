@@ -385,7 +385,7 @@ def test_a_function_may_be_async(tmp_path):
     [
         ("def answer(example): import os; os._exit(3)", "ended its process: it ended with exit code 3"),
         ("def answer(example): return object()", "it returned a object, which JSON cannot hold"),
-        ("def answer(example, other): return ''", "its parameter 'other' is no field of the example"),
+        ("def answer(example, other): return ''", "its parameter 'other' is not a field of the example"),
         ("def answer(example): raise SystemExit(1)", "the function raised SystemExit"),
     ],
 )

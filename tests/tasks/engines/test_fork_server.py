@@ -211,7 +211,7 @@ def test_a_worker_that_cannot_be_forked_imports_for_itself_and_the_others_go_on(
     assert look(other)["parent"] == servers()[0].pid
     [record] = caplog.records
     assert record.getMessage().startswith(
-        "an engine could not be forked and imports for itself (FileNotFound"
+        "an engine could not be forked and imports its modules itself (FileNotFound"
     )
 
 

@@ -151,7 +151,7 @@ def test_a_function_sees_the_whole_sample(file):
             "if not __name__:\n    def score(sample): pass",
             "raised AttributeError",
         ),
-        ("score = 7", "raised TypeError: score is no function"),
+        ("score = 7", "raised TypeError: score is not a function"),
         ("import os\nscore = os._exit(3)", "ended its process: it ended with exit code 3"),
         ("def score(sample): pass\nraise SystemExit(0)", "raised SystemExit: 0 (mine.py, line 2)"),
     ],

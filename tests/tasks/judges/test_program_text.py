@@ -56,7 +56,7 @@ RIGHT = {
     "import * for a helper": block("from operator import sub as less, neg\nfrom operator import *\n") + block("def add(a, b): return less(a, neg(b)) + abs(index(0))\n") + block("add(1)\n"),
     "a default value": block("def add(a, b, start=START): return a + b + start\n") + "where\n" + block("START = 0\n"),
     "a base class that comes later": block("class Adder(Base):\n    pass\n\ndef add(a, b): return Adder().plus(a, b)\n") + block("class Base:\n    def plus(self, a, b): return a + b\n"),
-    "a class that goes on": block("class Adder:\n    def __init__(self): self.start = 0\n") + "Then:\n" + block("    def plus(self, a, b): return a + b + self.start\n") + block("def add(a, b): return Adder().plus(a, b)\n"),
+    "a class that continues": block("class Adder:\n    def __init__(self): self.start = 0\n") + "Then:\n" + block("    def plus(self, a, b): return a + b + self.start\n") + block("def add(a, b): return Adder().plus(a, b)\n"),
     "another name at first": block("def sum_of_two(a, b): return a + b\n") + block("add = sum_of_two\n"),
     "wrapped": block(ADD) + "Cached:\n" + block("from functools import lru_cache\nadd = lru_cache(None)(add)\n"),
     "either way": block("try:\n    from operator import add\nexcept ImportError:\n    add = None\n") + block("add(1)\n"),

@@ -47,7 +47,7 @@ OF_DUELS = {
     FAILURES: "Duels that the chosen candidate lost, and duels without an outcome.",
     DIFFERS: "Duels between two different outputs.",
 }
-"""What two of these filters mean for duels."""
+"""Meaning of two of these filters for duels."""
 
 LONGEST_IN_BOX = 20
 """Maximum width of a name in a box above the table, in terminal columns."""

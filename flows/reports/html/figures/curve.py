@@ -166,7 +166,7 @@ def _new_leaders(rows: Sequence[Row]) -> Scatter:
 
 
 def _name_above(figure: Figure, rows: Sequence[Row], *, end: int) -> None:
-    """Leaders' names above their dots where there is room, the last ones first."""
+    """Add the names of leaders above their dots, the last ones first, as far as they fit."""
     free, named = 1.0, []
     for row in reversed(rows):
         name = shortened(row["best"])

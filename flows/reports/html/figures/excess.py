@@ -1,4 +1,4 @@
-"""How much better another candidate could be, against what was spent."""
+"""Figure of the bound on how much better another candidate can be, against the budget spent."""
 
 from collections.abc import Sequence
 

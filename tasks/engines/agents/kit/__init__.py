@@ -1,1 +1,1 @@
-"""What all agents share: keys of the campaign's file, seats, attempts, and how replies are read."""
+"""Shared parts of all agents: keys of the campaign's file, seats, attempts, and parsing of replies."""

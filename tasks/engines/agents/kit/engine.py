@@ -130,7 +130,7 @@ class AgentEngine:
 
     def _answer(self, request: Request) -> Answer:
         if request.continuations or request.sampling.choices:
-            return GenerationFailure(reason="no_logprobs", detail="an agent tells no log-likelihoods")
+            return GenerationFailure(reason="no_logprobs", detail="an agent returns no log-likelihoods")
         message, attempts = self._message(request), _Attempts(self._shares)
         for attempt in range(self._settings.retries + 1):
             try:

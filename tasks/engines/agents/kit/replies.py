@@ -70,7 +70,7 @@ def read_reply(said: object) -> Reply:
 
 
 def spent_of(said: object) -> Reply | None:
-    """What a failed attempt says it took; None if it says nothing that can be read."""
+    """The costs that a failed attempt reports; None without a readable report."""
     if not isinstance(said, Mapping):
         return None
     try:
@@ -89,7 +89,7 @@ def json_or_text(content: bytes) -> object:
     try:
         text = content.decode("utf-8")
     except UnicodeDecodeError as error:
-        raise ValueError("printed what is no UTF-8 text") from error
+        raise ValueError("printed what is not UTF-8 text") from error
     if text.lstrip().startswith("{"):
         try:
             found = json.loads(text)
@@ -108,7 +108,7 @@ def refuse_depth(value: object) -> None:
             return
         parts = [part for each in within for part in _parts_of(each)]
         within = [part for part in parts if isinstance(part, Mapping | list | tuple)]
-    raise ValueError(f"the reply holds more than {MOST_NESTED} brackets within brackets")
+    raise ValueError(f"the reply has more than {MOST_NESTED} levels of brackets")
 
 
 def _parts_of(value: object) -> list[object]:

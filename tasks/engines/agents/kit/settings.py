@@ -73,7 +73,7 @@ class AgentSettings(AgentKeys):
 
     @property
     def shown(self) -> str:
-        """What is run or called, in a few words."""
+        """The command or function, in a few words."""
         raise NotImplementedError
 
     @property
@@ -82,7 +82,7 @@ class AgentSettings(AgentKeys):
         return None
 
     def acts(self, folder: Path) -> Iterator[tuple[str, Act]]:
-        """What a user has to allow before it runs, each with the key that asks for it.
+        """Acts that a user must allow before it runs, each with the key that requests it.
 
         Args:
             folder: Folder in which relative paths begin.

@@ -61,7 +61,7 @@ class InspectJudge(Judge[Sample]):
         for each in fields(self):
             is_default = getattr(self, each.name) == each.default
             if each.init and each.name not in ("scorer", *OPTIONS[self.scorer]) and not is_default:
-                raise JudgeError(f"is no option of {self.scorer}; leave it out", f"judge.{each.name}")
+                raise JudgeError(f"is not an option of {self.scorer}; remove it", f"judge.{each.name}")
         if "pattern" in OPTIONS[self.scorer]:
             object.__setattr__(self, "_pattern", self._compiled())
 

@@ -70,5 +70,5 @@ def _position(name: str) -> int:
     if len(name) == len(name.upper()) == 1 and name.isalpha():
         return ord(name.upper()) - ord("A")
     if not name.isnumeric() or (value := int(name)) == 0:
-        raise ValueError(f"{name!r} is no letter and no number of a choice")
+        raise ValueError(f"{name!r} is neither a letter nor a number of a choice")
     return 25 + value
