@@ -157,7 +157,7 @@ def _add(run: FinishedRun, found: ScoredOutput, path: Path, candidate: str) -> N
     cell = run.cells.setdefault((candidate, found.example), Cell(path, found.output))
     if cell.source != path:
         raise UnreadableRun(
-            f"{path} and {cell.source} both have {candidate} on {found.example}; leave one out, "
+            f"{path} and {cell.source} both have {candidate} on {found.example}; remove one, "
             f"or name them: NAME={path}"
         )
     if found.score is not None:

@@ -24,7 +24,7 @@ def json_object(path: Path) -> Mapping[str, object]:
     except OSError as error:
         raise UnreadableRun(f"{path} cannot be read: {error.strerror or error}") from error
     except (ValueError, RecursionError) as error:
-        raise UnreadableRun(f"{path} is no JSON: {error or 'it is nested too deeply'}") from None
+        raise UnreadableRun(f"{path} is not valid JSON: {error or 'it is nested too deeply'}") from None
 
 
 def as_object(value: object, path: Path) -> Mapping[str, object]:

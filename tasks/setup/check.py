@@ -226,7 +226,7 @@ def _check_selector(checked: ResolvedCampaign) -> None:
         )
     if EXCESS in spec.selector.params:
         raise SpecError(
-            "new campaigns always state how much better another candidate can be; leave it out",
+            "new campaigns always state how much better another candidate can be; remove it",
             path=f"selector.params.{EXCESS}",
         )
     for clash in sorted(spec.selector.params.keys() & {*common_params(spec), TIES}):

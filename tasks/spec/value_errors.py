@@ -52,10 +52,10 @@ _VALUES = {
 
 
 _TYPICAL = {
-    "budget": "; write the most evaluations, such as 400, or leave budget out for all there can be",
-    "batch_size": "; write a number such as 32, or leave it out",
-    "seed": "; write a number such as 0, or leave it out",
-    "limit": "; write a number of examples, such as 200, or leave it out",
+    "budget": "; write the most evaluations, such as 400, or remove budget for all there can be",
+    "batch_size": "; write a number such as 32, or remove it",
+    "seed": "; write a number such as 0, or remove it",
+    "limit": "; write a number of examples, such as 200, or remove it",
     "max_tokens": "; write a number such as 256",
     "temperature": "; write a number such as 0.0 (the likeliest tokens) or 0.7",
     "top_p": "; write a number such as 0.95",

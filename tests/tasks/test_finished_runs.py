@@ -124,7 +124,7 @@ def test_two_files_of_one_model_need_names(tmp_path):
     for name in "xy":
         (tmp_path / name).mkdir()
         files.append(lm_eval(tmp_path / name, "same", [1, 1, 0, 1, 1]))
-    with pytest.raises(UnreadableRun, match=r"both have same on sums/0; leave one out, or name them: NAME="):
+    with pytest.raises(UnreadableRun, match=r"both have same on sums/0; remove one, or name them: NAME="):
         read_run(files, Choice())
     run = read_run([f"old={files[0]}", f"new={files[1]}"], Choice())
     assert run.candidates == ["old", "new"]

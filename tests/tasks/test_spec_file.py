@@ -688,10 +688,10 @@ def test_a_file_that_is_not_yaml_says_what_to_write(tmp_path, text, line, remedy
 @pytest.mark.parametrize(
     ("key", "value", "advice"),
     [
-        ("stopping", {"budget": -5}, "write the most evaluations, such as 400, or leave budget out"),
-        ("stopping", {"budget": "lots"}, "write the most evaluations, such as 400, or leave budget out"),
-        ("batch_size", 0, "write a number such as 32, or leave it out"),
-        ("seed", -1, "write a number such as 0, or leave it out"),
+        ("stopping", {"budget": -5}, "write the most evaluations, such as 400, or remove budget"),
+        ("stopping", {"budget": "lots"}, "write the most evaluations, such as 400, or remove budget"),
+        ("batch_size", 0, "write a number such as 32, or remove it"),
+        ("seed", -1, "write a number such as 0, or remove it"),
         ("generate_configs", [{"name": "a", "temperature": "hot"}], "write a number such as 0.0"),
     ],
 )
