@@ -169,7 +169,7 @@ def test_an_editor_knows_what_solved_examples_may_come_from(source):
     values["prompts"][0]["few_shot"]["form"] = values["prompts"][0]["few_shot"].pop("from")
     assert not SCHEMA.is_valid(values)
     described = SCHEMA.schema["$defs"]["FewShotSpec"]["properties"]["from"]["description"]
-    assert described.startswith("The source they")
+    assert described.startswith("Their source: files")
 
 
 def test_the_schema_offers_names_and_explains_keys():

@@ -254,7 +254,7 @@ def change_campaign(campaign: Campaign, overrides: list[str], approve: Approve) 
     file = overriding(stored, overrides)
     spec = parse_spec(file)
     if (spec.name, spec.storage) != (name, url):
-        raise SpecError(f"--set: a stored campaign stays where it is; leave {' and '.join(FOUND_BY)} out")
+        raise SpecError(f"--set: a stored campaign stays where it is; remove {' and '.join(FOUND_BY)}")
     approve(file, spec)
     reopen_campaign(database, name, url, spec)
     id_ = campaign.record.id
