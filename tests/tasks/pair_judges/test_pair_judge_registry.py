@@ -129,7 +129,7 @@ VLLM = {**MODEL, "provider": "vllm"}
         ),
         ("llm", {**LLM, "min_valid_judges": 2}, "judge.min_valid_judges", "there are models (1), got 2"),
         ("llm", {**LLM, "repeats": 3}, "judge.repeats", "'m' is greedy, 3 repeats would be the same"),
-        ("llm", {**LLM, "template": "{{ answer_a + answer_b }}"}, "judge.verdict_format", "say what"),
+        ("llm", {**LLM, "template": "{{ answer_a + answer_b }}"}, "judge.verdict_format", "give the form of"),
         ("llm", {**LLM, "verdict_pattern": "x"}, "judge.verdict_pattern", "needs a score_mapping"),
         ("llm", {**LLM, "score_mapping": {"A": "1"}}, "judge.score_mapping", "a number, got '1'"),
         (
