@@ -93,7 +93,7 @@ CHECK_FIRST: dict[Kind, str] = {
     "zero-all-equal": "scored 0, and wrote the same each time",
     "empty": "wrote empty outputs",
     "in-thoughts": "ended within its thoughts",
-    "truncated": "was cut off",
+    "truncated": "had outputs cut off",
     "structure": "ignored its structured_output",
 }
 """Findings by which a candidate's score may be wrong, in a few words for the headline."""
