@@ -10,6 +10,7 @@ from winnow.flows.cli.options import SpecStorage, Verbose
 from winnow.tasks.errors import SpecError
 
 if TYPE_CHECKING:
+    from winnow.storage.json_types import JsonObject
     from winnow.tasks.finished_runs.gather import FinishedRun
 
 app = typer.Typer(
@@ -68,6 +69,7 @@ def scores(
     from winnow.tasks.finished_runs.gather import read_run
     from winnow.tasks.finished_runs.scored_output import Choice
     from winnow.tasks.setup.load import check_campaign_file
+    from winnow.tasks.setup.yaml_file import SpecFile, parse_spec
 
     data, spec = Path(f"{name}.jsonl"), Path(f"{name}.yaml")
     for path in (data, spec):
@@ -75,7 +77,9 @@ def scores(
             raise SpecError(f"{path} is there already; give another --name, or run it with winnow run {spec}")
     choice = Choice(metric=metric, filter=filter_, candidate=candidate, example=example)
     run = read_run(files, choice, format_=format_, range_=_range(range_))
-    _write(run, name, data, spec, storage)
+    values = run.spec(name, str(data), storage)
+    parse_spec(SpecFile(spec, values))  # before a file is written
+    _write(run, data, spec, values)
     print(_summary(run))
     with launching() as launch:
         checked = check_campaign_file(str(spec), [])
@@ -92,7 +96,7 @@ def _range(given: str) -> tuple[float, float]:
     return low, high
 
 
-def _write(run: "FinishedRun", name: str, data: Path, spec: Path, storage: str | None) -> None:
+def _write(run: "FinishedRun", data: Path, spec: Path, values: "JsonObject") -> None:
     import yaml
 
     try:
@@ -100,7 +104,7 @@ def _write(run: "FinishedRun", name: str, data: Path, spec: Path, storage: str |
             for row in run.rows():
                 file.write(json.dumps(row, ensure_ascii=False) + "\n")
         with spec.open("x", encoding="utf-8") as file:
-            yaml.safe_dump(run.spec(name, str(data), storage), file, sort_keys=False, allow_unicode=True)
+            yaml.safe_dump(values, file, sort_keys=False, allow_unicode=True)
     except OSError as error:
         raise SpecError(f"{error.filename} cannot be written: {error.strerror}") from error
 

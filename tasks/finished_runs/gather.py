@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -9,6 +10,7 @@ from pathlib import Path
 from winnow.storage.json_types import JsonObject
 from winnow.storage.objectives import OBJECTIVES
 from winnow.storage.plain_files import open_plain
+from winnow.storage.text import storable
 from winnow.tasks.engines.known_providers import RECORDED
 from winnow.tasks.finished_runs.inspect_logs import InspectLogs
 from winnow.tasks.finished_runs.langfuse import LangfuseExport
@@ -53,6 +55,8 @@ class FinishedRun:
     candidates: list[str]
     examples: dict[str, JsonObject]
     """Input, target and task of each example, by its name."""
+    known: set[str] = field(default_factory=set)
+    """The candidates, to be looked up."""
     low: float = 0.0
     high: float = 1.0
     """Range of the scores as the source has them; it becomes 0 to 1."""
@@ -132,33 +136,35 @@ def _named(given: str) -> tuple[str, Path]:
 
 
 def _add(run: FinishedRun, found: ScoredOutput, path: Path, candidate: str) -> None:
-    if not candidate or not found.example:
+    candidate, key = storable(candidate), storable(found.example)
+    if not candidate or not key:
         raise UnreadableRun(f"{path}: an output has no name of its candidate or example")
     if found.score is not None and not run.low <= found.score <= run.high:
         raise UnreadableRun(
             f"{path}: the score {found.score:g} of {candidate} on {found.example} is outside "
             f"{run.low:g} to {run.high:g}; give the range that scores can have: --range LOW,HIGH"
         )
-    if candidate not in run.candidates:
+    if candidate not in run.known:
+        run.known.add(candidate)
         run.candidates.append(candidate)
+    asked = storable(found.input)
     example = run.examples.setdefault(
-        found.example,
+        key,
         {
-            "input": found.input or found.example,
-            "target": list(found.targets) or None,
-            **({"task": found.group} if found.group else {}),
+            "input": asked or key,
+            "target": list(map(storable, found.targets)) or None,
+            **({"task": storable(found.group)} if found.group else {}),
         },
     )
-    if found.input and example["input"] != found.input:
+    if asked and example["input"] != asked:
         raise UnreadableRun(
-            f"{path}: example {found.example} of {candidate} has another input than that of "
+            f"{path}: example {key} of {candidate} has another input than that of "
             f"{run.candidates[0]}; candidates can be compared on the same examples only"
         )
-    cell = run.cells.setdefault((candidate, found.example), Cell(path, found.output))
+    cell = run.cells.setdefault((candidate, key), Cell(path, storable(found.output)))
     if cell.source != path:
         raise UnreadableRun(
-            f"{path} and {cell.source} both have {candidate} on {found.example}; remove one, "
-            f"or name them: NAME={path}"
+            f"{path} and {cell.source} both have {candidate} on {key}; remove one, or name them: NAME={path}"
         )
     if found.score is not None:
         cell.scores.append(found.score)
@@ -167,11 +173,15 @@ def _add(run: FinishedRun, found: ScoredOutput, path: Path, candidate: str) -> N
 def model_names(candidates: Sequence[str]) -> Mapping[str, str]:
     """A name without spaces, dots and slashes for each candidate, in order; equal ones get a number."""
     found: dict[str, str] = {}
+    taken: set[str] = set()
+    numbers: Counter[str] = Counter()
     for each in candidates:
         plain = NOT_IN_A_NAME.sub("-", each).replace(".", "-").strip("-_") or "candidate"
-        name, number = plain, 2
-        while name in found.values():
-            name, number = f"{plain}-{number}", number + 1
+        name = plain
+        while name in taken:
+            numbers[plain] += 1
+            name = f"{plain}-{numbers[plain] + 1}"
+        taken.add(name)
         found[each] = name
     return found
 

@@ -1,6 +1,7 @@
 """Logs of Inspect: `.eval` archives and `.json` logs."""
 
 import json
+import lzma
 import os
 import struct
 import zipfile
@@ -31,6 +32,11 @@ MEAN = (None, "mean")
 ZSTANDARD = 93
 LOCAL_HEADER = "<4s5H3I2H"
 """What precedes a member's name in a ZIP archive; it ends with the lengths of name and extra field."""
+
+DAMAGED = (
+    OSError, ValueError, RuntimeError, EOFError, zlib.error, lzma.LZMAError, struct.error, zipfile.BadZipFile
+)  # fmt: skip
+"""What an archive can raise that is damaged, encrypted, or made by another version of the format."""
 
 HEADER = "header.json"
 SAMPLES = "samples/"
@@ -71,7 +77,7 @@ class _Log:
         try:
             require_plain(self._path)
             self._archive = zipfile.ZipFile(self._path)
-        except (OSError, zipfile.BadZipFile) as error:
+        except DAMAGED as error:
             raise UnreadableRun(f"{self._path} is no log of Inspect: {error}") from None
         return self
 
@@ -101,7 +107,7 @@ class _Log:
             return as_object(json.loads(_content(self._archive, self._archive.getinfo(name))), self._path)
         except KeyError:
             raise UnreadableRun(f"{self._path} has no {name}; it is no finished log of Inspect") from None
-        except (OSError, ValueError, RecursionError, zlib.error, zipfile.BadZipFile) as error:
+        except DAMAGED as error:
             raise UnreadableRun(f"{self._path}: {name} cannot be read: {error}") from None
 
 

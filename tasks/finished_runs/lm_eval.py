@@ -40,6 +40,8 @@ class LmEvalSamples:
         for row in rows:
             if str(row.get("filter", "none")) != filter_:
                 continue
+            if row.get("doc_id") is None:
+                raise UnreadableRun(f"{path}: a line has no doc_id; is the file whole?")
             yield ScoredOutput(
                 candidate=model,
                 example=f"{task}/{row['doc_id']}",

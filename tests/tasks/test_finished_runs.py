@@ -1,6 +1,7 @@
 """Finished runs of other tools: scores come out as the source has them, and what is unclear is refused."""
 
 import json
+import re
 import zipfile
 
 import pytest
@@ -300,3 +301,37 @@ def test_names_of_models_are_told_apart():
         "org a b": "org-a-b-2",
         "org-a-b": "org-a-b-3",
     }
+
+
+def test_names_without_a_letter_are_told_apart_at_once():
+    names = model_names([f"{chr(0x4E00 + at)}" for at in range(5000)])
+    assert len(set(names.values())) == 5000
+
+
+def test_characters_that_no_database_stores_are_replaced(tmp_path):
+    files = [lm_eval(tmp_path, name, [1] * N, filtered_resps=["\ud800"]) for name in "ab"]
+    run = read_run(files, Choice())
+    assert json.dumps(list(run.rows()), ensure_ascii=False).encode()
+
+
+def test_a_line_without_its_document_is_refused(tmp_path):
+    with pytest.raises(UnreadableRun, match="a line has no doc_id"):
+        read_run([lm_eval(tmp_path, "a", [1] * N, doc_id=None)], Choice())
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        (8, 14), (8, 77), (4, 99), (6, 1), (26, 0xFF),
+    ],
+)  # fmt: skip
+def test_archives_that_are_damaged_encrypted_or_of_another_version_are_refused(tmp_path, change):
+    offset, value = change
+    file = inspect_eval(tmp_path, "a", [inspect_sample(at, "C") for at in range(N)])
+    content = bytearray((tmp_path / "a.eval").read_bytes())
+    for signature, shift in ((rb"PK\x03\x04", 0), (rb"PK\x01\x02", 2)):
+        for found in re.finditer(signature, bytes(content)):
+            content[found.start() + offset + (shift if offset < 26 else 0)] = value
+    (tmp_path / "a.eval").write_bytes(content)
+    with pytest.raises(UnreadableRun):
+        read_run([file], Choice())

@@ -13,7 +13,7 @@ from pydantic_core import PydanticCustomError
 from winnow.storage.json_types import JsonObject
 from winnow.tasks.engines.agents.kit.calls import CallFailed, Unreachable
 from winnow.tasks.engines.agents.kit.replies import json_or_text, refuse_depth
-from winnow.tasks.engines.agents.kit.secrets import SHOWN, shown, variable_values
+from winnow.tasks.engines.agents.kit.secrets import shown, variable_values
 from winnow.tasks.engines.agents.kit.settings import AgentSettings
 from winnow.tasks.engines.errors import EngineLoadFailed, one_sentence
 
@@ -250,7 +250,7 @@ class Caller:
         )
 
     def _refused(self, status: int, headers: "Mapping[str, str] | httpx.Headers", said: bytes) -> Exception:
-        words = shown(said[:SHOWN].decode(errors="replace"), self._secrets)
+        words = shown(said.decode(errors="replace"), self._secrets, is_beginning=True)
         why = f"the endpoint answered with status {status}{f': {words}' if words else ''}"
         if status in (401, 403) and not self._was_answered:
             return EngineLoadFailed(self._name, f"{why}; correct headers or the key")

@@ -705,3 +705,13 @@ def test_programs_end_with_the_process_that_runs_them(tmp_path):
     parent.kill()
     parent.wait()
     until(lambda: all(map(gone, (tmp_path / "children").read_text().split())))
+
+
+def test_a_value_that_begins_another_and_one_at_the_end_of_what_is_shown_are_hidden():
+    from winnow.tasks.engines.agents.kit.secrets import SHOWN, shown
+
+    hidden = {"SHORT": "abcd", "LONG": "abcdTOPSECRET"}
+    assert shown("x abcdTOPSECRET abcd", hidden) == "x $LONG $SHORT"
+    said = "y" * (SHOWN - 6) + "abcdTOPSECRET"
+    for is_beginning in (True, False):
+        assert "abcd" not in shown(said, hidden, is_beginning=is_beginning)

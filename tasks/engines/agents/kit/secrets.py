@@ -22,10 +22,12 @@ def variable_values(names: Iterable[str]) -> dict[str, str]:
     return found
 
 
-def shown(text: str, hidden: Mapping[str, str]) -> str:
-    """The end of a text on one line, without the values of variables and of bounded length."""
-    for name, value in hidden.items():
+def shown(text: str, hidden: Mapping[str, str], *, is_beginning: bool = False) -> str:
+    """A whole text on one line without the values of variables; of a long one the end, or the beginning."""
+    for name, value in sorted(hidden.items(), key=lambda each: -len(each[1])):  # one may begin another
         if len(value) >= SHORTEST_SECRET:
             text = text.replace(value, f"${name}")
     line = " ".join("".join(each if each.isprintable() else " " for each in text).split())
-    return line if len(line) <= SHOWN else f"…{line[-SHOWN + 1 :]}"
+    if len(line) <= SHOWN:
+        return line
+    return f"{line[: SHOWN - 1]}…" if is_beginning else f"…{line[-SHOWN + 1 :]}"
