@@ -453,7 +453,7 @@ def test_the_first_interrupt_finishes_the_round_and_the_hint_works(prefect_api, 
         _, told = process.communicate(timeout=PATIENCE_S)
         assert process.returncode == 130
         assert "finishing the round" in told
-        assert "go on with: winnow resume survivor" in told
+        assert "continue with: winnow resume survivor" in told
         assert processes.rows(folder, "SELECT count(*) FROM rounds") == processes.rows(
             folder, "SELECT count(*) FROM decisions"
         )
