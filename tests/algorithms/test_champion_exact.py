@@ -130,11 +130,8 @@ def test_a_lower_level_never_makes_more_wealth(past):
     arms = np.array([TESTED])
     for order in ORDERS[::5]:
         evidence, wealths = played(order, 1, past=past)
-        found = []
-        for total in (1.0, 1.5, 1.9, evidence.total):
-            evidence.total = total
-            evidence._bet_again(arms, evidence.draws.history(arms))
-            found.append(float(evidence.wealths(arms)[0]))
+        totals = (1.0, 1.5, 1.9, evidence.total)
+        found = [float(evidence.wealths_at(arms, total)[0]) for total in totals]
         np.testing.assert_allclose(found[-1], wealths[-1], rtol=1e-12)
         assert (np.diff(found) >= -1e-12).all()
 

@@ -120,7 +120,7 @@ def test_comparisons_of_other_texts_are_named_one_by_one(real):
 
 def test_the_help_of_prune_says_what_it_leaves_alone(folder):
     told = " ".join(winnow(folder, "db", "prune", "--help").stdout.replace("│", " ").split())
-    assert "a round of another campaign has taken up, finished or not" in told
+    assert "a round of another campaign uses, finished or not" in told
 
 
 def test_pruning_says_what_it_would_delete_and_deletes_it_only_when_told(folder, monkeypatch):
