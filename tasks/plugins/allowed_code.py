@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from winnow.storage.text import in_home
 from winnow.tasks.errors import SpecError
-from winnow.tasks.plugins.source_code import file_digests
+from winnow.tasks.plugins.source_code import file_digests, module_digests
 
 PROGRAMS_OF_MODELS = "run programs that models write, in a sandbox"
 """The action of a judge of type code, in words that follow "it would"."""
@@ -65,6 +65,14 @@ def digests_of(file: Path) -> Mapping[str, str]:
         return file_digests(file, with_calls=True) if file.is_file() else {}
     except (OSError, ValueError):
         return {file.stem: _of_nothing()}
+
+
+def digests_of_module(name: str, folder: Path) -> Mapping[str, str]:
+    """Digests of what `python -m` runs of a folder; empty if the folder has no such module."""
+    try:
+        return module_digests(name, folder)
+    except (OSError, ValueError):
+        return {name: _of_nothing()}
 
 
 def file_digest(file: Path) -> str:

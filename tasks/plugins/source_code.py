@@ -30,6 +30,7 @@ from importlib.machinery import (
 from importlib.metadata import EntryPoint
 from importlib.util import spec_from_file_location
 from pathlib import Path
+from pkgutil import iter_modules
 from types import FrameType, ModuleType
 from typing import ClassVar, NoReturn
 from weakref import WeakKeyDictionary
@@ -38,6 +39,9 @@ from winnow.algorithms.state.plugin_registry import Registered
 
 IMPORTING = ("import_module", "__import__")
 """Functions that import a module by its name."""
+
+UNREADABLE = (SyntaxError, ValueError, RecursionError, MemoryError)
+"""What parsing a file that is no Python raises."""
 
 INSTALLED = frozenset({"site-packages", "dist-packages"})
 
@@ -91,12 +95,41 @@ def file_digests(path: Path, *, with_calls: bool = False) -> dict[str, str]:
     given = path.resolve(strict=True)
 
     def find(name: str) -> ModuleSpec | None:
-        if name == given.stem:
-            return spec_from_file_location(name, given)
-        spec = _in_folder(name, given.parent)
-        return _if_own(_found(name), frozenset()) if spec is None else spec
+        if name == given.stem:  # whatever its suffix: a program may have none
+            return spec_from_file_location(name, given, loader=SourceFileLoader(name, str(given)))
+        return _in_folder_or_own(name, given.parent)
 
     return _read_digests(given.stem, find, with_calls=with_calls)
+
+
+def module_digests(name: str, folder: Path) -> dict[str, str]:
+    """SHA-256 of what `python -m` runs of a folder: the module, the packages above it, and their imports.
+
+    Args:
+        name: The module's name; of a package, its `__main__` runs.
+        folder: The folder that Python searches first.
+
+    Returns:
+        As `file_digests`, with modules of calls; empty if the folder has no such module.
+
+    Raises:
+        OSError: If a file cannot be read.
+    """
+    spec = _in_folder(name, folder)
+    if spec is None:
+        return {}
+    runs = name if spec.submodule_search_locations is None else f"{name}.__main__"
+    return _read_digests(runs, lambda each: _in_folder_or_own(each, folder), with_calls=True)
+
+
+def modules_within(folder: Path) -> frozenset[str]:
+    """Names of the modules and packages in a folder; programs there import them in the place of libraries."""
+    return frozenset(each.name for each in iter_modules([str(folder)]))
+
+
+def _in_folder_or_own(name: str, folder: Path) -> ModuleSpec | None:
+    spec = _in_folder(name, folder)
+    return _if_own(_found(name), frozenset()) if spec is None else spec
 
 
 class FromSource(SourceFileLoader):
@@ -269,7 +302,7 @@ def _imports(spec: ModuleSpec, content: bytes) -> Iterator[str]:
     """Names of all modules that a source file may import, including imports inside functions."""
     try:
         tree = ast.parse(content)
-    except (SyntaxError, ValueError):  # an extension, or a file that nobody can import
+    except UNREADABLE:  # an extension, or a file that nobody can import
         return
     for node in _run(tree):
         if isinstance(node, ast.Import):
@@ -285,7 +318,7 @@ def _imported_by_calls(content: bytes) -> Iterator[str]:
     """Modules named by a literal in calls of `import_module` and `__import__`."""
     try:
         tree = ast.parse(content)
-    except (SyntaxError, ValueError):
+    except UNREADABLE:
         return
     for node in ast.walk(tree):
         if isinstance(node, ast.Call):

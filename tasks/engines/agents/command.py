@@ -2,17 +2,15 @@
 
 import json
 import os
-import re
 import selectors
 import shlex
 import shutil
 import subprocess
-import sys
+import tempfile
 import threading
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from hashlib import sha256
 from pathlib import Path
 from signal import SIGKILL, Signals
 from typing import Annotated, ClassVar, Literal
@@ -21,11 +19,12 @@ from pydantic import AfterValidator, Field
 
 from winnow.storage.json_types import JsonObject
 from winnow.tasks.engines.agents.kit.calls import CallFailed
+from winnow.tasks.engines.agents.kit.program_files import code_of_command, code_to_allow, ignores_variables
 from winnow.tasks.engines.agents.kit.replies import is_reply, json_or_text
 from winnow.tasks.engines.agents.kit.secrets import NAME, shown, variable_values
 from winnow.tasks.engines.agents.kit.settings import AgentSettings
 from winnow.tasks.engines.errors import EngineLoadFailed
-from winnow.tasks.plugins.allowed_code import Act, digests_of, file_digest
+from winnow.tasks.plugins.allowed_code import Act
 from winnow.tasks.processes.child_process import end_process, start_process
 from winnow.tasks.processes.orphans import OrphanGuard
 
@@ -40,14 +39,6 @@ TEMPORARY = 75
 PASSED_ON = ("PATH", "HOME", "USER", "LOGNAME", "LANG", "LANGUAGE", "TZ", "TMPDIR", "VIRTUAL_ENV",
              "SSL_CERT_FILE", "SSL_CERT_DIR")  # fmt: skip
 """Environment variables that every program sees, beside those that begin with LC_."""
-
-INTERPRETER = re.compile(r"(?:python|pypy)[\d.]*(?:\.exe)?")
-
-SYSTEM = ("/bin", "/sbin", "/usr", "/lib", "/opt/homebrew", "/nix")
-"""Folders whose programs are known by their name: updates of a machine change them."""
-
-LARGEST_HASHED = 64 << 20
-"""Bytes of a file that is hashed; a larger one is known by its size alone."""
 
 LOOK_EVERY_S = 0.1
 
@@ -88,11 +79,11 @@ class Settings(AgentSettings):
         text = f"run the command {shlex.join(self.command)!a} in {str(folder.resolve())!a}"
         if self.env:
             text += f" with the environment variables {', '.join(sorted(set(self.env)))}"
-        yield "command", Act(text, _digests(self.command, folder) or None)
+        yield "command", Act(text, code_to_allow(self.command, folder) or None)
 
     def code(self) -> Mapping[str, str]:
         """See `AgentSettings`."""
-        return _digests(self.command, Path.cwd())
+        return code_of_command(self.command, Path.cwd())
 
     def check(self) -> None:
         """See `AgentSettings`."""
@@ -101,50 +92,6 @@ class Settings(AgentSettings):
                 f"there is no program {self.command[0]!r}; install it, or give its path from {Path.cwd()}"
             )
         variable_values(self.env)
-
-
-def _digests(command: list[str], folder: Path) -> dict[str, str]:
-    """SHA-256 of the files that a command names, with what Python files import, by argument and module."""
-    found: dict[str, str] = {}
-    program = command[0] if os.sep in command[0] else shutil.which(command[0])
-    if program is not None and not _is_of_the_system(folder / program):
-        found |= _digests_of_file(command[0], folder / program)
-    for place, argument in enumerate(command[1:], 1):
-        path = folder / argument.partition("=")[2] if argument.startswith("-") else folder / argument
-        if command[place - 1] == "-m":
-            path = _module(argument, folder)
-        if _is_file(path):
-            found |= _digests_of_file(argument, path)
-    return found
-
-
-def _module(name: str, folder: Path) -> Path:
-    """The file of a module that `python -m` runs from a folder."""
-    path = folder.joinpath(*name.split("."))
-    return path / "__main__.py" if path.is_dir() else path.with_suffix(".py")
-
-
-def _is_file(path: Path) -> bool:
-    try:
-        return path.is_file()
-    except (OSError, ValueError):
-        return False
-
-
-def _is_of_the_system(program: Path) -> bool:
-    real = program.resolve()
-    is_python = INTERPRETER.fullmatch(real.name) is not None or real.is_relative_to(Path(sys.base_prefix))
-    return is_python or any(real.is_relative_to(folder) for folder in SYSTEM)
-
-
-def _digests_of_file(argument: str, path: Path) -> dict[str, str]:
-    if path.suffix == ".py":
-        return {f"{argument}:{name}": digest for name, digest in digests_of(path.resolve()).items()}
-    if not _is_file(path):
-        return {}
-    if (size := path.stat().st_size) > LARGEST_HASHED:
-        return {argument: sha256(f"{size} bytes".encode()).hexdigest()}
-    return {argument: file_digest(path)}
 
 
 class Caller:
@@ -160,7 +107,14 @@ class Caller:
         self._name, self._settings = name, settings
         self._secrets = variable_values(settings.env)
         passed = {key for key in os.environ if key in PASSED_ON or key.startswith("LC_")}
-        self._environment = {**{key: os.environ[key] for key in passed}, **self._secrets}
+        # Bytecode next to a source could belong to another one: each run of Winnow compiles for itself.
+        self._compiled = tempfile.TemporaryDirectory(prefix="winnow-compiled-", ignore_cleanup_errors=True)
+        forced = {"PYTHONPYCACHEPREFIX": self._compiled.name}
+        self._environment = {**{key: os.environ[key] for key in passed}, **self._secrets, **forced}
+        program, *arguments = settings.command
+        if ignores_variables(settings.command):
+            arguments = ["-X", f"pycache_prefix={self._compiled.name}", *arguments]
+        self._command = [program, *arguments]
         self._guard = OrphanGuard()
         self._changed = threading.Condition()  # guards everything below
         self._running: set[subprocess.Popen[bytes]] = set()
@@ -198,6 +152,7 @@ class Caller:
                         os.killpg(process.pid, SIGKILL)
             self._changed.wait_for(lambda: not self._running)
         self._guard.close()
+        self._compiled.cleanup()
 
     def _started(self) -> "subprocess.Popen[bytes]":
         with self._changed:
@@ -205,7 +160,7 @@ class Caller:
                 raise CallFailed("the command was ended")
             try:
                 process = start_process(
-                    self._settings.command,
+                    self._command,
                     stdin=subprocess.PIPE,
                     stdout=subprocess.PIPE,
                     stderr=subprocess.PIPE,

@@ -1,7 +1,10 @@
 """Programs, endpoints and functions as engines: what they are given, and whatever they do."""
 
+import importlib.util
 import json
 import os
+import py_compile
+import stat
 import subprocess
 import sys
 import threading
@@ -673,6 +676,115 @@ def test_a_module_that_python_runs_is_part_of_the_identity(tmp_path):
     before = fingerprint_model(model)
     (tmp_path / "pack" / "run.py").write_text("print(2)")
     assert fingerprint_model(model) != before
+
+
+def test_what_is_compiled_beside_a_source_is_not_run(tmp_path):
+    (tmp_path / "helper.py").write_text("SAID = 'source'\n")
+    (tmp_path / "agent.py").write_text("import helper\nprint(helper.SAID)\n")
+    (tmp_path / "other.py").write_text("SAID = 'compiled'\n")
+    compiled = importlib.util.cache_from_source(str(tmp_path / "helper.py"))
+    cache = f"{tmp_path}/cache{compiled.replace('/__pycache__', '')}"
+    for place in (compiled, cache):
+        mode = py_compile.PycInvalidationMode.UNCHECKED_HASH
+        py_compile.compile(str(tmp_path / "other.py"), cfile=place, invalidation_mode=mode)
+    for options in ([], ["-E"], ["-sE"], ["-X", f"pycache_prefix={tmp_path}/cache"]):
+        model = reference("command", command=[sys.executable, *options, "agent.py"])
+        with running(model, tmp_path) as engine:
+            own = engine._caller._compiled.name
+            assert engine.generate([asked("x")])[0].text == "source"
+            assert stat.S_IMODE(os.stat(own).st_mode) == 0o700
+        assert not os.path.exists(own)
+
+
+def code(*command):
+    return settings_of("command", {"command": list(command)}).code()
+
+
+def to_allow(tmp_path, *command):
+    ((_, act),) = settings_of("command", {"command": list(command)}).acts(tmp_path)
+    return act.digests
+
+
+def test_a_program_is_the_systems_by_its_folder_and_not_by_its_name(tmp_path, monkeypatch):
+    assert list(code(sys.executable, "agent.py")) == ["agent.py:agent"]
+    (tmp_path / "python3").write_text("#!/bin/sh\n")
+    (tmp_path / "python3").chmod(0o700)
+    before = code("./python3", "agent.py")
+    assert list(before) == ["./python3", "agent.py:agent"]
+    (tmp_path / "python3").write_text("#!/bin/sh\necho other\n")
+    assert code("./python3", "agent.py") != before
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert list(code("python3", "agent.py")) == ["python3", "agent.py:agent"]
+    (tmp_path / "python3").unlink()
+    (tmp_path / "python3").symlink_to(sys.executable)
+    assert list(code("./python3", "agent.py")) == ["agent.py:agent"]
+
+
+@pytest.mark.parametrize("name", ["bisect.py", "certifi.py", "bisect.pyc", "certifi/__init__.py"])
+@pytest.mark.parametrize("command", [["agent.py"], ["-m", "agent"], ["-magent"], ["-m", "json.tool"]])
+def test_a_new_module_that_may_take_a_librarys_place_has_to_be_allowed(tmp_path, name, command):
+    before, known = to_allow(tmp_path, "python3", *command), code("python3", *command)
+    path = tmp_path / name
+    path.parent.mkdir(exist_ok=True)
+    path.write_text("")
+    now = to_allow(tmp_path, "python3", *command)
+    module = name.partition(".")[0].partition("/")[0]
+    assert now.keys() - before.keys() == {f"{command[-1]}:{module}"}
+    assert code("python3", *command) == known  # another file of the user's makes no output anew
+    path.write_text("changed")
+    assert (to_allow(tmp_path, "python3", *command) != now) == (module == "bisect")
+
+
+@pytest.mark.parametrize(
+    ("command", "file"),
+    [
+        (["python3", "-m", "pkg"], "pkg/__main__.py"),
+        (["python3", "-m", "pkg"], "pkg/__init__.py"),
+        (["python3", "-m", "pkg.a"], "pkg/__init__.py"),
+        (["python3", "-m", "pkg.a"], "pkg/a.py"),
+        (["python3", "-m", "pkg.a"], "pkg/near.py"),
+        (["python3", "-m", "pkg.a"], "helper.py"),
+        (["python3", "-um", "pkg.a"], "pkg/a.py"),
+        (["python3", "-mpkg.a"], "pkg/a.py"),
+        (["python3", "-umpkg"], "pkg/__main__.py"),
+        (["python3", "-m", "compiled"], "compiled.pyc"),
+        (["env", "python3", "-mpkg"], "pkg/__init__.py"),
+        (["python3", "-W", "ignore", "pkg"], "pkg/__main__.py"),
+        (["python3", "pkg"], "pkg/near.py"),
+        (["python3", "tool", "x"], "helper.py"),
+        (["./tool"], "tool"),
+        (["./tool"], "helper.py"),
+    ],
+)
+def test_all_that_python_runs_of_the_folder_is_looked_at(tmp_path, command, file):
+    (tmp_path / "pkg").mkdir()
+    for name, content in {
+        "pkg/__init__.py": "",
+        "pkg/__main__.py": "import near",
+        "pkg/near.py": "",
+        "pkg/a.py": "from . import near\nimport helper",
+        "helper.py": "",
+        "compiled.pyc": "",
+        "tool": "#!/usr/bin/env python3\nimport helper",
+    }.items():
+        (tmp_path / name).write_text(content)
+    (tmp_path / "tool").chmod(0o700)
+    before, allowed = code(*command), to_allow(tmp_path, *command)
+    (tmp_path / file).write_text(f"{(tmp_path / file).read_text()}\n# changed")
+    assert code(*command).keys() == before.keys()
+    assert code(*command) != before
+    assert to_allow(tmp_path, *command) != allowed
+
+
+def test_arguments_that_are_no_code_are_known_as_they_are(tmp_path):
+    (tmp_path / "data.txt").write_text("import helper")
+    (tmp_path / "helper.py").write_text("")
+    assert list(code("cat", "data.txt", "-m", "small", "-max", ".")) == ["data.txt"]
+    assert list(to_allow(tmp_path, "cat", "data.txt", "-m", "small")) == ["data.txt"]
+    assert code("sh", "-c", "python3 agent.py") == {}
+    assert code("python3", "-c", "import agent") == {}
+    (tmp_path / "deep").write_text("-" * 100_000 + "1")
+    assert list(code("python3", "deep")) == ["deep:deep"]
 
 
 def test_nothing_runs_that_nobody_has_allowed(tmp_path):

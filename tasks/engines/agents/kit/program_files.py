@@ -1,0 +1,177 @@
+"""The files of code that a command runs, as far as its arguments name them, with their digests.
+
+Of Python programs, the modules of their own that they import are among them. What a shell's line or the text
+of `-c` names is not seen, nor what a compiled file imports.
+"""
+
+import os
+import re
+import shutil
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from hashlib import sha256
+from itertools import pairwise
+from pathlib import Path
+from typing import NamedTuple
+
+from winnow.tasks.plugins.allowed_code import digests_of, digests_of_module, file_digest
+from winnow.tasks.plugins.source_code import modules_within
+
+INTERPRETER = re.compile(r"(?:python|pypy)[\d.]*(?:\.exe)?")
+
+FIRST_LINE = re.compile(rb"#!.*\b(?:python|pypy)")
+"""The beginning of a script that Python runs."""
+
+OPTION = re.compile(r"-[bBdEhiIOPqRsSuvVx?]*([mcWX])(.*)", re.DOTALL)
+"""An option of Python that has a value, behind others in one argument."""
+
+WITHOUT_VARIABLES = re.compile(r"-[bBdhiOPqRsSuvVx?]*[EIX]")
+
+SYSTEM = ("/bin", "/sbin", "/usr", "/lib", "/opt/homebrew", "/nix", os.path.realpath(sys.base_prefix))
+"""Folders whose programs are known by their name: updates of a machine change them."""
+
+LARGEST_HASHED = 64 << 20
+"""Bytes of a file that is hashed; a larger one is known by its size alone."""
+
+BESIDE = "beside it"
+"""In the place of a digest: of a module that the program may import, the name alone counts."""
+
+
+class _Part(NamedTuple):
+    """An argument that names code."""
+
+    argument: str
+    digests: dict[str, str]
+    searched: Path | None
+    """The folder in which Python looks for modules first; None if it does not run the code."""
+
+
+def code_of_command(command: Sequence[str], folder: Path) -> dict[str, str]:
+    """SHA-256 of the files that a command names, with what Python files import, by argument and module.
+
+    Args:
+        command: The program and its arguments.
+        folder: The folder in which it runs.
+    """
+    return _digests(_parts(command, folder))
+
+
+def code_to_allow(command: Sequence[str], folder: Path) -> dict[str, str]:
+    """As `code_of_command`, with the names of all modules that may take the place of a library's.
+
+    Such a module is code that a library imports, which nothing of the program says. If it has the name of one
+    of Python's own, its file counts too.
+    """
+    parts = list(_parts(command, folder))
+    found = _digests(parts)
+    for argument, _, searched in parts:
+        if searched is None:
+            continue
+        for name in sorted(modules_within(searched)):
+            digests = digests_of_module(name, searched) if name in sys.stdlib_module_names else {}
+            for each, digest in {name: BESIDE, **digests}.items():
+                found.setdefault(f"{argument}:{each}", digest)
+    return found
+
+
+def ignores_variables(command: Sequence[str]) -> bool:
+    """Whether it is Python with options that precede environment variables, such as -I or -X."""
+    if INTERPRETER.fullmatch(Path(command[0]).name) is None:
+        return False
+    return any(WITHOUT_VARIABLES.match(each) for each in _options(command[1:]))
+
+
+def _digests(parts: Iterable[_Part]) -> dict[str, str]:
+    return {name: digest for part in parts for name, digest in part.digests.items()}
+
+
+def _options(arguments: Sequence[str]) -> Iterator[str]:
+    """Python's options at the beginning of arguments, without what a program or `-c` gets."""
+    waiting = iter(arguments)
+    for argument in waiting:
+        if not argument.startswith("-"):
+            return
+        yield argument
+        if found := OPTION.fullmatch(argument):
+            if found[1] in "mc":
+                return
+            if not found[2]:
+                next(waiting, None)
+
+
+def _parts(command: Sequence[str], folder: Path) -> Iterator[_Part]:
+    program = command[0] if os.sep in command[0] else shutil.which(command[0])
+    if program is not None and not _is_known_by_name(command[0], folder / program, folder):
+        yield _of_file(command[0], folder / program)
+    is_next_run = was_python = False  # of a Python that was named: whether it runs the argument, or its value
+    option = None
+    for before, argument in pairwise(command):
+        is_next_run |= INTERPRETER.fullmatch(Path(before).name) is not None
+        value_of, option = option, None
+        if value_of == "m":
+            yield _of_module(argument, argument, folder, is_run=was_python)
+            was_python = False
+        elif found := OPTION.fullmatch(argument):
+            option = found[1] if not found[2] else None
+            if found[1] == "m" and found[2]:
+                yield _of_module(argument, found[2], folder, is_run=is_next_run)
+            was_python = is_next_run
+            is_next_run &= found[1] not in "mc"
+        path = folder / argument.partition("=")[2] if argument.startswith("-") else folder / argument
+        is_run = is_next_run and not argument.startswith("-") and value_of is None
+        is_next_run &= not is_run
+        if is_run and _is_folder(path):
+            yield _of_module(argument, "__main__", path, is_run=True)
+        elif _is_file(path):
+            yield _of_file(argument, path, is_python=is_run)
+
+
+def _of_module(argument: str, name: str, folder: Path, *, is_run: bool) -> _Part:
+    found = folder.resolve()
+    digests = {f"{argument}:{each}": digest for each, digest in digests_of_module(name, found).items()}
+    return _Part(argument, digests, found if digests or is_run else None)
+
+
+def _of_file(argument: str, path: Path, *, is_python: bool = False) -> _Part:
+    if not _is_file(path):
+        return _Part(argument, {}, None)
+    if is_python or path.suffix == ".py" or _begins_as_python(path):
+        file = path.resolve()
+        digests = {f"{argument}:{name}": digest for name, digest in digests_of(file).items()}
+        return _Part(argument, digests, file.parent)
+    if (size := path.stat().st_size) > LARGEST_HASHED:
+        return _Part(argument, {argument: sha256(f"{size} bytes".encode()).hexdigest()}, None)
+    return _Part(argument, {argument: file_digest(path)}, None)
+
+
+def _begins_as_python(path: Path) -> bool:
+    try:
+        with path.open("rb") as file:
+            return FIRST_LINE.match(file.readline(1_000)) is not None
+    except OSError:
+        return False
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except (OSError, ValueError):
+        return False
+
+
+def _is_folder(path: Path) -> bool:
+    try:
+        return path.is_dir()
+    except (OSError, ValueError):
+        return False
+
+
+def _is_known_by_name(named: str, program: Path, folder: Path) -> bool:
+    """Whether it is a program of the system, or a Python that cannot come with the folder."""
+    real = program.resolve()
+    if any(real.is_relative_to(each) for each in SYSTEM):
+        return True
+    is_found = os.sep not in named and not real.is_relative_to(folder.resolve())
+    return INTERPRETER.fullmatch(real.name) is not None and (
+        is_found or real.is_relative_to(os.path.realpath(sys.prefix))
+    )
