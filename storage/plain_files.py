@@ -55,26 +55,44 @@ def require_plain(path: str | Path) -> None:
     _require(os.stat(path), path)
 
 
-def led_elsewhere(path: Path) -> Path | None:
-    """Target of a link to another folder than the link's, whether it exists or not; None of all other paths.
+def refuse_link_elsewhere(path: str | Path) -> None:
+    """Raise if what is written at a path would go through a link to another folder than the link's.
 
-    Whoever filled the folder may have made the link, so nothing is written through it.
+    Whoever filled the working folder may have made such a link. Looked at are the last part of the path, and
+    of a relative path all parts below the working folder. Links above that, and the folders of an absolute
+    path, are the user's own.
+
+    Raises:
+        OSError: If there is such a link; the `strerror` is then a sentence with a remedy.
     """
-    if not path.is_symlink():
-        return None
-    target = path.resolve()
-    return None if target.is_relative_to(path.parent.resolve()) else target
+    path = Path(path)
+    written = dict.fromkeys((path, Path(os.path.normpath(path))))  # SQLite gets the latter
+    for link in (part for each in written for part in (*_folders_below_here(each), each)):
+        if not link.is_symlink():
+            continue
+        target = Path(os.path.realpath(link))  # unlike `Path.resolve`, it accepts a link to itself
+        if not target.is_relative_to(os.path.realpath(link.parent)):
+            sentence = f"{link} is a link to {target}, which is in another folder; name that path itself"
+            raise OSError(errno.ELOOP, sentence, str(path))
+
+
+def _folders_below_here(path: Path) -> list[Path]:
+    """Folders that a relative path goes through below the working folder, the outermost first."""
+    if path.is_absolute():
+        return []
+    here = Path.cwd()
+    folders = [each for each in reversed(path.parents) if each.name not in ("", "..")]
+    return [each for each in folders if here in Path(os.path.abspath(each)).parents]
 
 
 def make_folder(folder: Path) -> None:
     """Make a folder to write into, with those that it is in, if it is missing.
 
     Raises:
-        OSError: If it cannot be made, or is a link to another folder; the `strerror` is then a sentence.
+        OSError: If it cannot be made, or its path goes through a link to another folder; see
+            `refuse_link_elsewhere`.
     """
-    if (target := led_elsewhere(folder)) is not None:
-        sentence = f"it is a link to {target}, which is in another folder; name that folder itself"
-        raise OSError(errno.ELOOP, sentence, str(folder))
+    refuse_link_elsewhere(folder)
     folder.mkdir(parents=True, exist_ok=True)
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from tempfile import NamedTemporaryFile
 from typing import TextIO
 
-from winnow.storage.plain_files import led_elsewhere
+from winnow.storage.plain_files import refuse_link_elsewhere
 from winnow.tasks.errors import WinnowError
 
 BOLD, GREEN, YELLOW, PLAIN = "\x1b[1m", "\x1b[32m", "\x1b[33m", "\x1b[0m"
@@ -60,11 +60,10 @@ def in_place_of(path: Path) -> Generator[Path]:
     """A file to write, which replaces another one atomically once complete; devices are written directly.
 
     Raises:
-        WinnowError: If it cannot be written, is a database, or is a link to a file in another folder; the old
-            file is then unchanged.
+        WinnowError: If it cannot be written, is a database, or its path goes through a link to another
+            folder; the old file is then unchanged.
     """
-    if path.is_symlink():
-        path = _followed(path)
+    path = _followed(path)
     if path.is_dir():
         raise WinnowError(f"{path} is a folder; name a file")
     if not path.parent.is_dir():
@@ -90,12 +89,14 @@ def in_place_of(path: Path) -> Generator[Path]:
         raise WinnowError(f"{path}: {error.strerror}; name a writable path") from error
 
 
-def _followed(link: Path) -> Path:
-    """The target of a link, unless that is in another folder: a stranger may have made the link."""
-    target = link.resolve()
+def _followed(path: Path) -> Path:
+    """The path, or the target of a link; a stranger may have made a link to another folder."""
+    target = path.resolve() if path.is_symlink() else path
     is_device = target.exists() and not target.is_file() and not target.is_dir()
-    if not is_device and led_elsewhere(link) is not None:
-        raise WinnowError(f"{link} is a link to {target}, which is in another folder; name that file itself")
+    try:
+        refuse_link_elsewhere(path.parent if is_device else path)
+    except OSError as error:
+        raise WinnowError(error.strerror) from error
     return target
 
 

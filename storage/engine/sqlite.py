@@ -7,7 +7,6 @@ import struct
 import sys
 import time
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from sqlalchemy import Connection, Engine, create_engine, event
 from sqlalchemy.dialects import registry
@@ -20,7 +19,7 @@ from sqlalchemy.util import LRUCache
 from winnow.storage.engine.overwritten_files import WatchedFiles, given_ids
 from winnow.storage.engine.raw_sql import undecodable
 from winnow.storage.errors import StorageUnavailable
-from winnow.storage.plain_files import led_elsewhere, require_plain
+from winnow.storage.plain_files import refuse_link_elsewhere, require_plain
 
 WRITES = "winnow_writes"
 """Execution option of a connection whose transactions write."""
@@ -188,7 +187,7 @@ def sqlite_engine(path: str, *, shown: str, read_only: bool, creates: bool, wait
     Each writing transaction compares the file at `path` with the opened one, once it has the lock. See
     `require_stored` for the check after its end.
     """
-    path = os.path.abspath(path)
+    given, path = path, os.path.abspath(path)
     file = OneFile(path, shown)
     mode = "ro" if read_only else "rwc" if creates else "rw"
 
@@ -196,10 +195,11 @@ def sqlite_engine(path: str, *, shown: str, read_only: bool, creates: bool, wait
         if mode != "rwc" and not os.path.exists(path):
             raise NoSuchDatabase("there is no such file")
         _refuse_others(path)
-        if mode == "rwc" and not os.path.exists(path) and (target := led_elsewhere(Path(path))) is not None:
-            raise sqlite3.OperationalError(
-                f"{path} is a link to {target}, which is missing and in another folder: name it itself"
-            )
+        if mode == "rwc" and not os.path.exists(path):
+            try:
+                refuse_link_elsewhere(given)
+            except OSError as error:
+                raise sqlite3.OperationalError(error.strerror) from error
         if mode != "ro" and os.path.exists(path):
             file.require(LOST_SINCE_THE_COPY)  # before opening, and again in `configure` afterwards
         quoted = path.replace("%", "%25").replace("?", "%3f").replace("#", "%23")

@@ -4,31 +4,44 @@ import subprocess
 import sys
 import threading
 from contextlib import suppress
+from pathlib import Path
 
+import psutil
+
+from winnow.tasks.processes import process_tree
 from winnow.tasks.processes.child_process import FORCED_SECONDS, start_process
 
 _SCRIPT = """
-import os, signal, sys
-groups = set()
+import os, runpy, signal, sys
+end, groups = lambda group: os.killpg(group, signal.SIGKILL), set()
 for line in sys.stdin:
     (groups.add if line[0] == "+" else groups.discard)(int(line[1:]))
+if groups:
+    sys.path.append(sys.argv[2])
+    try:
+        end = runpy.run_path(sys.argv[1])["end_tree"]
+    except Exception:  # such as of an environment that was removed meanwhile
+        pass
 for group in groups:
     try:
-        os.killpg(group, signal.SIGKILL)
+        end(group)
     except OSError:
         pass
 """
 
+_ARGUMENTS = (process_tree.__file__, str(Path(psutil.__file__).parents[1]))
+
 
 class OrphanGuard:
-    """A small process that ends the process groups it was told of once this process is gone.
+    """A small process that ends the programs it was told of, with their descendants, once this one is gone.
 
-    Threads may share it.
+    A program is known by its process group; see `process_tree`. Threads may share it.
     """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._process = start_process([sys.executable, "-I", "-S", "-c", _SCRIPT], stdin=subprocess.PIPE)
+        command = [sys.executable, "-I", "-S", "-c", _SCRIPT, *_ARGUMENTS]
+        self._process = start_process(command, stdin=subprocess.PIPE)
 
     def watch(self, group: int) -> None:
         """Have a process group ended with this process."""

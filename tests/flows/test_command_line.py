@@ -295,6 +295,35 @@ def test_nothing_is_written_through_a_link_to_another_folder(finished, tmp_path,
     assert {*tmp_path.rglob("*")} == {link.parent, link} | ({target} if is_there else set())
 
 
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("report", "survivor", "--html", "out/x.html"),
+        ("report", "survivor", "--png", "out/x"),
+        ("report", "--all", "out/x"),
+        ("export", "survivor", "out/x"),
+        ("query", "survivor", "comparisons", "--format", "csv", "--output", "out/x.csv"),
+        ("db", "copy", "sqlite:///winnow.db", "sqlite:///out/x.db"),
+        ("init", "out/x.yaml"),
+        ("import", "scores", "scores.csv", "--name", "x", "--storage", "sqlite:///out/q.db"),
+        ("compare", "--model", "m", "--example", "a => b", "--prompt", "{{ input }}", "--out", "out/x.yaml"),
+    ],
+)
+def test_nothing_is_written_into_a_folder_that_is_a_link_to_another(finished, tmp_path, command):
+    (target := tmp_path / "elsewhere").mkdir()
+    (link := finished / "out").symlink_to(target)
+    (finished / "scores.csv").write_text("candidate,example,score\n" + "a,1,1\nb,1,0\na,2,1\nb,2,0\n")
+    try:
+        refused = winnow(finished, *command)
+        assert refused.returncode in (1, 2)
+        assert f"out is a link to {target}, which is in another folder; name that" in one_message(refused)
+        assert list(target.iterdir()) == []
+    finally:
+        link.unlink()
+        for name in ("scores.csv", "x.jsonl", "x.yaml"):
+            (finished / name).unlink(missing_ok=True)
+
+
 @pytest.mark.parametrize("form", ["csv", "json", "jsonl", "parquet"])
 def test_no_rows_take_the_place_of_older_ones(finished, tmp_path, form):
     older = tmp_path / "older"

@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 
 from winnow.flows.run.comparing import _prompts
-from winnow.storage.admin.schema import reading
+from winnow.storage.admin.schema import ensure_schema, reading
+from winnow.storage.engine.database import open_database
 from winnow.storage.errors import StorageError
-from winnow.storage.plain_files import led_elsewhere, make_folder, open_plain, read_text
+from winnow.storage.plain_files import make_folder, open_plain, read_text, refuse_link_elsewhere
 from winnow.tasks.answer.expected_engines import _own_precision
 from winnow.tasks.candidates.model_refs import _template
 from winnow.tasks.data.dataset_files import read_rows
@@ -106,8 +107,58 @@ def test_a_folder_to_write_into_is_made_through_no_link_to_another_folder(tmp_pa
     make_folder(tmp_path / "a" / "near")
     for target in (tmp_path, tmp_path / "not there"):
         (link := tmp_path / "a" / "link").symlink_to(target)
-        assert led_elsewhere(link) == target
-        with pytest.raises(OSError, match=r"it is a link to .*, which is in another folder; name that"):
+        with pytest.raises(
+            OSError, match=f"{link} is a link to {target}, which is in another folder; name that"
+        ):
             make_folder(link)
         link.unlink()
     assert not (tmp_path / "not there").exists()
+
+
+@pytest.fixture
+def elsewhere(tmp_path, monkeypatch):
+    """Stands in a working folder whose `out` is a link to a folder elsewhere, which it returns."""
+    (working := tmp_path / "above" / "working").mkdir(parents=True)
+    (target := tmp_path / "elsewhere").mkdir()
+    (working / "out").symlink_to(target)
+    monkeypatch.chdir(working)
+    return target
+
+
+@pytest.mark.parametrize(
+    "path", ["out", "out/x", "out/a/b/x", "./out/x", "out/../x", "../working/out/x", "new/../out/x", "near/x"]
+)
+def test_no_part_of_a_relative_path_is_a_link_to_another_folder(elsewhere, path):
+    Path("a").mkdir()
+    Path("near").symlink_to("a")
+    Path("a/x").symlink_to(elsewhere / "not there")
+    with pytest.raises(OSError, match=r"is a link to .*elsewhere.*, which is in another folder; name that"):
+        refuse_link_elsewhere(path)
+
+
+def test_links_that_are_the_users_own_or_stay_in_their_folder_are_allowed(elsewhere, tmp_path, monkeypatch):
+    Path("a/b").mkdir(parents=True)
+    Path("near").symlink_to("a")
+    Path("a/loop").symlink_to("loop")
+    (tmp_path / "above" / "beside").symlink_to(elsewhere)
+    (tmp_path / "linked").symlink_to(Path.cwd())
+    for path in ("near/b/x", "x", "a/loop", "../beside/x", Path.cwd() / "out" / "x", elsewhere / "x"):
+        refuse_link_elsewhere(path)
+    monkeypatch.chdir(tmp_path / "linked")
+    refuse_link_elsewhere("near/x")
+
+
+def made(url):
+    database = open_database(url)
+    try:
+        ensure_schema(database)
+    finally:
+        database.close()
+
+
+def test_a_database_is_made_through_no_link_to_another_folder(elsewhere):
+    with pytest.raises(StorageError, match=r"out is a link to .*, which is in another folder"):
+        made("sqlite:///out/q.db")
+    assert list(elsewhere.iterdir()) == []
+    made(f"sqlite:///{elsewhere}/q.db")
+    made("sqlite:///out/q.db")  # one that is there is opened

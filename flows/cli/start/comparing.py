@@ -12,7 +12,7 @@ import typer
 from winnow.flows.cli.options import LogFormatOption, LogLevelOption, SpecStorage, TrustOption, Verbose
 from winnow.flows.reports.output import can_ask
 from winnow.flows.run.log_format import LogFormat, logged
-from winnow.storage.plain_files import read_text
+from winnow.storage.plain_files import read_text, refuse_link_elsewhere
 from winnow.tasks.errors import SpecError
 from winnow.tasks.spec.stored_spec import DEFAULT_STORAGE
 from winnow.tasks.text.phrases import count_of
@@ -101,6 +101,10 @@ def compare(
 
     if out.exists():
         raise SpecError(f"{out} is there already; run it with winnow run {out}, or name another by --out")
+    try:
+        refuse_link_elsewhere(out)
+    except OSError as error:
+        raise SpecError(f"{out} cannot be written: {error.strerror}") from error
     asked = _asked(data, example, input_, target, out)
     name = _free_name(Path(asked.path).name.partition(".")[0], storage or DEFAULT_STORAGE)
     values, asked = campaign_values(

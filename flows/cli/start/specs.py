@@ -12,6 +12,7 @@ from winnow.flows.cli.options import FIRST_OBJECTIVE, Json, ObjectiveChoice
 from winnow.flows.reports.output import can_ask
 from winnow.storage.json_types import JsonObject
 from winnow.storage.objectives import OBJECTIVES, traits_of
+from winnow.storage.plain_files import refuse_link_elsewhere
 from winnow.tasks.errors import SpecError, WinnowError, unknown_name
 
 
@@ -40,6 +41,7 @@ def init(
         raise SpecError(f"{spec} exists already; name another file, or remove it first")
     text = _starter(objective, provider, data, spec)
     try:
+        refuse_link_elsewhere(spec)
         with spec.open("x", encoding="utf-8") as file:
             file.write(text)
     except FileExistsError:

@@ -21,6 +21,7 @@ from winnow.flows.reports.output import umask
 from winnow.flows.reports.rows.writer import FileFormat, KindsOf, write_file
 from winnow.storage.json_types import Row
 from winnow.storage.objectives import traits_of
+from winnow.storage.plain_files import refuse_link_elsewhere
 from winnow.storage.records.record_types import CampaignRecord
 from winnow.tasks.campaign.look import Look
 from winnow.tasks.errors import SpecError, WinnowError, unknown_name
@@ -137,6 +138,7 @@ def whole_folder(folder: Path) -> Generator[Path, None, None]:
         WinnowError: If the place already has files, or cannot be written.
     """
     try:
+        refuse_link_elsewhere(folder)
         if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
             raise WinnowError(f"{folder} is not an empty folder; name a new one, or delete it first")
         folder.parent.mkdir(parents=True, exist_ok=True)

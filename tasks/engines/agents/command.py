@@ -10,9 +10,8 @@ import tempfile
 import threading
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
 from pathlib import Path
-from signal import SIGKILL, Signals
+from signal import Signals
 from typing import Annotated, ClassVar, Literal
 
 from pydantic import AfterValidator, Field
@@ -27,6 +26,7 @@ from winnow.tasks.engines.errors import EngineLoadFailed
 from winnow.tasks.plugins.allowed_code import Act
 from winnow.tasks.processes.child_process import end_process, start_process
 from winnow.tasks.processes.orphans import OrphanGuard
+from winnow.tasks.processes.process_tree import end_tree
 
 MOST_BYTES = 4 << 20
 """Bytes of standard output that a run may write."""
@@ -147,9 +147,8 @@ class Caller:
         with self._changed:
             self._closed = True
             for process in self._running:
-                with suppress(OSError):
-                    if process.returncode is None:
-                        os.killpg(process.pid, SIGKILL)
+                if process.returncode is None:
+                    end_tree(process.pid)
             self._changed.wait_for(lambda: not self._running)
         self._guard.close()
         self._compiled.cleanup()
@@ -175,6 +174,8 @@ class Caller:
 
     def _end(self, process: "subprocess.Popen[bytes]") -> None:
         try:
+            if process.poll() is None:
+                end_tree(process.pid)
             end_process(process)
         finally:
             self._guard.forget(process.pid)

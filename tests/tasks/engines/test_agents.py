@@ -9,8 +9,9 @@ import subprocess
 import sys
 import threading
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from signal import SIGKILL
 
 import pytest
 from waiting import PATIENCE_S, until
@@ -34,6 +35,8 @@ from winnow.tasks.engines.protocol import (
 )
 from winnow.tasks.engines.providers import EngineSettings, start_engine
 from winnow.tasks.plugins.allowed_code import NotAllowed, ask_of
+from winnow.tasks.processes import orphans
+from winnow.tasks.processes.child_process import end_process, start_process
 
 ACTS = {
     "answers": '{"output": m["example"]["input"].upper() + str(m["params"].get("k", ""))}',
@@ -226,6 +229,23 @@ def test_a_run_that_hangs_is_ended_and_the_others_are_answered(provider, server,
     assert "within 3 s" in hung.detail
 
 
+OWN_SESSIONS = f"""
+import subprocess, time
+sleeps = "import os, time; open('children', 'a').write(str(os.getpid()) + chr(32)); time.sleep(600)"
+python = [{sys.executable!r}, "-c"]
+starts = f"import subprocess; subprocess.Popen({{[*python, sleeps]}}, start_new_session=True); "
+subprocess.Popen([*python, starts + sleeps], start_new_session=True)
+time.sleep(600)
+"""
+"""A program whose child leads a session, and whose child's child leads another."""
+
+
+def kept(folder):
+    """Process ids in the file of children that a program has written."""
+    children = folder / "children"
+    return children.read_text().rpartition(" ")[0].split() if children.exists() else []
+
+
 def gone(pid):
     try:
         with open(f"/proc/{pid}/stat") as file:
@@ -245,6 +265,26 @@ def test_a_command_that_hangs_is_ended_with_its_children(tmp_path):
         assert not _Run(process, b"{}").until(time.monotonic())
         engine._caller._end(process)
     until(lambda: all(map(gone, (tmp_path / "children").read_text().split())))
+
+
+def test_a_child_of_a_command_that_leads_its_own_session_is_ended_too(tmp_path):
+    with running(reference("command", command=[sys.executable, "-c", OWN_SESSIONS]), tmp_path) as engine:
+        process = engine._caller._started()
+        until(lambda: len(kept(tmp_path)) == 2)
+        assert {os.getsid(int(each)) for each in kept(tmp_path)} == set(map(int, kept(tmp_path)))
+        engine._caller._end(process)
+        until(lambda: all(map(gone, kept(tmp_path))))
+
+
+def test_closing_ends_children_that_lead_their_own_session(tmp_path):
+    with running(reference("command", command=[sys.executable, "-c", OWN_SESSIONS]), tmp_path) as engine:
+        process = engine._caller._started()
+        until(lambda: len(kept(tmp_path)) == 2)
+        closing = threading.Thread(target=engine.close)
+        closing.start()
+        until(lambda: all(map(gone, kept(tmp_path))))
+        engine._caller._end(process)
+        closing.join(PATIENCE_S)
 
 
 def test_a_command_that_hangs_has_timed_out(tmp_path):
@@ -827,3 +867,24 @@ def test_a_value_that_begins_another_and_one_at_the_end_of_what_is_shown_are_hid
     said = "y" * (SHOWN - 6) + "abcdTOPSECRET"
     for is_beginning in (True, False):
         assert "abcd" not in shown(said, hidden, is_beginning=is_beginning)
+
+
+@pytest.mark.parametrize("lacks", [(), ("psutil",)])
+def test_a_guard_ends_sessions_of_children_and_the_group_at_least(tmp_path, monkeypatch, lacks):
+    monkeypatch.chdir(tmp_path)
+    if lacks:  # as if the environment were removed while Winnow runs
+        monkeypatch.setattr(orphans, "_ARGUMENTS", ("gone.py", "gone"))
+    guard = orphans.OrphanGuard()
+    program = start_process([sys.executable, "-c", OWN_SESSIONS])
+    try:
+        guard.watch(program.pid)
+        until(lambda: len(kept(tmp_path)) == 2)
+        guard.close()
+        until(lambda: program.poll() is not None)
+        if not lacks:
+            until(lambda: all(map(gone, kept(tmp_path))))
+    finally:
+        for each in kept(tmp_path):
+            with suppress(ProcessLookupError):
+                os.kill(int(each), SIGKILL)
+        end_process(program)
