@@ -102,7 +102,7 @@ def test_who_beat_whom_is_a_table_with_gaps_where_two_never_met(duelled):
     assert cells.x == cells.y == ("a", "b", "c")
     # a won one duel as the first, one as the second, and tied one; the fourth has no outcome.
     assert [list(line) for line in cells.z] == [[None, 2.5 / 3, None], [0.5 / 3, None, None], [None] * 3]
-    assert cells.text[0][1] == "0.83<br>n = 3"
+    assert cells.text[0][1] == "0.833<br>n = 3"
 
 
 def test_judges_and_strengths_stand_on_the_page_of_duels(duelled):

@@ -300,9 +300,9 @@ def test_a_database_without_our_tables_is_refused_by_who_only_reads(opened, url)
     ("place", "to_write", "to_read"),
     [
         ("notes.txt", "file is not a database", "file is not a database"),
-        ("notes.txt/results.db", "unable to open database file", "there is no such file"),
+        ("notes.txt/results.db", "is not a database: Not a directory", "there is no such file"),
         ("nowhere/results.db", "unable to open database file", "there is no such file"),
-        (".", *["unable to open database file|disk I/O error"] * 2),
+        (".", *["is not a database: it is a folder"] * 2),
     ],
 )
 def test_a_place_that_holds_no_database_is_named_with_a_remedy(tmp_path, place, to_write, to_read, read_only):
