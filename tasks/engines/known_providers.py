@@ -7,6 +7,12 @@ AGENTS = frozenset(
 )
 """Providers of programs, endpoints and functions as candidates: the files of `tasks.engines.agents`."""
 
+
+def is_agent(provider: object) -> bool:
+    """Whether a value of a campaign's file, of any kind, names a provider of agents."""
+    return isinstance(provider, str) and provider in AGENTS
+
+
 PROVIDERS: dict[str, str] = {
     **dict.fromkeys(sorted(AGENTS), "winnow.tasks.engines.agents.kit.engine:start"),
     "function": "winnow.tasks.engines.external.scoring_function:start",

@@ -12,7 +12,7 @@ from itertools import product
 from winnow.storage.json_types import JsonObject
 from winnow.storage.objectives import OBJECTIVES, traits_of
 from winnow.tasks.engines.agents.kit.engine import provider_of
-from winnow.tasks.engines.known_providers import AGENTS, REMOTE
+from winnow.tasks.engines.known_providers import AGENTS, REMOTE, is_agent
 from winnow.tasks.engines.providers import is_provider, provider_names
 
 DELTA = 0.05
@@ -89,7 +89,7 @@ def crossed(entry: object) -> list[object]:
     Raises:
         ValueError: If there are too many, or two have the same name.
     """
-    if not isinstance(entry, Mapping) or entry.get("provider") not in AGENTS:
+    if not isinstance(entry, Mapping) or not is_agent(entry.get("provider")):
         return [entry]
     params = entry.get("params")
     if not isinstance(params, Mapping) or not any(isinstance(each, list) for each in params.values()):
@@ -180,4 +180,4 @@ def are_agents(models: object) -> bool:
         else None
         for each in (listed if isinstance(listed, list) else ())
     ]
-    return bool(providers) and all(each in AGENTS for each in providers)
+    return bool(providers) and all(map(is_agent, providers))

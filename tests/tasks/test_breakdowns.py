@@ -305,7 +305,7 @@ def unbeaten(monkeypatch, **candidates):
     monkeypatch.setattr(pareto_module, "leaderboard", lambda *_: board)
     monkeypatch.setattr(pareto_module, "texts_by_candidate", lambda *_: texts)
     monkeypatch.setattr(pareto_module, "price_weights", lambda *_: None)
-    look = SimpleNamespace(session=None, record=SimpleNamespace(id=1))
+    look = SimpleNamespace(session=None, record=SimpleNamespace(id=1, spec={}))
     return {row["candidate"] for row in pareto(look) if row["pareto"]}
 
 

@@ -27,8 +27,8 @@ def test_the_costs_are_known_to_the_selector_by_the_places_of_the_candidates(cam
 
 def test_without_a_preference_there_are_none(campaign_file):
     found = checked(campaign_file, "{additions: expected}")
-    assert (found.found_params(), found.takes_more_candidates) == ({"ties": "open"}, True)
-    assert checked(campaign_file, "{prefer: mean}").found_params() == {"ties": "open"}
+    assert (found.found_params(), found.takes_more_candidates) == ({"ties": "open", "excess": True}, True)
+    assert checked(campaign_file, "{prefer: mean}").found_params() == {"ties": "open", "excess": True}
 
 
 @pytest.mark.parametrize(

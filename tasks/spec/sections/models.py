@@ -21,7 +21,7 @@ from pydantic_core import InitErrorDetails, PydanticCustomError
 from winnow.storage.json_types import JsonObject
 from winnow.tasks.engines.agents.kit.engine import provider_of
 from winnow.tasks.engines.agents.kit.settings import AgentSettings
-from winnow.tasks.engines.known_providers import AGENTS, REMOTE
+from winnow.tasks.engines.known_providers import AGENTS, REMOTE, is_agent
 from winnow.tasks.engines.providers import is_provider
 from winnow.tasks.spec.sections.generate_config import GenerateConfig
 from winnow.tasks.spec.sections.prompts import Name
@@ -93,7 +93,7 @@ class ModelSpec(SpecModel):
     @field_validator("provider")
     @classmethod
     def _is_for_models(cls, provider: str) -> str:
-        if provider in AGENTS and not issubclass(cls, AgentModelSpec):
+        if is_agent(provider) and not issubclass(cls, AgentModelSpec):
             raise ValueError(f"{provider} is for the candidates under models; choose a provider of models")
         return provider
 
@@ -186,14 +186,14 @@ def agent_class(provider: str) -> type[AgentModelSpec]:
 def knobs_of(model: Mapping[str, object]) -> tuple[str, ...]:
     """Keys of a model's mapping that may change from one run to the next, beside those of its server."""
     provider = model.get("provider")
-    return provider_of(str(provider)).settings.KNOBS if provider in AGENTS else ()
+    return provider_of(str(provider)).settings.KNOBS if is_agent(provider) else ()
 
 
 def _of_its_provider(value: object, handler: ValidatorFunctionWrapHandler) -> object:
     """An entry, read by the class of its provider."""
     if isinstance(value, AgentModelSpec):
         return value
-    if isinstance(value, Mapping) and value.get("provider") in AGENTS:
+    if isinstance(value, Mapping) and is_agent(value.get("provider")):
         return agent_class(str(value["provider"])).model_validate(dict(value))
     return handler(value)
 

@@ -194,7 +194,10 @@ def test_an_unknown_provider_is_a_failure_that_names_the_known_ones(tmp_path):
     with EnginePool(log_folder=tmp_path) as pool:
         (failure,) = pool.generate(model("a"), ask("x"))
     assert failure.reason == "load_failed"
-    assert "'scripted'; choose one of litellm, openai, transformers, vllm" in failure.detail
+    assert (
+        "'scripted'; choose one of command, http, litellm, openai, python, recorded, transformers, vllm"
+        in failure.detail
+    )
 
 
 class CountingWrong(ScriptedEngine):

@@ -398,7 +398,7 @@ def test_a_server_that_leaves_out_what_begins_a_text_weighs_the_same_tokens(tmp_
 
 
 def test_a_server_that_tells_of_other_places_than_it_names_is_refused(tmp_path):
-    with pytest.raises(EngineLoadFailed, match=r"of 16 tokens of the prompt and 1 behind it .* told 16"):
+    with pytest.raises(EngineLoadFailed, match=r"of 16 tokens of the prompt and 1 behind it .* 16"):
         served(tmp_path, without_first_token(False), [request("Q", " a")])
 
 
