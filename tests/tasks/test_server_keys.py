@@ -133,7 +133,7 @@ def test_blanks_around_a_base_url_are_no_part_of_it(campaign_file, blanks):
 
 @pytest.mark.parametrize("key", [f"model_base_url: '{URL}'", "api_key: $MY_KEY"])
 def test_both_keys_are_for_served_models_only(campaign_file, key):
-    with pytest.raises(SpecError, match=r"models\[0\]\.\w+: is for provider: openai or litellm; leave"):
+    with pytest.raises(SpecError, match=r"models\[0\]\.\w+: is for provider: openai or litellm; remove"):
         check_campaign_file(campaign_file(LOCAL, f"{LOCAL}, {key}"))
 
 
