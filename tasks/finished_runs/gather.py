@@ -225,6 +225,8 @@ def _first_object(path: Path) -> Mapping[str, object]:
 def _keys(head: bytes) -> Mapping[str, object]:
     """What the beginning of a large object tells of its keys."""
     text = head.decode("utf-8", "replace")
+    if '"doc_id"' in text and '"doc"' in text:
+        return {"doc_id": 0, "doc": {}, "filtered_resps": []}
     if '"evalId"' in text or '"promptIdx"' in text:
         return {"evalId": "", "results": []}
     if '"eval"' in text and '"version"' in text:

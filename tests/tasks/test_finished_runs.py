@@ -102,6 +102,12 @@ def test_samples_of_lm_eval(tmp_path):
     }
 
 
+def test_a_format_is_recognised_by_the_beginning_of_a_long_line(tmp_path):
+    long = {"arguments": {"gen_args_0": {"arg_0": "shot " * 20_000}}, "metrics": ["acc", "acc_norm"]}
+    files = [lm_eval(tmp_path, name, [1] * N, **long, acc=1.0, acc_norm=0.0) for name in "ab"]
+    assert means(read_run(files, Choice(metric="acc"))) == {"a": 1.0, "b": 1.0}
+
+
 def test_a_metric_and_a_filter_are_chosen_where_there_are_several(tmp_path):
     both = {"metrics": ["acc", "acc_norm"], "acc": 1.0, "acc_norm": 0.0}
     files = [lm_eval(tmp_path, name, [1] * N, **both) for name in "ab"]
