@@ -128,40 +128,6 @@ __all__ = [
     "simulate",
 ]
 
-_PARTS = (
-    "Autoevaluator",
-    "Budget",
-    "Certify",
-    "Choices",
-    "Constraint",
-    "Dataset",
-    "Embedder",
-    "Exclusion",
-    "Execution",
-    "FewShot",
-    "Fields",
-    "GenerateConfig",
-    "Groups",
-    "Guardrail",
-    "Judge",
-    "MaxAge",
-    "Message",
-    "Metric",
-    "Model",
-    "Price",
-    "Prompt",
-    "RandomSample",
-    "Reasoning",
-    "Samples",
-    "Sampling",
-    "Selector",
-    "SolvedExamples",
-    "Stopping",
-    "StructuredOutput",
-    "Task",
-    "Webhook",
-)
-
 _HOMES = {
     "AlgorithmError": "winnow.algorithms.errors:AlgorithmError",
     "Campaign": "winnow.flows.api.results:Campaign",
@@ -186,7 +152,11 @@ _HOMES = {
     "plan": "winnow.flows.api.plans:plan",
     "rescore": "winnow.flows.api.rescoring:rescore",
     "simulate": "winnow.flows.api.simulations:simulate",
-    **{name: f"winnow.tasks.setup.typed_parts:{name}" for name in _PARTS},
+}
+_HOMES |= {
+    name: f"winnow.tasks.setup.typed_parts:{name}"
+    for name in __all__
+    if name not in _HOMES and name != "__version__"
 }
 
 if not TYPE_CHECKING:  # or a name that is not there would pass for one
