@@ -8,15 +8,14 @@ and such an arm under a claim that says "exact", which must never happen.
 """
 
 import argparse
-import csv
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.stats import beta
 
+from tests.benchmarks.error_cells import Counted, rate, run_cells
 from winnow.algorithms.best_mean.config import BestMeanConfig
 from winnow.algorithms.champion.selector import Champion, RaceOnly
 from winnow.algorithms.protocols import round_rng
@@ -160,27 +159,12 @@ def _played(selector: type[Champion], settings: Mapping[str, Any], rng: Rng) -> 
     return campaign(selector, rng=rng, **settings)
 
 
-def run(runs: int, out: Path, names: str) -> None:
-    """Run the cells whose name contains `names`, and append them to a table."""
-    is_new = not out.exists()
-    with out.open("a", newline="") as file:
-        writer = csv.writer(file)
-        if is_new:
-            writer.writerow(COLUMNS)
-        for number, cell in enumerate(cells()):
-            if names not in cell.name:
-                continue
-            wanted = round(runs * cell.share)
-            ends = [cell.end(np.random.default_rng([number, seed])) for seed in range(wanted)]
-            certain, wrong = sum(end.is_certain for end in ends), sum(end.is_wrong for end in ends)
-            false = sum(end.is_certain and end.is_wrong for end in ends)
-            upper = float(beta.ppf(0.99, wrong + 1, wanted - wrong)) if wrong < wanted else 1.0
-            writer.writerow((cell.name, wanted, certain, wrong, DELTA, false, cell.expected))
-            file.flush()
-            rate = f"{wrong / wanted:.4f} (below {upper:.4f}) of {DELTA:g}"
-            print(
-                f"{cell.name}: {rate}; certain {certain}, {false} of them wrong; {cell.expected}", flush=True
-            )
+def _counted(cell: Cell, rngs: Iterator[Rng], runs: int) -> Counted:
+    ends = [cell.end(rng) for rng in rngs]
+    certain, wrong = sum(end.is_certain for end in ends), sum(end.is_wrong for end in ends)
+    false = sum(end.is_certain and end.is_wrong for end in ends)
+    shown = f"{rate(wrong, runs, DELTA)}; certain {certain}, {false} of them wrong; {cell.expected}"
+    return (certain, wrong, DELTA, false, cell.expected), shown
 
 
 def main() -> None:
@@ -189,7 +173,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path("certain-end.csv"))
     parser.add_argument("--cells", default="", help="part of the names of the cells to run")
     options = parser.parse_args()
-    run(options.runs, options.out, options.cells)
+    run_cells(cells(), _counted, runs=options.runs, out=options.out, names=options.cells, columns=COLUMNS)
 
 
 if __name__ == "__main__":

@@ -7,7 +7,6 @@ python -m tests.benchmarks.excess [--runs 20000] [--out excess.csv] [--cells par
 """
 
 import argparse
-import csv
 import itertools
 import sys
 from collections.abc import Callable, Iterator, Mapping
@@ -16,8 +15,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from scipy.stats import beta
 
+from tests.benchmarks.error_cells import Counted, rate, run_cells
 from winnow.algorithms.decision import Excess
 from winnow.algorithms.protocols import round_rng
 from winnow.algorithms.registry import create_selector
@@ -193,30 +192,14 @@ def cells() -> Iterator[Cell]:
         yield Cell(name, partial(campaign, table, 20, 60, 12, batch_size=32), DELTA, 0.25)
 
 
-def run_errors(runs: int, out: Path, names: str) -> None:
-    """Run the cells whose name contains `names`, and append them to a table."""
-    is_new = not out.exists()
-    with out.open("a", newline="") as file:
-        writer = csv.writer(file)
-        if is_new:
-            writer.writerow(COLUMNS)
-        for number, cell in enumerate(cells()):
-            if names not in cell.name:
-                continue
-            wanted = round(runs * cell.share)
-            found = np.array([cell.run(np.random.default_rng([number, seed])) for seed in range(wanted)])
-            statements, answers = found.sum(axis=0).tolist()
-            either = int(found.any(axis=1).sum())
-            upper = float(beta.ppf(0.99, statements + 1, wanted - statements)) if statements < wanted else 1.0
-            writer.writerow(
-                (cell.name, wanted, statements, answers, either, f"{cell.promised:g}", cell.expected)
-            )
-            file.flush()
-            rate = f"{statements / wanted:.4f} (below {upper:.4f}) of {cell.promised:g}"
-            print(
-                f"{cell.name}: {rate}, answers {answers / wanted:.4f}, either {either / wanted:.4f}",
-                flush=True,
-            )
+def _counted(cell: Cell, rngs: Iterator[np.random.Generator], runs: int) -> Counted:
+    found = np.array([cell.run(rng) for rng in rngs])
+    statements, answers = found.sum(axis=0).tolist()
+    either = int(found.any(axis=1).sum())
+    shown = (
+        f"{rate(statements, runs, cell.promised)}, answers {answers / runs:.4f}, either {either / runs:.4f}"
+    )
+    return (statements, answers, either, f"{cell.promised:g}", cell.expected), shown
 
 
 def main() -> None:
@@ -225,7 +208,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path("excess.csv"))
     parser.add_argument("--cells", default="", help="part of the names of the cells to run")
     options = parser.parse_args()
-    run_errors(options.runs, options.out, options.cells)
+    run_cells(cells(), _counted, runs=options.runs, out=options.out, names=options.cells, columns=COLUMNS)
 
 
 if __name__ == "__main__":

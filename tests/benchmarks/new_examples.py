@@ -10,7 +10,6 @@ Cells of whole campaigns end where their selector ends.
 """
 
 import argparse
-import csv
 import itertools
 import sys
 from collections.abc import Callable, Iterator
@@ -20,8 +19,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from scipy.stats import beta, binom
+from scipy.stats import binom
 
+from tests.benchmarks.error_cells import Counted, rate, run_cells
 from winnow.algorithms.bounds.averaged_bets import ratio_interval
 from winnow.algorithms.bounds.mean_interval import mean_interval
 from winnow.algorithms.new_examples.best_there import best_there
@@ -233,23 +233,9 @@ def cells() -> Iterator[Cell]:
     yield Cell(name, partial(mcnemar_at_any_end, 100, 0.2), 0.2, 0.1, "broken")
 
 
-def run_errors(runs: int, out: Path, names: str) -> None:
-    """Run the cells whose name contains `names`, and append them to a table."""
-    is_new = not out.exists()
-    with out.open("a", newline="") as file:
-        writer = csv.writer(file)
-        if is_new:
-            writer.writerow(COLUMNS)
-        for number, cell in enumerate(cells()):
-            if names not in cell.name:
-                continue
-            wanted = round(runs * cell.share)
-            wrong = sum(cell.is_wrong(np.random.default_rng([number, seed])) for seed in range(wanted))
-            upper = float(beta.ppf(0.99, wrong + 1, wanted - wrong)) if wrong < wanted else 1.0
-            writer.writerow((cell.name, wanted, wrong, cell.promised, cell.expected))
-            file.flush()
-            rate = f"{wrong / wanted:.4f} (below {upper:.4f}) of {cell.promised:g}"
-            print(f"{cell.name}: {rate}, {cell.expected}", flush=True)
+def _counted(cell: Cell, rngs: Iterator[np.random.Generator], runs: int) -> Counted:
+    wrong = sum(cell.is_wrong(rng) for rng in rngs)
+    return (wrong, cell.promised, cell.expected), f"{rate(wrong, runs, cell.promised)}, {cell.expected}"
 
 
 def run_power(runs: int, data: Path) -> None:
@@ -320,7 +306,7 @@ def main() -> None:
     if options.what == "power":
         run_power(options.runs, options.data)
     else:
-        run_errors(options.runs, options.out, options.cells)
+        run_cells(cells(), _counted, runs=options.runs, out=options.out, names=options.cells, columns=COLUMNS)
 
 
 if __name__ == "__main__":
