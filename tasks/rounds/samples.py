@@ -148,6 +148,9 @@ def reduced(samples: SamplesSpec, texts: Sequence[ScoredText]) -> Reduced:
     told = f"{samples.reduce} of {', '.join(f'{score:g}' for score in scores)}"
     if samples.k is None:
         return Reduced(score=min(1.0, fsum(scores) / len(scores)), shown=0, answer=told)
+    if samples.reduce.startswith("pass^"):
+        score = 1.0 - pass_at(samples.k, [1.0 - each for each in scores])
+        return Reduced(score=score, shown=scores.index(min(scores)), answer=told)
     return Reduced(score=pass_at(samples.k, scores), shown=scores.index(max(scores)), answer=told)
 
 
@@ -156,7 +159,8 @@ def pass_at(k: int, scores: Sequence[float]) -> float:
 
     Of scores 0 and 1 of which c are 1 it is 1 - C(n - c, k) / C(n, k): the unbiased estimator of pass@k of
     Chen et al., "Evaluating large language models trained on code" (2021). Of any scores it is unbiased for
-    the expected highest score of k texts.
+    the expected highest score of k texts. Of 1 - score it is one minus the same mean of the lowest: pass^k of
+    Yao et al., "tau-bench: a benchmark for tool-agent-user interaction in real-world domains" (2024).
 
     Args:
         k: From 1 to n.

@@ -100,6 +100,8 @@ def test_against_a_baseline_an_output_that_cannot_be_read_scores_0(text, standar
         ("mean", ["4", "4", "dunno"], ["4"], 1 / 3),  # one that cannot be read scores 0
         ("pass@2", ["4", "5", "5"], ["4"], 1 / 3),
         ("pass@3", ["5", "4", "dunno"], ["4"], 0.0),
+        ("pass^2", ["4", "4", "5"], ["4"], 2 / 3),
+        ("pass^3", ["4", "4", "dunno"], ["4"], 1.0),
         ("majority", ["4", "4", "5"], ["4"], 0.0),
         ("majority", ["4", "5", "5"], ["4"], 1.0),
         ("majority", ["4", "dunno", "dunno"], ["4"], 0.0),  # who gives no answer does not vote

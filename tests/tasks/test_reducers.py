@@ -39,6 +39,23 @@ def test_pass_at_k_is_the_mean_of_the_highest_over_all_ways_to_take_k(scores, da
     assert pass_at(len(scores), scores) == max(scores)
 
 
+@given(scores=SCORES, data=st.data())
+def test_pass_hat_k_is_the_mean_of_the_lowest_over_all_ways_to_take_k(scores, data):
+    k = data.draw(st.integers(1, len(scores)))
+    ways = [min(way) for way in combinations(scores, k)]
+    made = [ScoredText(text=f"{each}", score=each) for each in scores]
+    found = reduced(SamplesSpec(n=len(scores), reduce=f"pass^{k}"), made)
+    assert found.score == pytest.approx(sum(ways) / len(ways))
+    assert 0.0 <= found.score <= 1.0
+    assert scores[found.shown] == min(scores)
+
+
+@pytest.mark.parametrize(("n", "c", "k"), [(10, 0, 3), (10, 3, 3), (10, 4, 3), (10, 10, 3), (100, 87, 20)])
+def test_pass_hat_k_of_right_and_wrong_is_the_published_estimator(n, c, k):
+    found = score(f"pass^{k}", *"a" * c, *"b" * (n - c))
+    assert found == pytest.approx(comb(c, k) / comb(n, k))
+
+
 @pytest.mark.parametrize(("n", "c", "k"), [(10, 0, 3), (10, 1, 3), (10, 4, 3), (10, 8, 3), (100, 7, 20)])
 def test_pass_at_k_of_right_and_wrong_is_the_published_estimator(n, c, k):
     assert pass_at(k, [1.0] * c + [0.0] * (n - c)) == pytest.approx(1 - comb(n - c, k) / comb(n, k))
@@ -105,7 +122,7 @@ def test_without_an_answer_read_whole_texts_are_counted():
     assert (found.score, found.shown, found.answer) == (1.0, 1, "y (2 of 4)")
 
 
-@pytest.mark.parametrize("how", ["mean", "majority", "pass@2"])
+@pytest.mark.parametrize("how", ["mean", "majority", "pass@2", "pass^2"])
 def test_the_order_of_texts_changes_no_score_and_every_score_is_in_range(how):
     for answers in product((None, "a", "b"), repeat=4):
         scores = {round(score(how, *order), 12) for order in permutations(answers)}

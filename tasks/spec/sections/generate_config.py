@@ -131,11 +131,12 @@ class SamplesSpec(SpecModel):
     reduce: Annotated[
         str,
         *matching(
-            "(mean|majority|best-of|pass@[1-9][0-9]{0,2})", "must be mean, majority, best-of or pass@K"
+            "(mean|majority|best-of|pass[@^][1-9][0-9]{0,2})",
+            "must be mean, majority, best-of, pass@K or pass^K",
         ),
     ] = "mean"
-    """mean of the scores; score of the most frequent answer; pass@K: the best of K outputs; best-of: score of
-    the output preferred by judge best-of."""
+    """mean of the scores; score of the most frequent answer; pass@K: the best of K outputs; pass^K: the
+    worst of K outputs; best-of: score of the output preferred by judge best-of."""
 
     @model_validator(mode="after")
     def _has_enough(self) -> Self:
@@ -145,8 +146,8 @@ class SamplesSpec(SpecModel):
 
     @property
     def k(self) -> int | None:
-        """Number of outputs from which the best is taken; None for the other reducers."""
-        return int(self.reduce.removeprefix("pass@")) if self.reduce.startswith("pass@") else None
+        """Number of outputs from which the best or the worst is taken; None for the other reducers."""
+        return int(self.reduce[5:]) if self.reduce.startswith("pass") else None
 
 
 def _spelled_out(value: object) -> object:
