@@ -19,8 +19,8 @@ from winnow.tasks.spec.sections.models import OF_MODELS, agent_class
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
-DEFAULTED = ("selector", "stopping")
-"""Keys that can be omitted for an objective with a default selector."""
+DEFAULTED = ("objective", "selector", "stopping")
+"""Keys that can be omitted; the latter two for an objective with a default selector."""
 
 _SEE_CODE = re.compile(r"; see `[\w.]+`")
 """Pattern of references that are only useful to readers of the code."""

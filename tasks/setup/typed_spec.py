@@ -6,7 +6,6 @@ from typing import Any, Literal, Required, Self, TypedDict, Unpack
 
 import yaml
 
-from winnow.storage.objectives import OBJECTIVES
 from winnow.tasks.errors import SpecError
 from winnow.tasks.setup.written_files import as_in_a_file, campaign_text, written_changes
 from winnow.tasks.setup.yaml_file import SpecFile, parse_spec, read_spec_file
@@ -79,7 +78,7 @@ class TypedSpec(CampaignSpec):
     _file: SpecFile
 
     def __init__(self, **keys: Unpack[SpecKeys]) -> None:
-        file = SpecFile(IN_PROGRAM, as_in_a_file({"objective": OBJECTIVES[0], **keys}))
+        file = SpecFile(IN_PROGRAM, as_in_a_file(keys))
         read = parse_spec(file)
         super().__init__(**{key: getattr(read, key) for key in read.model_fields_set})
         self._file = file

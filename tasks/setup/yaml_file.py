@@ -447,15 +447,13 @@ def to_add(key: str, values: JsonView) -> str:
         key: The key.
         values: All values of the file.
     """
-    if key == "objective":
-        return f", one of: {', '.join(OBJECTIVES)}"
     if key == "judge" or key.endswith("judge.type"):
         return ", such as judge: {type: normalised}; winnow judges lists all"
     if key not in ("selector", "selector.name"):
         return missing_form(key)
     from winnow.algorithms.registry import BASELINES, SELECTORS
 
-    objective, certify = str(values.get("objective")), values.get("certify")
+    objective, certify = str(values.get("objective", OBJECTIVES[0])), values.get("certify")
     if objective not in SELECTORS:
         return "; winnow selectors lists them"
     has_autoevaluator = isinstance(certify, dict) and certify.get("autoevaluator")

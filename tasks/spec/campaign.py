@@ -313,7 +313,9 @@ class CampaignSpec(SpecModel):
             return value
         if info.field_name == "samples":
             raise ValueError(ONE_TEXT_A_DUEL)
-        raise ValueError(f"does not apply to {objective}; remove it")
+        fitting = [each for each in OBJECTIVES if info.field_name not in traits_of(each).unused_keys]
+        instead = f", or write objective: {fitting[0]}" if len(fitting) == 1 else ""
+        raise ValueError(f"does not apply to {objective}; remove it{instead}")
 
     @field_validator("fail_on_error")
     @classmethod

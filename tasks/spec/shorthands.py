@@ -151,12 +151,15 @@ def dataset_of(given: object) -> object:
 
 
 def with_defaults(values: object) -> object:
-    """Add the default selector, budget and error probability to a campaign's values.
+    """Add the default objective, selector, budget and error probability to a campaign's values.
 
     Objectives without a default selector have no such defaults. A file with a selector and a budget, but no
     error probability, uses none. A campaign of agents alone can leave out prompts.
     """
-    if not isinstance(values, Mapping) or values.get("objective") not in OBJECTIVES:
+    if not isinstance(values, Mapping):
+        return values
+    values = {"objective": OBJECTIVES[0], **values}
+    if values["objective"] not in OBJECTIVES:
         return values
     if "prompts" not in values and are_agents(values.get("models")):
         values = {**values, "prompts": []}

@@ -306,12 +306,15 @@ def test_a_path_begins_in_the_home_folder(campaign_file, folder, monkeypatch):
 
 def test_a_missing_key_is_named_at_the_nearest_line_there_is(campaign_file):
     assert "campaign.yaml:1: prompts: is missing; add it" in complaint(campaign_file("prompts:", "x-p:"))
-    assert "campaign.yaml:1: objective: is missing" in complaint(campaign_file("objective: best-mean\n", ""))
+
+
+def test_a_campaign_is_of_best_mean_without_an_objective(campaign_file):
+    assert load_spec(campaign_file("objective: best-mean\n", "")) == load_spec(campaign_file("", ""))
+    said = complaint(campaign_file("objective: best-mean\n", "prompt_type: kind\n"))
+    assert "prompt_type: does not apply to best-mean; remove it, or write objective: route" in said
 
 
 def test_of_a_missing_key_that_few_values_may_stand_under_these_are_told(campaign_file):
-    said = complaint(campaign_file("objective: best-mean\n", ""))
-    assert "objective: is missing; add it, one of: best-mean, best-duel, certify, route" in said
     others = [name for name in SELECTORS["best-mean"] if name not in {"champion", *BASELINES}]
     assert to_add("selector", {"objective": "best-mean"}) == (
         ", such as selector: {name: champion}; others for best-mean: "
@@ -326,7 +329,7 @@ def test_of_a_missing_key_that_few_values_may_stand_under_these_are_told(campaig
 @pytest.mark.parametrize(
     ("values", "told"),
     [
-        ({}, "; winnow selectors lists them"),
+        ({}, ", such as name: champion; others for best-mean: "),
         ({"objective": ["best-mean"]}, "; winnow selectors lists them"),
         ({"objective": "best"}, "; winnow selectors lists them"),
         ({"objective": "best-duel"}, ", such as name: llm-po; others for best-duel: "),
