@@ -230,7 +230,7 @@ def _price(status: CampaignStatus) -> str:
     """The price with a trailing comma; empty if it is unknown or the line on its limit contains it."""
     if status.price is None or any(each.kind == "cost" for each in status.budgets):
         return ""
-    return f"price {amount(status.price)}, "
+    return f"price {amount(status.price)}{f' {status.currency}' if status.currency else ''}, "
 
 
 def _loading(status: CampaignStatus) -> str:

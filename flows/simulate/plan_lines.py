@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 from winnow.tasks.answer.resolution import resolution_words
 from winnow.tasks.answer.status_lines import repeat_lines
+from winnow.tasks.engines.list_prices import CURRENCY, source_of_prices
 from winnow.tasks.simulation.forecast.ceiling import Ceiling
 from winnow.tasks.simulation.forecast.exploring import MOST_PROMPTS
 from winnow.tasks.simulation.forecast.plan import POWER, Plan
@@ -18,7 +19,6 @@ UNKNOWN_PRICE = (
     "run on your devices"
 )
 UNKNOWN_HOURS = "not known: no text of every model is stored; say how many requests a second with --rate"
-CURRENCY = "in the currency of the file's prices"
 
 
 def plan_lines(plan: Plan) -> list[str]:
@@ -83,7 +83,7 @@ def _told_at_most(ceiling: Ceiling) -> list[tuple[str, str]]:
         f"{_about(most.judge_prompt_tokens)} tokens of prompts and {_about(most.judge_reply_tokens)} of "
         "replies, if every first reply can be read"
     )
-    price = UNKNOWN_PRICE if most.price is None else f"{_money(most.price)}, {CURRENCY}"
+    price = UNKNOWN_PRICE if most.price is None else f"{_money(most.price)}, {_currency(most)}"
     hours = UNKNOWN_HOURS
     if most.hours is not None:
         hours = f"{_time(most)}, {_whence(ceiling)}: an estimate and no most, as is what is paid by the hour"
@@ -211,7 +211,14 @@ def _price(plan: Plan) -> str:
         return UNKNOWN_PRICE
     dearest = plan.dearest.price
     whole = "" if dearest is None else f", the whole budget at its dearest {_money(dearest)}"
-    return f"{_money(plan.expected.price)}{whole}, {CURRENCY}"
+    return f"{_money(plan.expected.price)}{whole}, {_currency(plan.expected)}"
+
+
+def _currency(amounts: Amounts) -> str:
+    if amounts.currency is None:
+        return "in the currency of the file's prices"
+    listed = f"; list prices, where the file has none, of {source_of_prices()}"
+    return f"in {amounts.currency}{listed if amounts.currency == CURRENCY else ''}"
 
 
 def _hours(plan: Plan) -> str:

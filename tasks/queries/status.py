@@ -71,8 +71,10 @@ class CampaignStatus:
     """Canary prompts: `prompts` sent to its servers, the number of `different` ones, and their `tokens`. They
     count for its limits but for no total; computed only for the full answer."""
     price: float | None = None
-    """Cost of its outputs so far, in the currency of its prices; None if not all of its models have one.
-    Computed only for the full answer."""
+    """Price of its outputs so far, in `currency`; None if not all of its models have one. Computed only for
+    the full answer."""
+    currency: str | None = None
+    """The currency of its prices, if it is named; set only with a price."""
     left: str | None = None
     """The last process that ran it and how it ended, if none runs it and it should continue."""
     has_room: bool = False
@@ -219,7 +221,8 @@ def told_in_full(look: Look, status: CampaignStatus) -> CampaignStatus:
         ),
         warnings=tuple(campaign_warnings(look, has_ended=status.state == "ended")),
         canaries=canary_records.spent(look.session, look.record.id),
-        price=total_price(look.session, look.record),
+        price=(price := total_price(look.session, look.record)),
+        currency=None if price is None else look.record.execution["execution"].get("currency"),
     )
 
 

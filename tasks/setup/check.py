@@ -25,6 +25,7 @@ from winnow.tasks.data.trial_renders import try_templates
 from winnow.tasks.dotted_names import MISSING, value_of
 from winnow.tasks.engines.chat import Prompt, own_template, why_refused
 from winnow.tasks.engines.known_providers import REMOTE
+from winnow.tasks.engines.list_prices import CURRENCY, list_price
 from winnow.tasks.engines.providers import devices_wanted, require_provider
 from winnow.tasks.errors import SpecError, TemplateError, unknown_name
 from winnow.tasks.judges.protocol import BEST_OF, Sample, lacks_target
@@ -37,6 +38,7 @@ from winnow.tasks.setup.output_types import check_output_type, check_structured_
 from winnow.tasks.setup.yaml_file import to_add
 from winnow.tasks.spec.campaign import CampaignSpec, judges_of
 from winnow.tasks.spec.judge_tree import BUILT_IN, HUMAN
+from winnow.tasks.spec.sections.budget import PriceSpec
 from winnow.tasks.spec.selector_traits import ENDS_WITH_TIES
 
 MOST_VALUES = 100
@@ -67,6 +69,8 @@ def check_campaign(
     spec = with_epsilon(spec, len(dataset.examples))
     checked = _with_budget(class_of(spec.objective).check(spec, dataset, is_allowed=is_allowed))
     checked = replace(checked, has_auto_epsilon=has_auto_epsilon)
+    if not is_stored:
+        checked = _with_list_prices(checked)
     check_structured_outputs(spec)
     _check_samples(checked)
     _check_tags(checked)
@@ -251,6 +255,21 @@ def _selector_code(spec: CampaignSpec) -> dict[str, str] | None:
     """The code of a third-party selector, which must not change during a campaign."""
     entry = third_party(spec.selector.name)
     return None if entry is None else code_digests(entry)
+
+
+def _with_list_prices(checked: ResolvedCampaign) -> ResolvedCampaign:
+    """The campaign with list prices for models without one, unless its prices have another currency."""
+    execution = checked.spec.execution
+    has_own = execution.prices or execution.price_per_hour is not None
+    if execution.currency not in ((CURRENCY,) if has_own else (CURRENCY, None)):
+        return checked
+    listed = {each.name: price for each in checked.models if (price := list_price(each))}
+    prices = {name: PriceSpec(input=price[0], output=price[1]) for name, price in listed.items()}
+    if not prices.keys() - execution.prices.keys():
+        return checked
+    changes = {"prices": {**prices, **execution.prices}, "currency": CURRENCY}
+    changed = execution.model_copy(update=changes)
+    return replace(checked, spec=checked.spec.model_copy(update={"execution": changed}))
 
 
 def _check_prices(checked: ResolvedCampaign) -> None:

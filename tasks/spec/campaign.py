@@ -413,6 +413,8 @@ class CampaignSpec(SpecModel):
                 del execution[key]
         if execution["canaries"]:
             del execution["canaries"]
+        if execution["currency"] is None:
+            del execution["currency"]
         return {
             "budget": self.stopping.stored_budget,
             "reuse": self.model_dump(mode="json", include={"reuse"})["reuse"],

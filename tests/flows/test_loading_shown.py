@@ -57,7 +57,9 @@ def test_a_price_is_told_where_all_models_have_one_and_no_limit_tells_of_it(camp
     assert told(campaign, prices={"elsewhere": {"input": 1.0, "output": 1.0}}) is None
     tokens = seen(campaign)[0].totals["input_tokens"]
     price = f"price {amount(2e-6 * tokens)}"
-    assert told(campaign, prices={"m": {"input": 2.0, "output": 0.0}}) == price
+    prices = {"m": {"input": 2.0, "output": 0.0}}
+    assert told(campaign, prices=prices) == price
+    assert told(campaign, prices=prices, currency="EUR") == f"{price} EUR"
     assert told(campaign, budget={"cost": 9.0}, price_per_hour=1800.0) is None
 
 

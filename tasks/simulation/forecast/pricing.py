@@ -28,7 +28,9 @@ class Amounts:
     judge_prompt_tokens: float
     judge_reply_tokens: float
     price: float | None
-    """The price in the currency of the spec's prices; None if a model has none."""
+    """The price in `currency`; None if a model has none."""
+    currency: str | None
+    """The currency of the spec's prices, if it is named."""
     hours: float | None
     """Hours of engines one after the other, or at the given rate; None if no rate is known."""
 
@@ -116,6 +118,7 @@ class Pricing:
             judge_prompt_tokens=sum(use.shown for use in uses),
             judge_reply_tokens=sum(use.made for use in uses),
             price=self._price(shown, made, uses, seconds),
+            currency=self._checked.spec.execution.currency,
             hours=None if seconds is None else sum(seconds.values()) / SECONDS_PER_HOUR,
         )
 

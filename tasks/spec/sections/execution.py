@@ -123,6 +123,9 @@ class ExecutionSpec(SpecModel):
     """Prices by model name, including judges and the autoevaluator."""
     price_per_hour: float | None = Field(default=None, ge=0.0)
     """The price of an hour of one device, in the same currency."""
+    currency: Annotated[str, Field(min_length=1, max_length=8)] | None = None
+    """The currency of these prices; if it is USD, or no price is given, models of public APIs have their list
+    prices."""
     cluster: Literal["ray"] | None = None
     """The cluster on whose machines engines run; without one, they run on this machine."""
     ray_address: str = Field(default="auto", min_length=1)

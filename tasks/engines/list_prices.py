@@ -1,0 +1,54 @@
+"""List prices of the models of public APIs.
+
+`list_prices.json` is an extract of LiteLLM's public table (MIT licence). Where LiteLLM is installed its whole
+table is read instead, so that its newest release brings its newest prices.
+"""
+
+import json
+import math
+from functools import cache
+from importlib.metadata import PackageNotFoundError, distribution
+from pathlib import Path
+
+from winnow.storage.json_types import JsonView
+from winnow.tasks.engines.protocol import ModelRef
+
+CURRENCY = "USD"
+
+EXTRACT = Path(__file__).with_name("list_prices.json")
+EXTRACT_OF = "LiteLLM 1.81.16"
+WHOLE = "litellm/model_prices_and_context_window_backup.json"
+"""The table in LiteLLM's distribution; importing LiteLLM takes seconds, and asks the network."""
+
+MILLION = 1_000_000
+
+
+def list_price(model: ModelRef) -> tuple[float, float] | None:
+    """Prices of a million input and output tokens of a model, in `CURRENCY`; None if they are not known.
+
+    A model behind an address of its own has none, because whoever runs that server sets the price.
+    """
+    if model.model_base_url is not None or model.provider not in ("openai", "litellm"):
+        return None
+    api, _, bare = model.model.partition("/")
+    names = [model.model, *([bare] if api in ("openai", "anthropic") else [])]
+    entry = next((_table()[1][each] for each in names if each in _table()[1]), {})
+    prices = entry.get("input_cost_per_token"), entry.get("output_cost_per_token")
+    if not all(isinstance(each, int | float) and math.isfinite(each) and each >= 0.0 for each in prices):
+        return None
+    return prices[0] * MILLION, prices[1] * MILLION
+
+
+def source_of_prices() -> str:
+    """The name of the table, such as "LiteLLM 1.81.16"."""
+    return _table()[0]
+
+
+@cache
+def _table() -> tuple[str, JsonView]:
+    """The name of the table, and its entries by model."""
+    try:
+        litellm = distribution("litellm")
+        return f"LiteLLM {litellm.version}", json.loads(litellm.locate_file(WHOLE).read_text("utf-8"))
+    except (PackageNotFoundError, OSError, ValueError):
+        return EXTRACT_OF, json.loads(EXTRACT.read_text("utf-8"))
