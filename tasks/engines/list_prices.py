@@ -33,10 +33,13 @@ def list_price(model: ModelRef) -> tuple[float, float] | None:
     api, _, bare = model.model.partition("/")
     names = [model.model, *([bare] if api in ("openai", "anthropic") else [])]
     entry = next((_table()[1][each] for each in names if each in _table()[1]), {})
-    prices = entry.get("input_cost_per_token"), entry.get("output_cost_per_token")
-    if not all(isinstance(each, int | float) and math.isfinite(each) and each >= 0.0 for each in prices):
-        return None
-    return prices[0] * MILLION, prices[1] * MILLION
+    prices = [entry.get(f"{side}_cost_per_token") for side in ("input", "output")]
+    known = [
+        MILLION * each
+        for each in prices
+        if isinstance(each, int | float) and math.isfinite(each) and each >= 0.0
+    ]
+    return (known[0], known[1]) if len(known) == len(prices) else None
 
 
 def source_of_prices() -> str:
@@ -49,6 +52,8 @@ def _table() -> tuple[str, JsonView]:
     """The name of the table, and its entries by model."""
     try:
         litellm = distribution("litellm")
-        return f"LiteLLM {litellm.version}", json.loads(litellm.locate_file(WHOLE).read_text("utf-8"))
+        return f"LiteLLM {litellm.version}", json.loads(
+            Path(str(litellm.locate_file(WHOLE))).read_text("utf-8")
+        )
     except (PackageNotFoundError, OSError, ValueError):
         return EXTRACT_OF, json.loads(EXTRACT.read_text("utf-8"))
