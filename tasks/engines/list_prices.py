@@ -32,7 +32,7 @@ def list_price(model: ModelRef) -> tuple[float, float] | None:
         return None
     api, _, bare = model.model.partition("/")
     names = [model.model, *([bare] if api in ("openai", "anthropic") else [])]
-    entry = next((_table()[1][each] for each in names if each in _table()[1]), {})
+    entry: JsonView = next((_table()[1][each] for each in names if each in _table()[1]), {})
     prices = [entry.get(f"{side}_cost_per_token") for side in ("input", "output")]
     known = [
         MILLION * each
