@@ -23,7 +23,8 @@ MAY_IMPORT = {
     "tasks": {
         "winnow.tasks", "winnow.algorithms", "winnow.storage",
         "anyio", "httpx", "jinja2", "numpy", "opentelemetry", "orjson", "pandas", "psutil", "pyarrow",
-        "pydantic", "pydantic_core", "ray", "regex", "sqlalchemy", "tokenizers", "torch", "transformers",
+        "pydantic", "pydantic_core", "ray", "regex", "sqlalchemy", "threadpoolctl", "tokenizers", "torch",
+        "transformers",
         "vllm", "yaml", "datasets", "huggingface_hub", "inspect_ai", "jsonschema",
         "jsonschema_specifications", "litellm", "math_verify", "rouge_score", "sacrebleu",
     },

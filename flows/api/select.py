@@ -18,6 +18,7 @@ from winnow.algorithms.state.arrays import FloatArray
 from winnow.flows.api.call_checks import require_url
 from winnow.flows.api.progress_lines import ProgressLines
 from winnow.flows.api.score_calls import FailedCall, OnError, ScoreCalls
+from winnow.tasks.campaign.blas_threads import on_one_thread
 from winnow.tasks.errors import SpecError
 from winnow.tasks.objectives.best_mean.groups import require_several
 from winnow.tasks.objectives.best_mean.traits import NAME as SELECTED
@@ -336,12 +337,13 @@ def _played(
     """Score the pairs proposed by a selector until it proposes none."""
     scores = np.full((n_candidates, n_examples), np.nan)
     comparisons = round_ = 0
-    while len(batch := chooser.ask(round_rng(seed, round_))) > 0:
+    ask, tell = on_one_thread(chooser.ask), on_one_thread(chooser.tell)
+    while len(batch := ask(round_rng(seed, round_))) > 0:
         pairs = list(zip(batch.arms.tolist(), batch.examples.tolist(), strict=True))
         calls.begin(pairs)
         for pair in pairs:
             scores[pair] = calls(*pair)
-        chooser.tell(batch, scores[batch.arms, batch.examples])
+        tell(batch, scores[batch.arms, batch.examples])
         comparisons += len(batch)
         round_ += 1
         if progress is not None:

@@ -11,6 +11,7 @@ from winnow.algorithms.protocols import Batch, LookingAhead, Selector
 from winnow.storage.json_types import Arms
 from winnow.storage.records import rounds as round_records
 from winnow.storage.records.record_types import CampaignRecord, RoundRecord, ToldRound
+from winnow.tasks.campaign.blas_threads import on_one_thread
 from winnow.tasks.campaign.budget import Allowance
 from winnow.tasks.campaign.left_out import leave_out_by
 from winnow.tasks.campaign.resolved import ResolvedCampaign
@@ -48,6 +49,7 @@ def arms_and_examples(arms: Arms, examples: Sequence[int]) -> list[ArmExample]:
     ]
 
 
+@on_one_thread
 def restored(
     session: Session, record: CampaignRecord, checked: ResolvedCampaign
 ) -> tuple[Selector, Allowance, ReplicateCounter]:

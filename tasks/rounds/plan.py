@@ -8,6 +8,7 @@ from winnow.algorithms.protocols import Batch, round_rng
 from winnow.storage.records import rounds as round_records
 from winnow.storage.records.leases import writing_under
 from winnow.storage.records.record_types import RoundRecord
+from winnow.tasks.campaign.blas_threads import on_one_thread
 from winnow.tasks.campaign.lease import now
 from winnow.tasks.campaign.session import CampaignSession
 
@@ -59,6 +60,7 @@ def stored_plan(campaign: CampaignSession) -> RoundRecord | None:
     return stored
 
 
+@on_one_thread
 def plan_new(campaign: CampaignSession, ask: Ask, *, n_in_flight: int = 0) -> RoundRecord | None:
     """Store the proposed batch as the next round, after those in flight; None if it is empty."""
     with campaign.database.reading() as session:

@@ -17,6 +17,7 @@ from winnow.storage.records import generations as generation_records
 from winnow.storage.records import outcomes as outcome_records
 from winnow.storage.records.leases import writing_under
 from winnow.storage.records.record_types import CampaignRecord, NewComparison, NewDecision, RoundRecord
+from winnow.tasks.campaign.blas_threads import on_one_thread
 from winnow.tasks.campaign.canaries.contacts import repeat_references
 from winnow.tasks.campaign.lease import now
 from winnow.tasks.campaign.replay import arms_and_examples
@@ -25,6 +26,7 @@ from winnow.tasks.errors import ContradictoryState
 from winnow.tasks.spec.stored_spec import baseline_name
 
 
+@on_one_thread
 def decide_round(
     campaign: CampaignSession, round_: RoundRecord, comparisons: Sequence[NewComparison]
 ) -> Decision:

@@ -22,6 +22,7 @@ from winnow.algorithms.registry import ENTRY_POINT_GROUP, create_selector, descr
 from winnow.algorithms.state.arrays import FloatArray, IntArray
 from winnow.algorithms.state.plugin_registry import Registered, in_words, plugins
 from winnow.storage.json_types import JsonView
+from winnow.tasks.campaign.blas_threads import on_one_thread
 from winnow.tasks.errors import SpecError, WinnowError
 from winnow.tasks.plugins.entry_points import PluginFailed
 from winnow.tasks.plugins.selectors import campaign_selector
@@ -213,6 +214,7 @@ def simulators(workers: int, given: _Given | None = None) -> Iterator[ProcessPoo
     pool.shutdown(cancel_futures=True)
 
 
+@on_one_thread
 def replay(compared: ComparedSelector, environment: Environment, *, budgets: Sequence[int], seed: int) -> Run:
     """One run, in this process; see `simulate`.
 
