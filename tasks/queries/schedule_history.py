@@ -13,6 +13,7 @@ from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records.record_types import CampaignRecord
 from winnow.tasks.answer.earlier_campaigns import serves_another
 from winnow.tasks.answer.model import Answer
+from winnow.tasks.answer.sentences.answer_lines import headline
 from winnow.tasks.campaign.example_seed import CONSTRAINED, made_of
 from winnow.tasks.campaign.look import Look
 from winnow.tasks.queries.status import CampaignStatus, campaign_status
@@ -289,6 +290,12 @@ class Series:
     campaigns: Sequence[CampaignRecord]
     """Oldest first."""
 
+    @property
+    def are_repeated(self) -> bool:
+        """Whether all are of one schedule."""
+        schedules = {each.series for each in self.campaigns}
+        return len(schedules) == 1 and None not in schedules
+
 
 def all_series(session: Session) -> list[Series]:
     """The schedules of a database, then groups of two or more campaigns with one objective on the same data.
@@ -326,8 +333,7 @@ def over_time(session: Session, series: Series) -> list[Row]:
             {
                 "campaign": record.name,
                 "created_at": record.created_at,
-                "outcome": answer.outcome or status.state,
-                "claim": answer.claim.kind,
+                "state": headline(answer, status.state),
                 "best": best and best.name,
                 "chosen": answer.chosen,
                 "estimate": best and best.estimate,
@@ -358,5 +364,5 @@ def tracks(session: Session, series: Series, names: Sequence[str]) -> dict[str, 
         for row in ask(Look(session, record), "leaderboard"):
             if row["candidate"] in found and row["estimate"] is not None:
                 kept = {key: row[key] for key in ("estimate", "lower", "upper")}
-                found[row["candidate"]].append({"campaign": record.name, "at": record.created_at, **kept})
+                found[row["candidate"]].append({"campaign": record.name, **kept})
     return found

@@ -174,6 +174,33 @@ def routed_campaign(folder):
         return replace(campaign, record=campaign_records.get_campaign(session, "letters"))
 
 
+def gated(folder):
+    """A gate against a, which b passes and c fails."""
+    campaign = store_campaign(new_database(folder / "winnow.db"))
+    spec = {**campaign.record.spec, "selector": {"name": "gate", "params": {"baseline": "a"}}}
+    change(folder, "UPDATE campaigns SET spec = ?", json.dumps(spec))
+    arms, examples = zip(*((arm, example) for arm in range(3) for example in range(5)), strict=True)
+    campaign.finish(
+        campaign.plan(0, arms, examples),
+        [1.0] * 10 + [0.0] * 5,
+        best=None,
+        estimates=[1.0, 1.0, 0.0],
+        lower=[0.6, 0.6, 0.0],
+        upper=[1.0, 1.0, 0.4],
+        status=["baseline", "no-worse", "worse"],
+        claim={"kind": "proven", "delta": 0.05, "raised_by": [], "assumptions": [], "refuted": []},
+        stop=True,
+        reason="confident",
+        differences={
+            "against": 0,
+            "delta": 0.05,
+            "estimates": [None, 0.0, -1.0],
+            "lower": [None, -0.1, -1.0],
+            "upper": [None, 0.1, -0.4],
+        },
+    )
+
+
 def crowded_campaign(folder, n_candidates, n_examples=60):
     """Many candidates with long names, of which the two best are still open when the budget is spent."""
     names = [

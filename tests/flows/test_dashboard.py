@@ -14,7 +14,14 @@ import pytest
 from campaigns import winnow
 from dashboard_servers import serving
 from dashboard_tables import script
-from report_campaigns import certified_campaign, change, duelled_campaign, routed_campaign, scored_campaign
+from report_campaigns import (
+    certified_campaign,
+    change,
+    duelled_campaign,
+    gated,
+    routed_campaign,
+    scored_campaign,
+)
 from stored_campaigns import judgment, new_database, store_campaign
 from streamlit.testing.v1 import AppTest
 from waiting import PATIENCE_S
@@ -71,7 +78,12 @@ def test_the_campaigns_are_listed_newest_first(tmp_path):
     page = campaigns()
     assert list(table(page)["campaign"]) == ["later", "letters"]
     assert list(table(page)["state"]) == ["new", "undecided"]
-    assert list(table(page)["of grid"]) == ["0.0%", "40.0%"]
+    assert list(table(page)["of grid"]) == [0.0, 40.0]
+
+
+def test_a_gate_is_listed_with_its_baseline(tmp_path):
+    gated(tmp_path)
+    assert list(table(campaigns())["best"]) == ["against a"]
 
 
 def test_a_campaign_shows_its_answer_its_leaderboard_and_the_figures_of_its_report(tmp_path):

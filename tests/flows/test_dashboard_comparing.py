@@ -348,7 +348,7 @@ def test_campaigns_over_time_say_who_led_and_what_it_cost(nights, monkeypatch):
     assert said.startswith("3 campaigns: the winner changed 2 times; ")
     track, leaders = estimates_over_time(lines, rows, title="mean").data
     assert (track.y, leaders.customdata) == ((0.8, 0.74, 0.8), (A, B, A))
-    made, _ = costs_over_time(rows).data
+    (made,) = costs_over_time(rows).data
     assert list(made.y) == [row["generated"] for row in rows]
     monkeypatch.setattr(schedule_history, "MOST_CAMPAIGNS", 2)
     with campaigns[0].database.reading() as session:

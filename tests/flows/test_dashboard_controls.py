@@ -1,6 +1,5 @@
 """Every page of the dashboard, opened on every kind of campaign, with each of its controls used once."""
 
-import json
 import re
 import sys
 
@@ -12,9 +11,9 @@ from people_campaigns import write_people
 from repeated_campaigns import repeated_campaigns
 from report_campaigns import (
     certified_campaign,
-    change,
     crowded_campaign,
     duelled_campaign,
+    gated,
     routed_campaign,
     scored_campaign,
 )
@@ -53,33 +52,6 @@ def judged_by_people(folder):
         scripted_engines.provide_all(patch)
         write_people(folder, "best-mean")
         assert winnow(folder, "run", "campaign.yaml").returncode == 3
-
-
-def gated(folder):
-    """A gate against a, which b passes and c fails."""
-    campaign = store_campaign(new_database(folder / "winnow.db"))
-    spec = {**campaign.record.spec, "selector": {"name": "gate", "params": {"baseline": "a"}}}
-    change(folder, "UPDATE campaigns SET spec = ?", json.dumps(spec))
-    arms, examples = zip(*((arm, example) for arm in range(3) for example in range(5)), strict=True)
-    campaign.finish(
-        campaign.plan(0, arms, examples),
-        [1.0] * 10 + [0.0] * 5,
-        best=None,
-        estimates=[1.0, 1.0, 0.0],
-        lower=[0.6, 0.6, 0.0],
-        upper=[1.0, 1.0, 0.4],
-        status=["baseline", "no-worse", "worse"],
-        claim={"kind": "proven", "delta": 0.05, "raised_by": [], "assumptions": [], "refuted": []},
-        stop=True,
-        reason="confident",
-        differences={
-            "against": 0,
-            "delta": 0.05,
-            "estimates": [None, 0.0, -1.0],
-            "lower": [None, -0.1, -1.0],
-            "upper": [None, 0.1, -0.4],
-        },
-    )
 
 
 def alone(folder):

@@ -179,7 +179,7 @@ def test_compare_opens_the_largest_difference_and_the_address_holds_the_example(
     campaign.finish(campaign.plan(2, [0, 0], [2, 3]), [1.0, 0.0], best=1)
     page = opened("compare_page", first="a", second="b")
     (table,) = page.dataframe
-    columns = ["example", "input", "target", "first output", "first", "second output", "second", "difference"]
+    columns = ["example", "input", "target", "first output", "second output", "first", "second", "difference"]
     assert list(table.value) == columns
     assert page.query_params["example"] == table.value["example"][0]
     press(page, "Next")

@@ -323,12 +323,48 @@ def test_an_axis_of_equal_means_shows_little_more_than_the_mean():
     rows = [{"candidate": name, "estimate": 1.0, "lower": None, "upper": None} for name in "ab"]
     axis = {"minallowed": 0.95, "maxallowed": 1.05}
     assert intervals(rows, title="mean").layout.xaxis.autorangeoptions.to_plotly_json() == axis
-    track = [{"campaign": name, "at": NOW, "estimate": 1.0, "lower": 1.0, "upper": 1.0} for name in "cd"]
-    led = [{"created_at": NOW, "best": "a", "estimate": 1.0}]
+    track = [{"campaign": name, "estimate": 1.0, "lower": 1.0, "upper": 1.0} for name in "cd"]
+    led = [{"campaign": name, "created_at": NOW, "best": "a", "estimate": 1.0} for name in "cd"]
     over_time = estimates_over_time({"a": track}, led, title="mean").layout.yaxis.autorangeoptions
     assert over_time.to_plotly_json() == axis
     others = [*rows, {"candidate": "c", "estimate": 0.5, "lower": 0.25, "upper": 0.75}]
     assert intervals(others, title="mean").layout.xaxis.autorangeoptions.minallowed is None
+
+
+def test_candidates_of_one_campaign_stand_apart_and_only_a_schedule_joins_its_campaigns():
+    tracks = {
+        name: [{"campaign": each, "estimate": 0.5, "lower": 0.4, "upper": 0.6} for each in "cd"]
+        for name in "ab"
+    }
+    led = [{"campaign": each, "created_at": NOW, "best": "b", "estimate": 0.5} for each in "cd"]
+    first, second, leaders = estimates_over_time(tracks, led, title="mean").data
+    assert first.x[0] < 0.0 < second.x[0] < 0.5 < first.x[1]
+    assert (first.mode, leaders.x) == ("lines+markers", second.x)
+    apart = estimates_over_time(tracks, led, title="mean", are_repeated=False)
+    assert apart.data[0].mode == "markers"
+    assert apart.layout.xaxis.ticktext == ("c", "d")
+
+
+def test_the_smallest_lead_comes_first_however_wide_its_interval_is(tmp_path):
+    campaign = store_campaign(new_database(tmp_path / "winnow.db"))
+    campaign.finish(
+        campaign.plan(0, [0, 1, 2], [0, 0, 0]),
+        [1.0, 1.0, 0.0],
+        best=0,
+        estimates=[0.9, 0.8, 0.3],
+        lower=[0.8, 0.7, 0.0],
+        upper=[1.0, 0.9, 0.95],
+        status=["best", "active", "active"],
+        differences={
+            "against": 0,
+            "delta": 0.05,
+            "estimates": [None, -0.1, -0.6],
+            "lower": [None, -0.2, -1.0],
+            "upper": [None, -0.05, 0.1],
+        },
+    )
+    (open_,) = figures_of(campaign)["lead"].data
+    assert (open_.y, open_.x) == (("b", "c"), (0.1, 0.6))
 
 
 def test_nothing_is_drawn_of_duels_of_which_none_was_judged(tmp_path):

@@ -33,8 +33,10 @@ MOST_STYLED = 2_000
 
 
 def as_frame(rows: Sequence[Row]) -> pd.DataFrame:
-    """Rows with the same columns, without empty columns."""
-    used = [name for name in (rows[0] if rows else ()) if any(row[name] is not None for row in rows)]
+    """Rows with the same columns, without those that say nothing."""
+    used = [
+        name for name in (rows[0] if rows else ()) if any(row[name] not in (None, False, "") for row in rows)
+    ]
     return table_frame(
         [name.replace("_", " ") for name in used], [[row[name] for name in used] for row in rows]
     )

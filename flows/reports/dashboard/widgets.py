@@ -56,6 +56,12 @@ LONG_TEXT, MANY_LINES = 1_200, 14
 """Characters and lines from which a text scrolls in its own box."""
 BOX_HEIGHT = 320
 """Height of such a box, in pixels."""
+BESIDE_OTHERS = frozenset(("input", "output", "output b", "first output", "second output"))
+"""Columns of long texts, which leave room for the others."""
+NARROW = 150
+"""Pixels of such a column, before all columns grow to the width of the table."""
+SHARE = "of grid"
+"""A column of percentages, shown as bars."""
 TABLE_HEADING, TABLE_ROW = 38, 35
 """Height of a table's heading and of each row, in pixels."""
 
@@ -63,7 +69,10 @@ STYLE = """<style>
   .stMainBlockContainer { padding: 3.5rem 2.5rem 4rem; max-width: 110rem; margin-right: auto; }
   .stMainBlockContainer:has([class*="st-key-matrix"]) { max-width: none; }
   [class*="st-key-heading"] [data-testid="stText"] {
-    font-size: 1.7rem; font-weight: 600; line-height: 1.25; overflow-wrap: anywhere;
+    font-size: 1.15rem; font-weight: 600; line-height: 1.3; overflow-wrap: anywhere;
+  }
+  .st-key-heading-campaign [data-testid="stText"], .st-key-heading-asked [data-testid="stText"] {
+    font-size: 1.7rem;
   }
   [class*="st-key-soft"] [data-testid="stText"] {
     opacity: 0.68; font-size: 0.875rem; overflow-wrap: anywhere;
@@ -84,7 +93,9 @@ STYLE = """<style>
   [data-testid="stElementToolbarButton"]:has(button[aria-label^="Download as CSV"]) { display: none; }
   @media (max-width: 640px) {
     .stMainBlockContainer { padding-left: 1rem; padding-right: 1rem; }
-    [class*="st-key-heading"] [data-testid="stText"] { font-size: 1.25rem; }
+    .st-key-heading-campaign [data-testid="stText"], .st-key-heading-asked [data-testid="stText"] {
+      font-size: 1.25rem;
+    }
     [class*="st-key-answer"] { gap: 0.9rem; }
     [class*="st-key-answer"] [data-testid="stHorizontalBlock"] { gap: 0.1rem; }
   }
@@ -184,9 +195,11 @@ def _chosen(event: DataframeState, n_rows: int) -> int | None:
 
 
 def _formats(data: pd.DataFrame | Styler) -> ColumnConfigMappingInput:
-    if isinstance(data, Styler):  # has them
-        return {}
-    return {name: st.column_config.NumberColumn(format=form) for name, form in number_formats(data).items()}
+    formats = {} if isinstance(data, Styler) else number_formats(data)  # a styled one has them
+    narrow = {name: st.column_config.Column(width=NARROW) for name in data.columns if name in BESIDE_OTHERS}
+    numbers = {name: st.column_config.NumberColumn(format=form) for name, form in formats.items()}
+    share = st.column_config.ProgressColumn(format="%.1f%%", max_value=100, width="small")
+    return {**narrow, **numbers, **({SHARE: share} if SHARE in data.columns else {})}
 
 
 def _tell_of(short: Mapping[str, Mapping[str, str]]) -> None:

@@ -109,6 +109,7 @@ def titled(figure: Figure, title: str, caption: str) -> Figure:
         },
         margin_t=(figure.layout.margin.t or 0) + room,
         height=(figure.layout.height or 0) + room,
+        paper_bgcolor="white",  # else dark slides show through, and hide the letters
     )
     return figure
 

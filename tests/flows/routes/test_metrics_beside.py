@@ -132,7 +132,7 @@ def test_means_by_candidate_are_asked_for_and_shown_with_what_they_are_of(finish
     done(folder, "report", "survivor", "--html", "page.html")
     told = " ".join((folder / "page.html").read_text().split())
     assert of_what[objective] in told
-    assert "they decided nothing" in told
+    assert "no decision used them" in told
 
 
 def test_a_certificate_asks_for_metrics_of_labelled_examples_alone(finished):

@@ -7,16 +7,21 @@ import streamlit as st
 from sqlalchemy.orm import Session
 
 from winnow.flows.reports.dashboard.db import asking, problems_shown
-from winnow.flows.reports.dashboard.widgets import pick_row, remember_campaign, show_no_campaigns
+from winnow.flows.reports.dashboard.widgets import (
+    SHARE,
+    pick_row,
+    remember_campaign,
+    show_no_campaigns,
+)
 from winnow.storage.json_types import Row
 from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records.leases import unreleased
 from winnow.storage.records.outcomes import latest_decision_ids
 from winnow.storage.records.record_types import CampaignRecord
-from winnow.tasks.answer.sentences.answer_lines import headline
+from winnow.tasks.answer.sentences.answer_lines import headline, subject
 from winnow.tasks.campaign.look import Look
 from winnow.tasks.queries.status import CampaignStatus, campaign_status, left_out
-from winnow.tasks.text.phrases import list_of, percentage
+from winnow.tasks.text.phrases import list_of
 
 EVERY = 5.0
 """Seconds between two looks."""
@@ -100,12 +105,12 @@ def campaign_rows(
 def _row(record: CampaignRecord, status: CampaignStatus) -> Row:
     return {
         "campaign": status.name,
-        "objective": status.objective,
         "state": headline(status.answer, status.state),
-        "best": list_of(status.answer.listed) or None,
+        "best": list_of(status.answer.listed) or (subject(status.answer) if status.answer.baseline else None),
         "estimate": status.answer.listed_estimate,
         "held_out": status.answer.listed_held_out,
         "comparisons": status.totals["answered"],
-        "of grid": percentage(status.share_of_grid),
+        SHARE: 100.0 * status.share_of_grid,
+        "objective": status.objective,
         "begun (UTC)": f"{record.created_at:%Y-%m-%d %H:%M}",
     }

@@ -15,6 +15,7 @@ from winnow.flows.reports.dashboard.screens.comparison_view import (
     show_pair,
 )
 from winnow.flows.reports.dashboard.widgets import (
+    SHARE,
     choose_campaign,
     choose_name,
     set_address,
@@ -45,7 +46,7 @@ from winnow.tasks.queries.comparing import (
 from winnow.tasks.queries.schedule_history import other_numbers
 from winnow.tasks.queries.status import CampaignStatus, campaign_status
 from winnow.tasks.queries.views import ask
-from winnow.tasks.text.phrases import amount, ends, percentage, rounded
+from winnow.tasks.text.phrases import amount, ends, rounded
 
 PATIENCE = 30.0
 """Seconds for reading the scores of two candidates."""
@@ -198,7 +199,8 @@ def _show_fields(examples: Sequence[PairedExample]) -> None:
         for value, each in groups.items()
     ]
     show_figure(
-        intervals(rows, title="difference, first minus second", line=0.0, line_as="level"), key="by-field"
+        intervals(rows, title="difference, first minus second", line=0.0, line_as="no difference"),
+        key="by-field",
     )
 
 
@@ -242,8 +244,8 @@ def _row(example: PairedExample, first: str, texts: Mapping[int, Row]) -> Row:
     return {
         **example_cells(ours),
         "first output": outputs[0],
-        "first": example.first,
         "second output": outputs[1],
+        "first": example.first,
         "second": example.second,
         "difference": example.difference,
     }
@@ -287,7 +289,7 @@ def campaign_row(record: CampaignRecord, status: CampaignStatus) -> Row:
         "lower": best and best.lower,
         "upper": best and best.upper,
         "comparisons": totals["answered"],
-        "of grid": percentage(status.share_of_grid),
+        SHARE: 100.0 * status.share_of_grid,
         "generations": totals["generations"],
         "tokens": amount(totals["input_tokens"] + totals["output_tokens"]),
         "engine seconds": totals["engine_seconds"],

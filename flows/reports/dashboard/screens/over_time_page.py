@@ -32,9 +32,17 @@ ADDRESS = "series"
 DIFFERENT = "These campaigns differ in: {}. A change of a line can be due to this."
 """Shown if a schedule's file was changed in between."""
 
+DRIFT = (
+    "Estimates of the candidates that led most often, with each campaign's interval; a diamond marks the "
+    "leader. Each interval holds for its own campaign: two that do not overlap prove no drift."
+)
+UNRELATED = (
+    "Estimates of the candidates that led most often, with each campaign's interval; a diamond marks the "
+    "leader. These campaigns share data and objective but do not repeat one another, so no line joins them."
+)
 NOTHING_YET = (
-    'No campaign was repeated yet. winnow schedule campaign.yaml --cron "0 2 * * *" repeats one every '
-    "night, reusing stored outputs; this page then shows whether the winner changed."
+    "No campaign was repeated yet. This command repeats one every night, reusing stored outputs; this page "
+    "then shows whether the winner changed:"
 )
 
 
@@ -46,6 +54,7 @@ def show() -> None:
             found = all_series(session)
         if not found:
             st.text(NOTHING_YET)
+            st.code('winnow schedule campaign.yaml --cron "0 2 * * *"', language=None, wrap_lines=True)
             return
         _show(_chosen(found))
 
@@ -68,21 +77,20 @@ def _show(series: Series) -> None:
         names = [name for name, _ in led.most_common(MOST_TRACKS)]
         lines = tracks(session, series, names)
     show_soft(summary(rows, len(series.campaigns)), key="series")
-    st.header("Winners and drift")
+    st.header("Winners and drift" if series.are_repeated else "Winners")
     if names:
         last = series.campaigns[-1]
         what = estimated_value(last.objective, grouping_of(last.spec))
-        show_soft(
-            "Estimates of the leaders with each campaign's interval; a diamond marks the leader. "
-            "Intervals hold per campaign: two that do not overlap prove no drift.",
-            key="drift",
-        )
+        show_soft(DRIFT if series.are_repeated else UNRELATED, key="drift")
         if differing := other_numbers(series.campaigns[-MOST_CAMPAIGNS:]):
             show_soft(DIFFERENT.format(", ".join(differing)), key="different")
-        show_figure(estimates_over_time(lines, rows, title=what), key="drift")
+        figure = estimates_over_time(lines, rows, title=what, are_repeated=series.are_repeated)
+        show_figure(figure, key="drift")
     else:
         st.text("None of them has a leader yet; see winnow status.")
-    show_rows([_row(row) for row in reversed(rows)], key="over-time")
+    nothing = {name for name in ("reused", "load_seconds") if not any(row[name] for row in rows)}
+    shown = [{key: cell for key, cell in _row(row).items() if key not in nothing} for row in reversed(rows)]
+    show_rows(shown, key="over-time")
     st.header("Cost")
     show_figure(costs_over_time(rows), key="cost")
 
@@ -93,7 +101,7 @@ def summary(rows: Sequence[Row], campaigns: int) -> str:
     cut = (
         f"the last {MOST_CAMPAIGNS} of {campaigns} campaigns"
         if campaigns > len(rows)
-        else f"{campaigns} campaigns"
+        else f"{campaigns} campaign{'' if campaigns == 1 else 's'}"
     )
     made, reused, tokens = (
         amount(sum(row[key] for row in rows)) for key in ("generated", "reused", "tokens")
@@ -106,6 +114,15 @@ def summary(rows: Sequence[Row], campaigns: int) -> str:
 
 
 def _row(row: Row) -> Row:
-    """The row with `changed` next to `best` among its first columns, for narrow pages."""
-    first = {key: row[key] for key in ("campaign", "created_at", "outcome", "claim", "best", "changed")}
-    return {**first, **row, "created_at": f"{row['created_at']:%Y-%m-%d %H:%M}"}
+    """The row with what a narrow page has room for in front."""
+    first = {
+        "campaign": row["campaign"],
+        "best": row["best"],
+        "changed": row["changed"],
+        "estimate": row["estimate"],
+        "lower": row["lower"],
+        "upper": row["upper"],
+        "state": row["state"],
+        "begun (UTC)": f"{row['created_at']:%Y-%m-%d %H:%M}",
+    }
+    return {**first, **{key: row[key] for key in row if key != "created_at"}}

@@ -9,31 +9,63 @@ from winnow.flows.reports.html.figures.labels import as_label, shortened
 from winnow.flows.reports.html.figures.theme import BLUE, GREY, LINES, ORANGE, around_one_value, dressed
 from winnow.storage.json_types import JsonView
 
+APART = 0.12
+"""Distance between two candidates of one campaign, where campaigns are 1 apart."""
+MOST_TICKS = 8
+LONGEST_TICK = 16
+"""Maximum characters of a campaign's name below its marks."""
+COST_HEIGHT = 260
+"""Pixels."""
+
 
 def estimates_over_time(
-    tracks: Mapping[str, Sequence[JsonView]], winners: Sequence[JsonView], *, title: str
+    tracks: Mapping[str, Sequence[JsonView]],
+    winners: Sequence[JsonView],
+    *,
+    title: str,
+    are_repeated: bool = True,
 ) -> Figure:
-    """One line per candidate, with its interval in each campaign, and a diamond where it led.
+    """One mark per candidate and campaign, with its interval, and a diamond where it led.
+
+    Candidates stand side by side within a campaign, so that their intervals do not hide each other.
 
     Args:
-        tracks: Rows by candidate, with `campaign`, `at`, `estimate`, `lower` and `upper`.
-        winners: One per campaign, with `created_at`, `best` and `estimate`.
+        tracks: Rows by candidate, with `campaign`, `estimate`, `lower` and `upper`.
+        winners: One per campaign, oldest first, with `campaign`, `created_at`, `best` and `estimate`.
         title: Title of the vertical axis.
+        are_repeated: Whether the campaigns repeat one another: then a line joins the marks of a candidate.
     """
+    places = {row["campaign"]: number for number, row in enumerate(winners)}
+    shifts = {name: APART * (number - (len(tracks) - 1) / 2) for number, name in enumerate(tracks)}
     figure = Figure()
     for number, (name, rows) in enumerate(tracks.items()):
-        colour = LINES[number % len(LINES)]
-        figure.add_trace(_track(name, rows, colour))
+        at = [places[row["campaign"]] + shifts[name] for row in rows]
+        track = _track(name, rows, at, LINES[number % len(LINES)])
+        figure.add_trace(track.update(mode="lines+markers" if are_repeated else "markers"))
     led = [row for row in winners if row["best"] is not None and row["estimate"] is not None]
-    figure.add_trace(_leaders(led))
+    figure.add_trace(_leaders(led, [places[row["campaign"]] + shifts.get(row["best"], 0.0) for row in led]))
     shown = [row[key] for rows in tracks.values() for row in rows for key in ("estimate", "lower", "upper")]
     values = [*shown, *(row["estimate"] for row in led)]
+    step = -(-len(winners) // MOST_TICKS)
     return dressed(
         figure,
-        xaxis={"title": "begun", "type": "date"},
+        xaxis={
+            "title": "begun" if are_repeated else "campaign",
+            "tickmode": "array",
+            "tickvals": list(places.values())[::step],
+            "ticktext": [
+                f"{row['created_at']:%b} {row['created_at'].day}"
+                if are_repeated
+                else shortened(row["campaign"], LONGEST_TICK)
+                for row in winners[::step]
+            ],
+            "range": [-0.5, len(winners) - 0.5],
+            "showgrid": False,
+            "zeroline": False,
+        },
         yaxis={"title": title, "zeroline": False, **around_one_value(values)},
         showlegend=True,
-    ).update_layout(legend={"y": -0.25, "yanchor": "top"})
+    )
 
 
 def costs_over_time(rows: Sequence[JsonView]) -> Figure:
@@ -46,10 +78,8 @@ def costs_over_time(rows: Sequence[JsonView]) -> Figure:
     figure = Figure(
         [
             Bar(x=names, y=[row[key] for row in rows], name=label, marker={"color": colour})
-            for key, label, colour in (
-                ("generated", "new", BLUE),
-                ("reused", "reused", GREY),
-            )
+            for key, label, colour in (("generated", "new", BLUE), ("reused", "reused", GREY))
+            if key == "generated" or any(row[key] for row in rows)
         ]
     )
     return dressed(
@@ -63,36 +93,35 @@ def costs_over_time(rows: Sequence[JsonView]) -> Figure:
             "ticktext": [shortened(row["campaign"]) for row in rows],
             "showgrid": False,
         },
-        yaxis={"title": "texts", "rangemode": "tozero"},
-        showlegend=True,
-    )
+        yaxis={"title": "outputs", "rangemode": "tozero"},
+        showlegend=len(figure.data) > 1,
+    ).update_layout(height=COST_HEIGHT)
 
 
-def _track(name: str, rows: Sequence[JsonView], colour: str) -> Scatter:
+def _track(name: str, rows: Sequence[JsonView], at: Sequence[float], colour: str) -> Scatter:
     return Scatter(
-        x=[row["at"] for row in rows],
+        x=at,
         y=[row["estimate"] for row in rows],
         error_y={
             "type": "data",
             "symmetric": False,
             "array": [reach(row["upper"], row["estimate"]) for row in rows],
             "arrayminus": [reach(row["estimate"], row["lower"]) for row in rows],
-            "thickness": 1.5,
-            "width": 3,
+            "thickness": 2,
+            "width": 0,
             "color": colour,
         },
         customdata=[as_label(row["campaign"]) for row in rows],
-        mode="lines+markers",
-        line={"color": colour, "width": 2},
-        marker={"size": 7},
+        line={"color": colour, "width": 1},
+        marker={"size": 7, "color": colour},
         name=shortened(name),
         hovertemplate=f"{as_label(name)}<br>%{{y:.3f}} in %{{customdata}}<extra></extra>",
     )
 
 
-def _leaders(rows: Sequence[JsonView]) -> Scatter:
+def _leaders(rows: Sequence[JsonView], at: Sequence[float]) -> Scatter:
     return Scatter(
-        x=[row["created_at"] for row in rows],
+        x=at,
         y=[row["estimate"] for row in rows],
         customdata=[as_label(row["best"]) for row in rows],
         mode="markers",

@@ -54,6 +54,6 @@ def parallel(factors: Sequence[Factor], candidates: Sequence[CandidateMean]) -> 
     first = max((len(name) for name in shortened_apart(factors[0].levels, LONGEST_LEVEL)), default=0)
     # Names of levels stand beside their axes, and those of axes above.
     return figure.update_layout(
-        height=max(LEAST_HEIGHT + 60, 100 + ROW_HEIGHT * rows),
+        height=max(LEAST_HEIGHT + 120, 100 + ROW_HEIGHT * rows),
         margin={"l": 24 + LETTER * first, "r": 70, "t": 60, "b": 24},
     )

@@ -24,7 +24,7 @@ ROWS = "rows"
 """The `meta` of figures with one candidate per row: narrow figures put names above the marks."""
 SQUARE = "square"
 """The `meta` of figures with candidates along both axes: narrow figures number them."""
-ROW_HEIGHT, FRAME_HEIGHT, LEAST_HEIGHT = 24, 110, 260
+ROW_HEIGHT, FRAME_HEIGHT, LEAST_HEIGHT = 24, 110, 200
 """Heights in pixels: of a candidate's row, of the frame around the rows, and of the smallest figure."""
 
 BESIDE_ONE_VALUE = 0.05
@@ -64,13 +64,14 @@ def dressed(
         yaxis: Settings of the vertical axis, likewise.
         layout: Further settings, which differ from figure to figure.
     """
+    has_words_above = bool(layout.get("showlegend") or figure.layout.annotations)
     height = max(LEAST_HEIGHT, FRAME_HEIGHT + ROW_HEIGHT * rows) if rows else 380
     # Set as a whole: plotly takes ten times as long to update it value by value.
     figure.layout = {
         **figure.layout.to_plotly_json(),
         "template": None,
         "height": height,
-        "margin": {"l": 8, "r": 16, "t": 36, "b": 8},
+        "margin": {"l": 8, "r": 16, "t": 36 if has_words_above else 12, "b": 8},
         "legend": {"orientation": "h", "x": 0, "y": 1, "yanchor": "bottom", "title": None},
         "hoverlabel": {"align": "left"},
         "xaxis": _axis(xaxis),
@@ -108,12 +109,14 @@ def _axis(axis: JsonView) -> JsonObject:
 
 def _theme(*, ink: str, lines: str, paper: str) -> JsonObject:
     axis = {
+        "title": {"font": {"size": 13}},
         "gridcolor": lines,
         "zerolinecolor": lines,
         "linecolor": lines,
         "ticks": "",
         "showgrid": True,
         "separatethousands": True,
+        "exponentformat": "none",
     }
     return {
         "layout": {

@@ -8,7 +8,7 @@ from winnow.tasks.spec.stored_spec import grouping_of
 SAMPLES = {"good": "Highest scores", "bad": "Lowest scores"}
 """Headings of the sample comparisons, by kind."""
 
-MEASURED = "the texts that were asked for"
+MEASURED = "the same outputs"
 """The outputs that metrics score."""
 
 

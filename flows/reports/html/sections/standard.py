@@ -11,6 +11,7 @@ from winnow.flows.reports.html.figures.curve import curve as curve_figure
 from winnow.flows.reports.html.figures.curve import leads
 from winnow.flows.reports.html.figures.estimates import intervals
 from winnow.flows.reports.html.figures.excess import excess as excess_figure
+from winnow.flows.reports.html.figures.labels import shortened
 from winnow.flows.reports.html.model import Section, first_of
 from winnow.flows.reports.html.sections.samples import MOST_SAMPLES, sample_groups
 from winnow.flows.reports.rows.text_table import decimals_of
@@ -31,7 +32,7 @@ from winnow.tasks.data.tag_counts import TagCounts
 from winnow.tasks.queries import breakdowns
 from winnow.tasks.queries.views import ask
 from winnow.tasks.spec.stored_spec import constraints_of
-from winnow.tasks.text.phrases import span
+from winnow.tasks.text.phrases import amount, ends, span
 
 Builder = Callable[[Look], Section | None]
 """Makes a section, or None if there is nothing to show yet."""
@@ -94,19 +95,21 @@ def _lead(look: Look, axis: str) -> Section | None:
     ]
     if not behind:
         return None
-    behind.sort(key=lambda row: row["lead"] if row["lower"] is None else row["lower"])
+    behind.sort(key=lambda row: row["lead"])
     rows, cut = first_of(behind, look.record.name, "leaderboard")
+    open_ = {each.name for each in standings if each.status == "active"}
+    diamond = " A diamond is a candidate that is not eliminated." if open_ else ""
     return Section(
         name="lead",
-        title=f"Lead of {best} over each other candidate",
-        note=f"Difference in {axis} on this benchmark, closest first; a diamond is still open. All "
+        title="Lead over each other candidate",
+        note=f"The {axis} of {best} minus that of each other candidate, smallest lead first.{diamond} All "
         "intervals hold at once. The tests that eliminate candidates are sharper: an interval that reaches "
         f"left of 0 does not undo an elimination.{cut}",
         figure=intervals(
             rows,
-            title=f"lead of {best}",
+            title=f"lead of {shortened(best or '')}",
             value="lead",
-            marked={each.name for each in standings if each.status == "active"},
+            marked=open_,
             marked_as="still open",
             line=0.0,
             line_as="no lead",
@@ -128,18 +131,21 @@ def eliminations(look: Look) -> Section | None:
             "stays active until a best candidate is known."
         )
     missed = ", or if it cannot meet a constraint (infeasible)" if "constraints" in look.record.spec else ""
+    levels = {row["level"] for row in found}
+    (level,) = levels if len(levels) == 1 else (None,)
     return Section(
         name="eliminations",
         title="Eliminations",
-        note="Evidence against each candidate (starts at 1). It is eliminated when this reaches the "
-        f"level, or when no remaining score could make it the best{missed}.{kept}{cut}",
+        note="Evidence against each candidate (starts at 1). It is eliminated when this reaches "
+        f"{'its level' if level is None else f'{level:g}'}, or when no remaining score could make it the best"
+        f"{missed}.{kept}{cut}",
         table=[
             {
                 "candidate": row["candidate"],
                 "status": row["status"],
-                "wealth": f"{row['wealth']:g}",
-                "level": "none" if row["level"] is None else f"{row['level']:g}",
                 "since": out_since(row["status"], row["out_in_round"], row["out_at"]),
+                "evidence": row["wealth"],
+                **({"level": row["level"]} if level is None else {}),
             }
             for row in rows
         ],
@@ -195,15 +201,15 @@ def excess(look: Look) -> Section | None:
     if not points or any(each.mixes for each in server_changes(look.session, look.record)):
         return None
     found = look.record.spec["selector"]["params"].get("top_m", 1)
+    spent, most = points[-1]
     whom = "No candidate" if found == 1 else f"No more than {found - 1} candidates"
     return Section(
         name="excess",
         title="How much better another candidate can be",
-        note=f"{whom} can be better than the one that is named by more than this; the line bound of the "
-        "answer names it, and how sure that is. Nothing is said of how much worse the others are. The line "
-        "begins anew where candidates are dropped or added.",
+        note=f"{whom} can be better than the one that the answer names by more than this: "
+        f"{ends(0.0, most)[1]} after {amount(spent)} comparisons; the details of the answer say how sure "
+        "that is. The line starts again when candidates are dropped or added.",
         figure=excess_figure(points, unit="comparisons so far"),
-        table=[{"comparisons": points[-1][0], "better by at most": points[-1][1]}],
     )
 
 
@@ -215,6 +221,12 @@ def pareto(look: Look) -> Section | None:
     rows, cut = first_of(found, look.record.name, "pareto")
     has_cost = any(row["cost"] is not None for row in rows)
     has_latency = any(row["latency"] is not None for row in rows)
+    measured = [
+        "input and output tokens",
+        "engine seconds (outputs of one batch share them)",
+        *(["latency in seconds from request to answer, under the campaign's load"] if has_latency else []),
+        *(["price of 1,000 outputs"] if has_cost else []),
+    ]
     decimals = {
         name: decimals_of([row[name] for row in rows if row[name] is not None])
         for name in ("seconds", "latency", "cost")
@@ -226,21 +238,18 @@ def pareto(look: Look) -> Section | None:
     return Section(
         name="pareto",
         title="Quality, cost and time",
-        note="Means over the stored outputs with standard deviations: input and output tokens, engine "
-        "seconds, which outputs of one batch share, the latency (seconds from request to answer, "
-        "beside what else was asked) where engines tell it, and the price of a thousand texts where "
-        "it is known. Nothing of cost and time is certified. Unbeaten: not out, and no other candidate "
-        "that is not out has at least this estimate, costs and takes no more beyond noise, and is better in "
-        f"one of the three.{cut}",
+        note=f"Means per output with standard deviations: {', '.join(measured)}. Nothing of cost and time is "
+        "certified. Unbeaten: not eliminated, and no other such candidate has at least this estimate, is "
+        f"neither clearly dearer nor clearly slower, and is better in one of the three.{cut}",
         table=[
             {
                 "candidate": row["candidate"],
                 "estimate": row["estimate"],
+                "unbeaten": "yes" if row["pareto"] else "",
                 "tokens": f"{row['tokens']:.1f} ± {row['tokens_sd']:.1f}",
                 "seconds": spread("seconds", row),
                 **({"latency": spread("latency", row)} if has_latency else {}),
                 **({"cost": spread("cost", row)} if has_cost else {}),
-                "unbeaten": "yes" if row["pareto"] else "",
             }
             for row in rows
         ],
@@ -267,19 +276,21 @@ def metrics(look: Look) -> Section | None:
         return None
     rows, cut = first_of(found, look.record.name, "metrics")
     measured = page_of(look.record.objective).MEASURED
+    names = {row["metric"] for row in found}
+    has_unscored = any(row["unscored"] for row in found)
     return Section(
         name="metrics",
-        title="Metrics",
+        title="Metrics" if len(names) > 1 else f"Metric: {found[0]['metric']}",
         note=f"Mean scores of further judges on {measured}, with 95% Wilson intervals. Each interval holds "
         f"on its own and is not certified; {_what_metrics_decided(look.record)}.{cut}",
         table=[
             {
-                "metric": row["metric"],
                 "candidate": row["candidate"],
-                "scored": row["scored"],
-                "unscored": row["unscored"],
+                **({"metric": row["metric"]} if len(names) > 1 else {}),
                 "mean": row["mean"],
                 "interval": "" if row["lower"] is None else span(row["lower"], row["upper"]),
+                "scored": row["scored"],
+                **({"unscored": row["unscored"]} if has_unscored else {}),
             }
             for row in rows
         ],
@@ -290,7 +301,7 @@ def _what_metrics_decided(campaign: CampaignRecord) -> str:
     """The role of metrics in the answer, as the end of a sentence."""
     constraints = constraints_of(campaign.spec)
     if not constraints:
-        return "they decided nothing"
+        return "no decision used them"
     names = ", ".join(dict.fromkeys(each.metric for each in constraints))
     return (
         f"by {names} candidates were chosen, too: whether they meet the constraints was decided by bounds of "
@@ -310,26 +321,26 @@ def tags(counts: TagCounts) -> Builder:
         if not found:
             return None
         shown, cut = first_of(found, look.record.name, "tags")
+        names = {row["tag"] for row in found}
         return Section(
             name="tags",
-            title="The leader by tag",
+            title=f"The leader by {'tag' if len(names) > 1 else found[0]['tag']}",
             note="Mean score of the leader on its scored examples of each tag, with 95% Wilson intervals. "
             "Each interval holds on its own and is not certified: among many groups some look bad by "
             f"chance.{cut}",
-            table=[_tag_row(row) for row in shown],
+            table=[_tag_row(row, has_tags=len(names) > 1) for row in shown],
         )
 
     return build
 
 
-def _tag_row(row: Row) -> Row:
+def _tag_row(row: Row, *, has_tags: bool) -> Row:
     return {
-        "tag": row["tag"],
-        "value": row["value"],
-        "scored": f"{row['scored']} of {row['examples']}",
+        "value": f"{row['tag']}: {row['value']}" if has_tags else row["value"],
         "mean": row["mean"],
         "interval": span(row["lower"], row["upper"]),
         "worst": "worst" if row["worst"] else "",
+        "scored": f"{row['scored']} of {row['examples']}",
     }
 
 
@@ -443,7 +454,7 @@ def _loading(look: Look) -> str:
     share = seconds / (seconds + totals["engine_seconds"])
     return (
         f" Loading models took {seconds:.1f} s ({loads} load{'s' * (loads > 1)}), {share:.0%} of all engine "
-        "time; loads of a model that several candidates share stand with the first of them."
+        "time; a load for several candidates is shown with the first of them."
     )
 
 
@@ -452,10 +463,7 @@ def _caching(look: Look) -> str:
     rate = cache_hit_rate(look.session, look.record.id)
     if rate is None:
         return ""
-    return (
-        f" {rate:.0%} of the prompts' tokens, as far as engines tell, were in their prefix caches and not "
-        "computed again."
-    )
+    return f" {rate:.0%} of the prompts' tokens, as far as engines report it, were read from prefix caches."
 
 
 def _costs(look: Look) -> tuple[list[Row], str]:
