@@ -160,14 +160,14 @@ def codes_before():
     [
         ("winnow.algorithms.best_mean.arm_status", "ROUNDING = 1e-9", "ROUNDING = 1e-8", {"ucb-e", "pulse"}),
         ("winnow.algorithms.papers.best_mean.pulse", "self._a = a", "self._a = 2 * a", {"pulse"}),
-        ("winnow.algorithms.papers.best_duel.round_robin", "argmin", "argmax", {"round-robin"}),
+        ("winnow.algorithms.papers.best_duel_baselines", "argmin", "argmax", {"round-robin"}),
         ("winnow.algorithms.registry", "class Parameter", "class Parameters", set()),
         ("winnow.algorithms.route.policy", "class Policy", "class Politics", set()),
         ("winnow.algorithms.best_mean.arm_status", "# means this close are equal", "# other words", set()),
         (
             "winnow.algorithms.papers.best_mean.pulse",
-            "PULSE: UCB-E on estimates",
-            "PULSE: something else",
+            "UCB-E on predicted scores",
+            "Something else",
             set(),
         ),
         ("winnow.algorithms.errors", "was already observed", "was observed before", set()),

@@ -3,25 +3,18 @@
 import math
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from winnow.algorithms.best_duel.config import BestDuelConfig
-from winnow.algorithms.best_duel.counts.evidence import CountEvidence
+from winnow.algorithms.best_duel.count_evidence import CountEvidence
 from winnow.algorithms.best_duel.duel_record import NONE_LEFT
-from winnow.algorithms.best_duel.stopping import Stopping
-from winnow.algorithms.best_duel.unstructured_allocation import (
-    likeliest_best,
-    optimal_shares,
-    settling_shares,
-)
+from winnow.algorithms.best_duel.stopping import DuelSelector
 from winnow.algorithms.best_duel.win_tables import Standings
-from winnow.algorithms.decision import Decision
 from winnow.algorithms.errors import InvalidParameter
 from winnow.algorithms.protocols import EMPTY_BATCH, Batch
-from winnow.algorithms.state.arrays import IntArray
+from winnow.algorithms.state.arrays import BoolArray, IntArray
 
 
-class LlmPo:
+class LlmPo(DuelSelector):
     """Follow the optimal shares for the preferences observed so far, with a minimum for every pair.
 
     The next pair is the one with the fewest duels, if these are fewer than `n0` or than `exploration` times
@@ -56,7 +49,7 @@ class LlmPo:
             raise InvalidParameter("n0", n0, "at least 1")
         self._exploration = exploration
         self._n0 = n0
-        self._stopping = Stopping(config)
+        super().__init__(config)
 
     def ask(self, rng: np.random.Generator) -> Batch:
         """Propose duels of the pairs that are furthest behind their shares."""
@@ -64,14 +57,6 @@ class LlmPo:
         if room == 0:
             return EMPTY_BATCH
         return self._stopping.record.ask(self._track(self._shares(), room, rng), rng)
-
-    def tell(self, batch: Batch, outcomes: ArrayLike) -> None:
-        """Absorb outcomes in [0, 1] in favour of the first arm, NaN if unscored."""
-        self._stopping.tell(batch, outcomes)
-
-    def decision(self) -> Decision:
-        """Recommend the arm whose worst preference is highest."""
-        return self._stopping.decision()
 
     def _shares(self) -> dict[tuple[int, int], float]:
         """Positive shares by pair, in ascending order; empty before the first scored duel."""
@@ -122,3 +107,77 @@ def _furthest_behind(shares: dict[int, float], asked: list[int]) -> list[int]:
     behind = [total * share - count for share, count in zip(shares.values(), asked, strict=True)]
     most = max(behind)
     return [pair for pair, lack in zip(shares, behind, strict=True) if lack == most]
+
+
+LEAST_DIVERGENCE = 1e-3  # d(0.522, 1/2): a closer preference counts as a tie for the allocation
+
+
+def optimal_shares(standings: Standings, best: int, rivals: IntArray) -> dict[tuple[int, int], float]:
+    """Shares that make the evidence against every arm except the best grow equally fast.
+
+    Each such arm i is compared only with the arm that beats it most clearly, in proportion to 1 / d_i, with
+    d_i = max over j that beat i of d(preference of j over i, 1/2). The published corollary does not cover a
+    best arm that does not beat every other. Here an arm that it does not beat is compared with it, with a
+    small positive d_i: the best arm is not separated before these pairs are.
+
+    Args:
+        standings: Standings of the active arms.
+        best: The best arm.
+        rivals: The other active arms in ascending order, at least one.
+
+    Returns:
+        The positive shares by pair, the lower arm first, in ascending order; their sum is 1.
+
+    Source: Hu et al. (2026), "Adaptive Simulation Experiment for Large Language Model Policy Optimization",
+    Corollary 3.3.
+    """
+    opponents = standings.opponents[rivals]
+    divergences = standings.divergences[rivals, opponents]
+    if not standings.estimates[best] > 0.5:
+        is_open = ~(standings.preferences[best, rivals] > 0.5)
+        opponents[is_open], divergences[is_open] = best, 0.0
+    weights = 1.0 / np.maximum(divergences, LEAST_DIVERGENCE)
+    weights /= weights.sum()
+    shares: dict[tuple[int, int], float] = {}
+    for arm, opponent, weight in zip(rivals.tolist(), opponents.tolist(), weights.tolist(), strict=True):
+        pair = (arm, opponent) if arm < opponent else (opponent, arm)
+        shares[pair] = shares.get(pair, 0.0) + weight
+    return dict(sorted(shares.items()))
+
+
+def settling_shares(standings: Standings, best: int, opponents: IntArray) -> dict[tuple[int, int], float]:
+    """Shares that settle equally fast whether the best arm beats each of these opponents.
+
+    Args:
+        standings: Standings of the active arms.
+        best: The best arm.
+        opponents: Active arms in ascending order, at least one, each behind the best arm so far.
+
+    Returns:
+        Same format as `optimal_shares`.
+    """
+    weights = 1.0 / np.maximum(standings.divergences[opponents, best], LEAST_DIVERGENCE)
+    weights /= weights.sum()
+    return {
+        (min(best, opponent), max(best, opponent)): weight
+        for opponent, weight in zip(opponents.tolist(), weights.tolist(), strict=True)
+    }
+
+
+def likeliest_best(standings: Standings, best: int, active: BoolArray) -> int:
+    """The arm with the least evidence against its beating every other.
+
+    That is `best` if it beats every other. Otherwise the highest worst preference can mislead: the true best
+    arm can have a low one because it has few duels, and it gets few while the shares are those of another
+    best arm.
+
+    Args:
+        standings: Standings of the active arms.
+        best: The arm with the highest worst preference, returned if several arms have the least evidence.
+        active: Shape (K,), arms not dropped.
+    """
+    if standings.estimates[best] > 0.5:
+        return best
+    doubts = np.where(active, standings.doubts, np.inf)
+    likeliest = int(doubts.argmin())
+    return best if doubts[best] == doubts[likeliest] else likeliest

@@ -2,19 +2,98 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from winnow.algorithms.best_duel.config import BestDuelConfig
-from winnow.algorithms.best_duel.counts.evidence import CountEvidence
+from winnow.algorithms.best_duel.count_evidence import CountEvidence
 from winnow.algorithms.best_duel.duel_record import DuelRecord
-from winnow.algorithms.best_duel.evidence import Evidence
 from winnow.algorithms.claims import HEURISTIC, NOTHING_CLAIMED, ArmStatus, Assumption, Claim, Reason
 from winnow.algorithms.decision import Decision, statuses
 from winnow.algorithms.protocols import Batch
-from winnow.algorithms.state.arrays import BoolArray
+from winnow.algorithms.state.arrays import BoolArray, FloatArray
 from winnow.algorithms.state.plugin_registry import object_at
+
+
+class Evidence(Protocol):
+    """Preferences that a record of duels shows, with their uncertainty.
+
+    All values are functions of the observations in their order and of nothing else: `update` follows every
+    tell at once, and reading a value changes nothing. So a resumed campaign has the same values, bit for bit.
+    The arrays must not be modified.
+    """
+
+    @property
+    def preferences(self) -> FloatArray:
+        """P(row is preferred to column), shape (K, K), 1/2 on the diagonal, NaN if unknown."""
+        ...
+
+    @property
+    def estimates(self) -> FloatArray:
+        """Values by which the arms are ranked, shape (K,): see `worst_preferences`."""
+        ...
+
+    @property
+    def lower(self) -> FloatArray:
+        """Lower ends of the intervals of the estimates, shape (K,), in [0, 1]."""
+        ...
+
+    @property
+    def upper(self) -> FloatArray:
+        """Upper ends of the intervals of the estimates, shape (K,), in [0, 1]."""
+        ...
+
+    @property
+    def best(self) -> int | None:
+        """The active arm with the highest estimate; None when there is none."""
+        ...
+
+    @property
+    def statistic(self) -> float:
+        """Z, the least evidence against any active arm except the best; 0 if there is none."""
+        ...
+
+    @property
+    def is_separated(self) -> bool:
+        """Whether the best arm is known with the error probability of the config."""
+        ...
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether it is certain which active arm is best, which are tied, or that there is no best arm."""
+        ...
+
+    @property
+    def beaten(self) -> BoolArray:
+        """Active arms shown not to be the best, shape (K,)."""
+        ...
+
+    @property
+    def losers(self) -> BoolArray:
+        """Active arms that certainly lose to another active arm, shape (K,)."""
+        ...
+
+    @property
+    def tied(self) -> BoolArray:
+        """Active arms certainly tied for first place, shape (K,)."""
+        ...
+
+    @property
+    def claim(self) -> Claim:
+        """Claim about the best arm once it is separated, or about all arms once they are settled."""
+        ...
+
+    @property
+    def in_force(self) -> "Evidence":
+        """This evidence, or the evidence by counts once the duels refute its model."""
+        ...
+
+    def update(self) -> None:
+        """Update from the record after a batch was observed."""
+        ...
+
 
 EVIDENCE_BY_FEATURES = "winnow.algorithms.papers.bradley_terry.evidence:BradleyTerryEvidence"
 """Import path of the class of evidence for arms with features; imported only if arms have them."""
@@ -115,6 +194,21 @@ class Stopping:
         if self._config.budget is not None and self.record.n_told >= self._config.budget:
             return "budget"
         return "running"
+
+
+class DuelSelector:
+    """Base of the selectors of duels, which differ in the duels that they propose."""
+
+    def __init__(self, config: BestDuelConfig) -> None:
+        self._stopping = Stopping(config)
+
+    def tell(self, batch: Batch, outcomes: ArrayLike) -> None:
+        """Absorb outcomes in [0, 1] in favour of the first arm, NaN if unscored."""
+        self._stopping.tell(batch, outcomes)
+
+    def decision(self) -> Decision:
+        """Recommend the arm whose worst preference is highest."""
+        return self._stopping.decision()
 
 
 def evidence_of(config: BestDuelConfig, record: DuelRecord) -> Evidence:

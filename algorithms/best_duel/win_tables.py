@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from winnow.algorithms.best_duel.counts.preference_intervals import bernoulli_kl
+from winnow.algorithms.best_duel.preference_intervals import bernoulli_kl
 from winnow.algorithms.state.arrays import BoolArray, FloatArray, IntArray
 
 

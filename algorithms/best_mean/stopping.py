@@ -3,6 +3,7 @@
 from typing import Literal
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from winnow.algorithms.best_mean.arm_status import ROUNDING, Standing
 from winnow.algorithms.best_mean.config import BestMeanConfig
@@ -228,3 +229,26 @@ class Stopping:
 
     def _standing(self, lower: FloatArray, upper: FloatArray) -> Standing:
         return standing_of(self._matrix, lower, upper, self._config.epsilon)
+
+
+class StoppedSelector:
+    """Base of selectors whose constructor creates a matrix of scores and the rule that stops them."""
+
+    _matrix: ScoreMatrix
+    _stopping: Stopping
+
+    def take_up(self, batch: Batch) -> None:
+        """Register a batch as proposed and pending."""
+        self._matrix.ask(batch.arms, batch.examples)
+
+    def tell(self, batch: Batch, outcomes: ArrayLike) -> None:
+        """Absorb scores in [0, 1], NaN if unscored."""
+        self._stopping.tell(batch, self._matrix.tell(batch, outcomes))
+
+    def decision(self) -> Decision:
+        """Recommend the highest ranked arm of those that can be the best."""
+        return self._stopping.decision(self._ranking())
+
+    def _ranking(self) -> FloatArray | None:
+        """Values to rank the arms by, shape (K,); None for the estimates."""
+        return None

@@ -1,6 +1,6 @@
-"""Exact confidence interval for a count of successes."""
+"""Exact interval and exact test for counts of successes."""
 
-from scipy.special import betaincinv
+from math import comb
 
 from winnow.algorithms.errors import InvalidParameter
 
@@ -23,6 +23,35 @@ def proportion_interval(count: int, trials: int, alpha: float) -> tuple[float, f
         raise InvalidParameter("count", count, f"in [0, {trials}]")
     if not 0.0 < alpha < 1.0:
         raise InvalidParameter("alpha", alpha, "in (0, 1)")
+    from scipy.special import betaincinv  # slow to import, and the test below does without
+
     lower = float(betaincinv(count, trials - count + 1, alpha / 2.0)) if count > 0 else 0.0
     upper = float(betaincinv(count + 1, trials - count, 1.0 - alpha / 2.0)) if count < trials else 1.0
     return lower, upper
+
+
+def larger_share_p_value(first: int, second: int, n: int) -> float:
+    """One-sided p-value for the second share being larger, given the sum of both counts.
+
+    If both counts have the same success probability, then each way to divide their sum among the 2n trials is
+    equally likely, and the second count is hypergeometric: P(X = k) = C(n, k) C(n, s - k) / C(2n, s), s =
+    first + second. The sum is over k from `second` on, in exact integers.
+
+    Source: Fisher (1935), "The logic of inductive inference", Journal of the Royal Statistical Society 98.
+
+    Args:
+        first: Count out of n, in [0, n].
+        second: Count out of n, in [0, n].
+        n: Trials behind each count, at least 1.
+
+    Raises:
+        InvalidParameter: If n is below 1 or a count is not in [0, n].
+    """
+    if n < 1:
+        raise InvalidParameter("n", n, "at least 1")
+    for name, count in (("first", first), ("second", second)):
+        if not 0 <= count <= n:
+            raise InvalidParameter(name, count, f"in [0, {n}]")
+    total = first + second
+    ways = sum(comb(n, k) * comb(n, total - k) for k in range(second, min(n, total) + 1))
+    return ways / comb(2 * n, total)

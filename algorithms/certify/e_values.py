@@ -4,11 +4,25 @@ Letters as in Park et al. (2025): rho_s the reliance factor of strategy s, l_{s,
 E_{s,i} its capital, w_{s,i} = E_{s,i-1} / sum_s' E_{s',i-1} its weight at step i. The e-value prod_i sum_s
 w_{s,i} (1 - lambda_{s,i} (l_{s,i} - alpha)) of equation (11) telescopes to the plain average of the capitals,
 equation (25).
+
+**Intervals.** Let m be a candidate for the risk, G grid points of it. The bets lambda_{s,i} of the
+test that would certify an arm are bets against risks of at least alpha. For every m from alpha on, they are
+also bets against risks of at least m:
+
+    E(m) = average over s of prod_i (1 - lambda_{s,i} (l_{s,i} - m))
+
+is positive, because lambda < 1 / (1 + rho - alpha), and a supermartingale if the risk is m or more. It
+increases in m, and E(alpha) is the e-value of the test. So the smallest m for which it ever reached the
+test's threshold is an upper end of the risk at the level of the test, and equals alpha exactly if the arm
+passed. Both are wrong only if E(m) for the true risk m ever reaches the threshold.
 """
+
+from itertools import pairwise
 
 import numpy as np
 
 from winnow.algorithms.bounds.betting import (
+    BLOCK,
     MixedWealth,
     Rows,
     StarWealth,
@@ -19,7 +33,7 @@ from winnow.algorithms.bounds.betting import (
     nodes_for,
 )
 from winnow.algorithms.certify.config import Rule
-from winnow.algorithms.state.arrays import FloatArray
+from winnow.algorithms.state.arrays import FloatArray, IntArray
 
 
 class EValues:
@@ -95,3 +109,57 @@ def normalised(logs: FloatArray) -> FloatArray:
     scaled = np.exp(logs - logs.max(axis=-1, keepdims=True))
     shares: FloatArray = scaled / scaled.sum(axis=-1, keepdims=True)
     return shares
+
+
+GRID_POINTS = 513
+
+
+class UpperEnds:
+    """Upper ends: the smallest risks from `least` to 1 that are refuted as too high, one per arm.
+
+    An end holds at all times with probability at least 1 - level, under the assumptions of `EValues`. It is
+    the intersection over all times, on a grid point and rounded outward.
+
+    Lower ends of a risk are one minus the upper ends of the mirrored losses 1 - l, which have the same range,
+    with the bets of a test on those.
+
+    Args:
+        n_arms: K.
+        n_strategies: S.
+        least: The mean under test, in (0, 1): the lowest possible end.
+        level: Error probability of the test, in (0, 1).
+
+    Source: Waudby-Smith & Ramdas (2024), "Estimating means of bounded random variables by betting", JRSS B
+    86(1), Section 4.4, and Park et al. (2025), Appendix D.5, who invert tests with bets made for intervals.
+    """
+
+    def __init__(self, n_arms: int, n_strategies: int, least: float, level: float) -> None:
+        # Equidistant in arcsin(sqrt(m)): cells are narrow at means with small variance of the losses.
+        angles = np.linspace(np.arccos(1.0 - 2.0 * least), np.pi, GRID_POINTS)
+        self._grid = np.maximum((1.0 - np.cos(angles)) / 2.0, least)  # (G,)
+        self._grid[0] = least
+        self._bar = -np.log(level)
+        self._logs = np.zeros((n_arms, n_strategies, GRID_POINTS))  # (K, S, G)
+        # (K,) first refuted grid point, or the one at 1
+        self._last: IntArray = np.full(n_arms, GRID_POINTS - 1)
+
+    @property
+    def ends(self) -> FloatArray:
+        """Upper ends, shape (K,)."""
+        return self._grid[self._last]
+
+    def update(self, arm: int, losses: FloatArray, bets: FloatArray) -> None:
+        """Absorb losses of an arm and the bets that its test made on them, both of shape (B, S)."""
+        for start in range(0, len(losses), BLOCK):
+            window = slice(0, self._last[arm])
+            block = slice(start, start + BLOCK)
+            stake = bets[block, :, np.newaxis]
+            gains = 1.0 + stake * (self._grid[window] - losses[block, :, np.newaxis])  # (b, S, W)
+            for before, now in pairwise(gains):
+                now *= before
+            logs = self._logs[arm, :, window]  # (S, W), a view
+            highest = logs.max(axis=0)
+            e_values = np.einsum("sw,bsw->bw", np.exp(logs - highest), gains) / len(logs)
+            logs += np.log(gains[-1])
+            refuted = (np.log(e_values.max(axis=0)) + highest >= self._bar).sum()
+            self._last[arm] -= refuted

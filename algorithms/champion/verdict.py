@@ -13,10 +13,9 @@ from winnow.algorithms.best_mean.score_matrix import ScoreMatrix
 from winnow.algorithms.best_mean.stopping import interval_alpha, standing_of
 from winnow.algorithms.champion.cheaper_arms import Thrift
 from winnow.algorithms.champion.control_variates import Band
-from winnow.algorithms.champion.differences import by_means, by_race, differences
 from winnow.algorithms.champion.draw_order import Grouped
 from winnow.algorithms.champion.elimination import Evidence
-from winnow.algorithms.champion.shown_intervals import ShownIntervals
+from winnow.algorithms.champion.shown_intervals import ShownIntervals, by_means, by_race, differences
 from winnow.algorithms.champion.switch import Mode
 from winnow.algorithms.champion.top_m import TopM, below_the_best, known_best
 from winnow.algorithms.claims import EXACT, HEURISTIC, NOTHING_CLAIMED, ArmStatus, Claim, Raise, Reason

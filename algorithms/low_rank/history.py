@@ -9,9 +9,24 @@ import numpy as np
 from winnow.algorithms.errors import InvalidParameter
 from winnow.algorithms.low_rank.factor_model import FactorModel, Floats
 from winnow.algorithms.low_rank.joint_fit import fit_table, weight_of_ridge, with_rows_spread_evenly
-from winnow.algorithms.low_rank.least_squares import LEAST_SQUARES
 from winnow.algorithms.low_rank.logistic import LOGISTIC
 from winnow.algorithms.state.arrays import at_bounds
+
+LEAST_SQUARES = FactorModel(
+    loss=lambda scores, z: 0.5 * (scores - 0.5 - z) ** 2,
+    mean=lambda z: z + 0.5,
+    curvature=np.ones_like,
+    most_curvature=1.0,
+    bend=0.0,
+)
+"""Model of scores in [0, 1] that are not all 0 or 1: S_ij is near 1/2 + u_i . v_j.
+
+As in the logistic model, the predicted score of an unobserved row is 1/2. Predictions are clipped to [0, 1],
+the fits are not.
+
+Source: Tolochinsky et al. (2026), "Valid Best-Model Identification for LLM Evaluation via Low-Rank
+Factorization", whose estimator holds for any prediction in [0, 1]; the paper itself has 0/1 scores only."""
+
 
 TABLES_REMEMBERED = 2
 

@@ -9,8 +9,7 @@ import numpy as np
 from winnow.algorithms.errors import InvalidParameter
 from winnow.algorithms.route.config import KernelName
 from winnow.algorithms.route.contexts import unit_rows
-from winnow.algorithms.route.posteriors.kernels import Kernel
-from winnow.algorithms.route.posteriors.random_fourier_features import fourier
+from winnow.algorithms.route.posteriors.kernels import Kernel, fourier
 from winnow.algorithms.state.arrays import BoolArray, FloatArray
 
 LARGEST = 1e100

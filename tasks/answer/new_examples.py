@@ -28,7 +28,7 @@ from winnow.tasks.spec.selector_traits import CHOOSES_EXAMPLES
 from winnow.tasks.text.canonical_json import digest
 
 if TYPE_CHECKING:
-    from winnow.algorithms.new_examples.paired_sample import PairedSample, Row
+    from winnow.algorithms.new_examples import PairedSample, Row
     from winnow.algorithms.state.arrays import BoolArray, FloatArray, IntArray
 
 LEVEL = 0.05
@@ -164,7 +164,7 @@ def beyond_of(question: Question, winner: str, rival: str, *, finds_best: bool) 
 
 def _ends(question: Question, sample: "PairedSample") -> tuple[float, float] | None:
     """Ends of the interval for a difference, which holds for all pairs that could have been chosen."""
-    from winnow.algorithms.new_examples.paired_sample import difference_interval
+    from winnow.algorithms.new_examples import difference_interval
 
     n = len(question.names)
     pairs = n - 1 if question.baseline is not None else n * (n - 1) / 2
@@ -172,8 +172,7 @@ def _ends(question: Question, sample: "PairedSample") -> tuple[float, float] | N
 
 
 def _best_there(question: Question, samples: "ScoreSamples") -> tuple[tuple[str, ...], bool, tuple[str, ...]]:
-    from winnow.algorithms.new_examples.best_there import best_there
-    from winnow.algorithms.new_examples.paired_sample import is_higher
+    from winnow.algorithms.new_examples import best_there, is_higher
 
     names = question.names
     silent = frozenset(
@@ -234,7 +233,7 @@ class ScoreSamples:
 
     def of(self, first: str, second: str) -> "PairedSample":
         """The sample for two candidates: the first one's scores minus the second one's."""
-        from winnow.algorithms.new_examples.paired_sample import NOTHING, paired_sample
+        from winnow.algorithms.new_examples import NOTHING, paired_sample
 
         one, other = (self._rows[self._arms[name]] for name in (first, second))
         if self.question.clusters is None:
@@ -281,7 +280,7 @@ class ScoreSamples:
     def _rows(self) -> "list[Row]":
         import numpy as np
 
-        from winnow.algorithms.new_examples.paired_sample import Row
+        from winnow.algorithms.new_examples import Row
 
         question = self.question
         places = {each: place for place, each in enumerate(self._positions)}
@@ -309,7 +308,7 @@ class DuelSamples:
         """The sample for two candidates: 1 for a win of the first, -1 for a win of the second."""
         import numpy as np
 
-        from winnow.algorithms.new_examples.paired_sample import NOTHING, PairedSample
+        from winnow.algorithms.new_examples import NOTHING, PairedSample
 
         question = self.question
         duels = paired_views.first_duels(question.session, question.campaign_id, first, second)
@@ -340,7 +339,7 @@ def _of_clusters(
     """
     import numpy as np
 
-    from winnow.algorithms.new_examples.paired_sample import NOTHING, clustered_sample
+    from winnow.algorithms.new_examples import NOTHING, clustered_sample
 
     found = [clusters[position] for position in positions]
     numbers = {name: number for number, name in enumerate(sorted(set(found)))}

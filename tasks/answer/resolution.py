@@ -34,7 +34,7 @@ class Resolution:
 
 def resolution_of(n_examples: int, n_candidates: int, disagreement: float) -> Resolution:
     """The resolution of a benchmark with scores of 0 and 1."""
-    from winnow.algorithms.new_examples.resolution import examples_needed, least_difference
+    from winnow.algorithms.new_examples import examples_needed, least_difference
 
     least = least_difference(n_examples, n_candidates, LEVEL, disagreement)
     smaller = (each for each in TARGETS if each <= disagreement and (least is None or each < least))

@@ -6,7 +6,7 @@ from property_settings import tries
 from scipy.stats import binom, chisquare
 
 from winnow.algorithms.errors import InvalidParameter
-from winnow.algorithms.papers.best_mean.als import Ensemble, EnsembleAls, dropped_entries
+from winnow.algorithms.papers.best_mean.completion import Ensemble, EnsembleAls, dropped_entries
 
 FALSE_ALARM = 1e-6
 

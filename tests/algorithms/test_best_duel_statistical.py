@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from failure_rates import fails_too_often
 
-from winnow.algorithms.best_duel.counts import evidence
-from winnow.algorithms.best_duel.counts.winner_tests import PairWealths, own_duels_level
+from winnow.algorithms.best_duel import count_evidence
+from winnow.algorithms.best_duel.winner_tests import PairWealths, own_duels_level
 from winnow.algorithms.bounds.half_mixture import HalfMixture
 from winnow.algorithms.protocols import round_rng
 from winnow.algorithms.registry import create_selector
@@ -128,7 +128,7 @@ def scored_only(self):
 
 @pytest.mark.statistical
 def test_the_check_catches_taking_for_granted_that_some_arm_beats_every_other(monkeypatch):
-    monkeypatch.setattr(evidence, "own_duels_level", lambda delta, n_arms: -np.inf)
+    monkeypatch.setattr(count_evidence, "own_duels_level", lambda delta, n_arms: -np.inf)
     assert errs_too_often("llm-po", NO_WINNER)
 
 

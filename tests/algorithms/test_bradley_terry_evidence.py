@@ -6,7 +6,7 @@ from property_settings import tries
 from structured_duels import duels, fitted, published_instance, random_pairs, sigma, told_record
 
 from winnow.algorithms.best_duel.bradley_terry import Tally
-from winnow.algorithms.best_duel.counts.evidence import CountEvidence
+from winnow.algorithms.best_duel.count_evidence import CountEvidence
 from winnow.algorithms.claims import Claim
 from winnow.algorithms.errors import InvalidParameter
 from winnow.algorithms.papers.bradley_terry import evidence as bradley_terry_evidence

@@ -8,7 +8,7 @@ from structured_duels import example_tally, fitted, sigma
 
 from winnow.algorithms.best_duel.bradley_terry import Tally
 from winnow.algorithms.papers.bradley_terry.bounds import supremum
-from winnow.algorithms.papers.bradley_terry.misfit import (
+from winnow.algorithms.papers.bradley_terry.evidence import (
     is_misfit,
     log_saturated_mixture,
     log_unstructured_mixture,

@@ -6,7 +6,7 @@ from failure_rates import fails_too_often
 from structured_duels import duels, published_instance, random_pairs, sigma, told_record
 
 from winnow.algorithms.best_duel.config import BestDuelConfig
-from winnow.algorithms.papers.bradley_terry import bounds, late_starts
+from winnow.algorithms.papers.bradley_terry import bounds, mixture
 from winnow.algorithms.papers.bradley_terry import evidence as bradley_terry_evidence
 from winnow.algorithms.papers.bradley_terry.evidence import BradleyTerryEvidence
 from winnow.algorithms.papers.bradley_terry.llm_po_bt import LlmPoBt
@@ -118,7 +118,7 @@ def test_the_check_catches_a_confidence_set_without_the_price_of_not_knowing_the
     def highest(tally, start):
         return float(bounds.log_likelihood(tally, start))
 
-    monkeypatch.setattr(late_starts, "log_mixture", highest)
+    monkeypatch.setattr(mixture, "log_mixture", highest)
     assert fails_too_often(misses(), PATHS, LEVEL)
 
 
@@ -128,25 +128,25 @@ def test_confident_campaigns_name_a_wrong_arm_at_most_as_often_as_allowed(world)
 
 
 def test_mixtures_that_begin_late_make_no_wrong_arm_confident(monkeypatch):
-    monkeypatch.setattr(late_starts, "FIRST", 16)
+    monkeypatch.setattr(mixture, "FIRST", 16)
     assert not fails_too_often(errors(WIDE, unscored=0.2), CAMPAIGNS, DELTA)
 
 
 def test_intervals_that_rest_on_late_mixtures_miss_on_at_most_the_allowed_share_of_paths(monkeypatch):
-    monkeypatch.setattr(late_starts, "FIRST", 16)
+    monkeypatch.setattr(mixture, "FIRST", 16)
     assert not fails_too_often(misses(5, 4), PATHS, LEVEL)
 
 
 def test_the_check_catches_late_mixtures_without_the_price_of_their_prior(monkeypatch):
-    monkeypatch.setattr(late_starts, "FIRST", 16)
-    priced = late_starts.Part.log_mixture
+    monkeypatch.setattr(mixture, "FIRST", 16)
+    priced = mixture.Part.log_mixture
 
     def highest(part, start):
         if part.prior is None:
             return priced(part, start)
         return float(bounds.log_likelihood(part.tally, start)) - part.log_weight
 
-    monkeypatch.setattr(late_starts.Part, "log_mixture", highest)
+    monkeypatch.setattr(mixture.Part, "log_mixture", highest)
     assert fails_too_often(misses(5, 4), PATHS, LEVEL)
 
 

@@ -3,8 +3,7 @@ import pytest
 from literal_e_values import literal_losses
 from selector_worlds import CertifyWorld
 
-from winnow.algorithms.certify.e_values import EValues
-from winnow.algorithms.certify.intervals import GRID_POINTS, UpperEnds
+from winnow.algorithms.certify.e_values import GRID_POINTS, EValues, UpperEnds
 from winnow.algorithms.protocols import Batch
 from winnow.algorithms.registry import create_selector
 

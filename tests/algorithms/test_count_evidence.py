@@ -8,9 +8,9 @@ from scipy.integrate import quad
 from scipy.stats import beta
 
 from winnow.algorithms.best_duel.config import BestDuelConfig
-from winnow.algorithms.best_duel.counts.evidence import CountEvidence
-from winnow.algorithms.best_duel.counts.preference_intervals import bernoulli_kl, kl_lower_bounds
+from winnow.algorithms.best_duel.count_evidence import CountEvidence
 from winnow.algorithms.best_duel.duel_record import DuelRecord
+from winnow.algorithms.best_duel.preference_intervals import bernoulli_kl, kl_lower_bounds
 from winnow.algorithms.protocols import Batch
 
 

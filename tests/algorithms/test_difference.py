@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 from selector_worlds import BestMeanWorld
 
-from winnow.algorithms.papers.best_mean.predictions.base import ArmPredictions
-from winnow.algorithms.papers.best_mean.predictions.difference import DifferenceMeans
-from winnow.algorithms.papers.best_mean.predictions.one_step import OneStepMeans
+from winnow.algorithms.papers.best_mean.low_rank_predictions import ArmPredictions
+from winnow.algorithms.papers.best_mean.prediction_means import DifferenceMeans, OneStepMeans
 
 SCORES = np.array([1.0, 0.0, 0.3, 1.0, 0.6])
 N = len(SCORES)

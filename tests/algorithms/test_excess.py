@@ -10,8 +10,7 @@ from selector_worlds import BestMeanWorld
 from tests.benchmarks.excess import campaign
 from winnow.algorithms.champion import excess as module
 from winnow.algorithms.champion.elimination import Evidence
-from winnow.algorithms.champion.excess import SHARE, SHARE_OF_TWO, STEPS
-from winnow.algorithms.champion.pair_bets import PairBets
+from winnow.algorithms.champion.excess import SHARE, SHARE_OF_TWO, STEPS, PairBets
 from winnow.algorithms.champion.race import Columns
 from winnow.algorithms.protocols import Batch, round_rng
 from winnow.algorithms.registry import create_selector

@@ -8,15 +8,15 @@ from scipy.sparse import csr_array
 from winnow.algorithms.errors import InvalidParameter
 from winnow.algorithms.low_rank import joint_fit
 from winnow.algorithms.low_rank.factor_model import fit_rows
+from winnow.algorithms.low_rank.history import LEAST_SQUARES
 from winnow.algorithms.low_rank.joint_fit import (
     fit_table,
     weight_of_ridge,
     with_rows_spread_evenly,
 )
-from winnow.algorithms.low_rank.least_squares import LEAST_SQUARES
 from winnow.algorithms.low_rank.logistic import LOGISTIC, sigmoid
-from winnow.algorithms.papers.best_mean import sparse_fit
-from winnow.algorithms.papers.best_mean.sparse_fit import fit_observations
+from winnow.algorithms.papers.best_mean import low_rank_predictions
+from winnow.algorithms.papers.best_mean.low_rank_predictions import fit_observations
 
 both_models = pytest.mark.parametrize("model", [LOGISTIC, LEAST_SQUARES], ids=["logistic", "least squares"])
 
@@ -115,7 +115,7 @@ def sparse(scores):
 def test_both_fits_of_a_table_end_near_a_minimum_that_a_general_optimizer_finds(model, missing, monkeypatch):
     monkeypatch.setattr(joint_fit, "LEAST_CHANGE", 1e-6)
     monkeypatch.setattr(joint_fit, "MOST_SWEEPS", 2_000)
-    monkeypatch.setattr(sparse_fit, "SWEEPS", 300)
+    monkeypatch.setattr(low_rank_predictions, "SWEEPS", 300)
     _, scores = table_of(12, 15)
     scores[np.random.default_rng(3).random(scores.shape) < missing] = np.nan
     weight = 2.0

@@ -4,8 +4,8 @@ from math import log
 import numpy as np
 import pytest
 
-from winnow.algorithms.best_duel.counts import finite_bets
-from winnow.algorithms.best_duel.counts.finite_bets import FiniteBets
+from winnow.algorithms.best_duel import winner_tests
+from winnow.algorithms.best_duel.winner_tests import FiniteBets
 from winnow.algorithms.bounds.half_mixture import HalfMixture
 
 FIRST, SECOND = np.array([0]), np.array([1])
@@ -35,7 +35,7 @@ def literal_wealth(outcomes, n_examples, least, stakes):
 @pytest.mark.parametrize("least", [0.5, 0.4])
 def test_the_wealth_is_that_of_the_bets_written_down(least):
     outcomes = [1, 0, 0.5, 1, 1, 0.25, 0, 1, 1, 0.5]
-    stakes = finite_bets._stakes(least)
+    stakes = winner_tests._stakes(least)
     assert ((stakes > 0.0) & (stakes <= 0.9)).all()
     assert wealths(outcomes, 40, least)[-1] == pytest.approx(
         log(literal_wealth(outcomes, 40, least, stakes)), abs=1e-10

@@ -5,7 +5,7 @@ import math
 import pytest
 from scipy import stats
 
-from winnow.algorithms.bounds.fisher import larger_share_p_value
+from winnow.algorithms.bounds.binomial import larger_share_p_value
 from winnow.algorithms.errors import InvalidParameter
 
 

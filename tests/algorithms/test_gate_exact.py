@@ -8,7 +8,7 @@ import pytest
 from selector_worlds import BestMeanWorld
 
 from winnow.algorithms.best_mean.config import BestMeanConfig
-from winnow.algorithms.gate.evidence import Evidence
+from winnow.algorithms.gate import Evidence
 
 N = 5
 ORDERS = list(permutations(range(N)))

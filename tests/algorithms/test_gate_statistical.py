@@ -5,8 +5,8 @@ import pytest
 from failure_rates import fails_too_often
 from selector_worlds import BestMeanWorld
 
-from winnow.algorithms.gate import evidence as evidence_module
-from winnow.algorithms.gate.evidence import Evidence
+from winnow.algorithms import gate
+from winnow.algorithms.gate import Evidence
 
 DELTA, RUNS, EPSILON = 0.2, 80, 0.1
 
@@ -93,9 +93,9 @@ def test_arms_that_do_not_share_delta_are_found_out(monkeypatch):
             super().__init__(setting, baseline, until)
             self._share = 2.0 * setting.delta  # for every arm, and for better and worse alike
 
-    from winnow.algorithms.gate import selector as selector_module
+    from winnow.algorithms import gate
 
-    monkeypatch.setattr(selector_module, "Evidence", Greedy)
+    monkeypatch.setattr(gate, "Evidence", Greedy)
     assert fails_too_often(wrong_statements(worlds=(all_alike,), epsilons=(0.0,)), RUNS, DELTA)
 
 
@@ -105,8 +105,8 @@ def test_unscored_pairs_that_do_not_count_at_their_worst_are_found_out(monkeypat
         if len(known):
             honest(self, arm, known)
 
-    honest = evidence_module.Evidence._bet
-    monkeypatch.setattr(evidence_module.Evidence, "_bet", left_out)
+    honest = gate.Evidence._bet
+    monkeypatch.setattr(gate.Evidence, "_bet", left_out)
 
     def wrong():
         for seed in range(RUNS):

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from property_settings import tries
 from selector_worlds import BestMeanWorld
 
-from winnow.algorithms.best_mean.baselines.rejects import rejection_target
+from winnow.algorithms.best_mean.baselines.halving import rejection_target
 from winnow.algorithms.claims import HEURISTIC
 from winnow.algorithms.protocols import round_rng
 from winnow.algorithms.registry import create_selector

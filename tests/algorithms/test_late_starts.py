@@ -16,15 +16,16 @@ from structured_duels import duels, fitted, published_instance, random_pairs, si
 from winnow.algorithms.best_duel.bradley_terry import Tally, log_likelihood
 from winnow.algorithms.best_duel.duel_record import DuelRecord
 from winnow.algorithms.papers.bradley_terry import evidence as bradley_terry_evidence
-from winnow.algorithms.papers.bradley_terry import late_starts
+from winnow.algorithms.papers.bradley_terry import mixture
 from winnow.algorithms.papers.bradley_terry.evidence import BradleyTerryEvidence
-from winnow.algorithms.papers.bradley_terry.late_starts import (
+from winnow.algorithms.papers.bradley_terry.mixture import (
+    SCALES,
     LateStarts,
+    Normals,
     Pooled,
     laplace_log_integral,
     pool,
 )
-from winnow.algorithms.papers.bradley_terry.mixture import SCALES, Normals
 from winnow.algorithms.protocols import Batch
 
 R = 4  # coordinates that the weights are made for, where theta has one, to be integrated over
@@ -34,7 +35,7 @@ Z = np.array([[-1.0], [0.5], [1.5]])
 @pytest.fixture
 def early(monkeypatch):
     """Mixtures begin after 2, 4, 8, … duels."""
-    monkeypatch.setattr(late_starts, "FIRST", 2)
+    monkeypatch.setattr(mixture, "FIRST", 2)
 
 
 def literal_log_integral(part):
@@ -152,7 +153,7 @@ def mean_of_e(theta, *, size=1, ties=0.0, parts_of=lambda evidence: evidence._be
 @pytest.fixture
 def half_late(early, monkeypatch):
     """Mixtures that begin late have half of the weights, also where theta has one coordinate."""
-    monkeypatch.setattr(late_starts, "late_weight", lambda r: 0.5)
+    monkeypatch.setattr(mixture, "late_weight", lambda r: 0.5)
 
 
 @pytest.mark.parametrize("theta", [0.0, 0.8, -2.0])
@@ -192,7 +193,7 @@ def test_what_is_pooled_is_at_most_e_for_every_theta(seed, n_duels, truth):
     rng = np.random.default_rng(seed)
     pairs = rng.integers(3, size=n_duels)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(late_starts, "FIRST", 2)
+        patch.setattr(mixture, "FIRST", 2)
         starts, told, _ = begun(
             (rng.random(n_duels) < sigma(truth * Z[pairs, 0])) * 1, lambda at, duel: pairs[duel]
         )
@@ -211,7 +212,7 @@ def test_what_is_pooled_is_sharp_where_it_is_asked_for(there, early):
     parts = starts.parts(told)
     pooled = pool(parts, fitted(told).theta, np.array([[there]]))
     bound = pooled.log_mixture - float(log_likelihood(pooled.tally, np.array([there])))
-    assert len(parts) == 1 + late_starts.KEPT
+    assert len(parts) == 1 + mixture.KEPT
     assert bound == pytest.approx(np.log(literal_e(parts, there)), abs=0.1)
 
 
@@ -224,7 +225,7 @@ def test_mixtures_begin_at_doublings_with_weights_that_are_fixed_and_sum_to_one(
         starts.begin(told, fitted(told, ridge=1.0))
         for part in starts.parts(told)[1:]:
             seen[part.log_weight] = n - float(part.tally.counts.sum())
-        assert len(starts.parts(told)) <= 1 + late_starts.KEPT
+        assert len(starts.parts(told)) <= 1 + mixture.KEPT
     shares = late * 0.15 * 0.85 ** np.arange(8)  # of infinitely many, which sum to late
     assert np.exp(list(seen)) == pytest.approx(shares, rel=1e-9)
     assert list(seen.values()) == pytest.approx(64.0 * 2.0 ** np.arange(8), abs=8)
@@ -283,7 +284,7 @@ def test_the_quick_value_is_near_the_bound(seed):
         evidence.update()
     beliefs = evidence._beliefs
     late = beliefs.parts[1:]
-    assert len(late) == late_starts.KEPT
+    assert len(late) == mixture.KEPT
     for part in late:
         about = laplace_log_integral(part, beliefs.fit.theta)
         assert about == pytest.approx(part.log_mixture(beliefs.fit.theta), abs=0.3)
@@ -304,7 +305,7 @@ def duels_until_known(features, theta, seed):
 def test_late_starts_save_a_fifth_of_the_duels_of_many_coordinates(monkeypatch):
     features, theta = published_instance(5, 10, 6)
     with_them = [duels_until_known(features, 3.0 * theta, seed) for seed in range(4)]
-    monkeypatch.setattr(late_starts, "late_weight", lambda r: 0.0)
+    monkeypatch.setattr(mixture, "late_weight", lambda r: 0.0)
     without = [duels_until_known(features, 3.0 * theta, seed) for seed in range(4)]
     assert sum(with_them) < 0.8 * sum(without)
 

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from selector_worlds import BestDuelWorld
 
-from winnow.algorithms.best_duel.unstructured_allocation import likeliest_best, optimal_shares
+from winnow.algorithms.best_duel.llm_po import likeliest_best, optimal_shares
 from winnow.algorithms.best_duel.win_tables import Standings
 from winnow.algorithms.errors import InvalidParameter
 from winnow.algorithms.protocols import Batch, round_rng

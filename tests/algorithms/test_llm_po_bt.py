@@ -10,14 +10,17 @@ from winnow.algorithms.best_duel.duel_record import DuelRecord
 from winnow.algorithms.best_duel.llm_po import LlmPo
 from winnow.algorithms.claims import Claim
 from winnow.algorithms.errors import InvalidParameter
-from winnow.algorithms.papers.bradley_terry.allocation import (
+from winnow.algorithms.papers.bradley_terry.evidence import BradleyTerryEvidence
+from winnow.algorithms.papers.bradley_terry.feature_space import arm_points, differences
+from winnow.algorithms.papers.bradley_terry.llm_po_bt import (
+    GROWTH,
+    MOST_SWEEPS,
+    TOLERANCE,
+    LlmPoBt,
     allocate,
     exploration_pairs,
     instance,
 )
-from winnow.algorithms.papers.bradley_terry.evidence import BradleyTerryEvidence
-from winnow.algorithms.papers.bradley_terry.feature_space import arm_points, differences
-from winnow.algorithms.papers.bradley_terry.llm_po_bt import GROWTH, MOST_SWEEPS, TOLERANCE, LlmPoBt
 from winnow.algorithms.protocols import Batch, round_rng
 
 FEATURES, THETA = published_instance(4, 8, 3)

@@ -9,12 +9,13 @@ from scipy.integrate import quad
 from scipy.stats import beta, binomtest
 
 from tests.benchmarks import new_examples as bench
+from winnow.algorithms import new_examples
 from winnow.algorithms.bounds import averaged_bets
-from winnow.algorithms.new_examples import paired_sample as module
-from winnow.algorithms.new_examples.best_there import BestThere, best_there
-from winnow.algorithms.new_examples.paired_sample import (
+from winnow.algorithms.new_examples import (
+    BestThere,
     PairedSample,
     Row,
+    best_there,
     clustered_sample,
     difference_interval,
     is_above,
@@ -47,7 +48,7 @@ def test_of_other_scores_small_gains_do_not_count_and_small_losses_count_whole()
 
 def test_the_first_example_chooses_the_test_and_is_in_none():
     """Five gains show a level of 1/32; of six the first is spent."""
-    level = 1.0 / 32.0 / module.SHARE_OF_COMPLETE
+    level = 1.0 / 32.0 / new_examples.SHARE_OF_COMPLETE
     assert is_higher(sample_of([1.0] * 6), level * 1.001)
     assert not is_higher(sample_of([1.0] * 5), level * 1.001)
     assert not is_higher(sample_of([1.0] * 6, binary=False), level * 1.001)  # bets need more
@@ -72,7 +73,7 @@ def test_at_adaptive_ends_it_is_the_literal_mixture_at_every_prefix(seed, n_comm
     most = 0.0
     for end in range(1, 61):
         gains, losses = (drawn[:end] > 0).sum(), (drawn[:end] < 0).sum()
-        share = module.SHARE_OF_ORDER * (2.0 if end <= n_common else 1.0)
+        share = new_examples.SHARE_OF_ORDER * (2.0 if end <= n_common else 1.0)
         most = max(most, share * literal_half_mixture(gains, losses))
     level = 1.0 / most
     sample = replace(NONE, in_order=[drawn], n_common=n_common)
@@ -99,15 +100,15 @@ def test_bets_are_the_literal_ones(mean):
     rng = np.random.default_rng(3)
     differences, level = rng.uniform(-0.4, 0.9, size=40), 0.04
     tested, values = (mean + 1.0) / 2.0, ((differences + 1.0) / 2.0).tolist()
-    early = module.SHARE_OF_ORDER * level
+    early = new_examples.SHARE_OF_ORDER * level
     wealths = [literal_capital(values, tested, early, 16.0 * 4.0**power) for power in range(6)]
     capital = np.mean(wealths, axis=0)
     for factor in (1.0 - 1e-9, 1.0 + 1e-9):
         levels = np.full(40, factor / capital[1:].max())
         levels[0] = early  # bets look at this one
-        assert module._ever_above(np.array(values), tested, levels) == (factor > 1.0)
+        assert new_examples._ever_above(np.array(values), tested, levels) == (factor > 1.0)
     assert is_above(replace(NONE, in_order=[differences]), mean, level) == (capital.max() >= 1.0 / early)
-    late = module.SHARE_OF_COMPLETE * level
+    late = new_examples.SHARE_OF_COMPLETE * level
     orders = [np.random.default_rng([40, number]).permutation(40) for number in range(8)]
     ends = [literal_capital([values[each] for each in order], tested, late, 40)[-1] for order in orders]
     found = averaged_bets.average_capital(np.array(values), tested, late)

@@ -6,8 +6,8 @@ from itertools import combinations, permutations, product
 import numpy as np
 import pytest
 
-from winnow.algorithms.papers.best_mean.predictions.base import ArmPredictions
-from winnow.algorithms.papers.best_mean.predictions.one_step import OneStepMeans, control_weight
+from winnow.algorithms.papers.best_mean.low_rank_predictions import ArmPredictions
+from winnow.algorithms.papers.best_mean.prediction_means import OneStepMeans, control_weight
 
 TABLE = np.array([[1.0, 0.0, 0.3, 1.0], [0.0, 0.9, 0.0, 1.0]])
 N_ARMS, N = TABLE.shape

@@ -5,7 +5,7 @@ import pytest
 from failure_rates import fails_too_often
 
 from winnow.algorithms.bounds.prediction_powered import PredictedDraws
-from winnow.algorithms.papers.best_mean.predictions.base import ArmPredictions
+from winnow.algorithms.papers.best_mean.low_rank_predictions import ArmPredictions
 from winnow.algorithms.protocols import Batch
 from winnow.algorithms.registry import create_selector
 

@@ -6,12 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from winnow.algorithms.best_duel.config import BestDuelConfig
-from winnow.algorithms.best_duel.counts.preference_intervals import (
-    PreferenceIntervals,
-    bernoulli_kl,
-    log_prices,
-)
 from winnow.algorithms.best_duel.duel_record import DuelRecord
+from winnow.algorithms.best_duel.preference_intervals import PreferenceIntervals, bernoulli_kl, log_prices
 from winnow.algorithms.protocols import Batch, round_rng
 
 

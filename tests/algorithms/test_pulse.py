@@ -10,7 +10,7 @@ from winnow.algorithms.best_mean.config import BestMeanConfig
 from winnow.algorithms.errors import InvalidParameter
 from winnow.algorithms.low_rank import history as history_module
 from winnow.algorithms.low_rank.history import example_factors
-from winnow.algorithms.papers.best_mean.predictions.base import LowRankPredictions
+from winnow.algorithms.papers.best_mean.low_rank_predictions import LowRankPredictions
 from winnow.algorithms.protocols import Batch, round_rng
 from winnow.algorithms.registry import create_selector
 

@@ -8,9 +8,8 @@ from property_settings import tries
 
 from winnow.algorithms.route.config import RouteConfig
 from winnow.algorithms.route.posteriors.kernel_ridge import KernelRidge
-from winnow.algorithms.route.posteriors.kernels import Kernel
+from winnow.algorithms.route.posteriors.kernels import Kernel, RandomFeatures
 from winnow.algorithms.route.posteriors.linear_ridge import SCORES_PER_REFRESH, LinearRidge
-from winnow.algorithms.route.posteriors.random_fourier_features import RandomFeatures
 
 KERNELS = [
     Kernel(name="linear", gamma=1.0, bandwidth=1.0),

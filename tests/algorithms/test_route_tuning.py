@@ -12,20 +12,18 @@ from winnow.algorithms.protocols import round_rng
 from winnow.algorithms.route.config import RouteConfig
 from winnow.algorithms.route.metrics import cumulative_regret
 from winnow.algorithms.route.posteriors import tuned as tuned_posteriors
-from winnow.algorithms.route.posteriors.fourier_ridge import fourier_posteriors
 from winnow.algorithms.route.posteriors.kernel_ridge import kernel_posteriors
-from winnow.algorithms.route.posteriors.marginal_likelihood import (
+from winnow.algorithms.route.posteriors.kernels import RandomFeatures
+from winnow.algorithms.route.posteriors.linear_ridge import fourier_posteriors
+from winnow.algorithms.route.posteriors.tuned import (
     ALPHAS,
     BANDWIDTHS,
-    LEAST_NOISE,
-    most_probable,
-)
-from winnow.algorithms.route.posteriors.random_fourier_features import RandomFeatures
-from winnow.algorithms.route.posteriors.tuned import (
     FIRST_CHOICE,
     LAST_CHOICE,
+    LEAST_NOISE,
     MOST_SCORES,
     TunedPosteriors,
+    most_probable,
 )
 
 

@@ -7,8 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from winnow.algorithms.new_examples.paired_sample import SHARE_OF_COMPLETE, PairedSample, is_higher
-from winnow.algorithms.new_examples.resolution import examples_needed, least_difference
+from winnow.algorithms.new_examples import (
+    SHARE_OF_COMPLETE,
+    PairedSample,
+    examples_needed,
+    is_higher,
+    least_difference,
+)
 
 ALPHA = 0.05
 

@@ -9,12 +9,8 @@ from scipy.optimize import linprog
 from structured_duels import literal_allocation, published_instance, sigma
 
 from tests.benchmarks.best_duel_hardness import characteristic_time_bt
-from winnow.algorithms.papers.bradley_terry.allocation import (
-    allocate,
-    exploration_pairs,
-    instance,
-)
 from winnow.algorithms.papers.bradley_terry.feature_space import arm_points, differences
+from winnow.algorithms.papers.bradley_terry.llm_po_bt import allocate, exploration_pairs, instance
 
 
 def problem_of(seed, n_arms=6, d=3):

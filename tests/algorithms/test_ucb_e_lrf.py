@@ -8,8 +8,7 @@ from selector_worlds import BestMeanWorld
 
 from winnow.algorithms.bounds.confidence_sequences import FinitePopulationIntervals
 from winnow.algorithms.errors import InvalidParameter
-from winnow.algorithms.papers.best_mean.als import Ensemble, EnsembleAls
-from winnow.algorithms.papers.best_mean.predictions.completion import FIT_SEED
+from winnow.algorithms.papers.best_mean.completion import FIT_SEED, Ensemble, EnsembleAls
 from winnow.algorithms.protocols import Batch, round_rng
 from winnow.algorithms.registry import create_selector
 

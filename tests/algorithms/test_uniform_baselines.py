@@ -7,7 +7,7 @@ from selector_worlds import BestMeanWorld
 
 from winnow.algorithms.best_mean.baselines.row_mean import RowMean
 from winnow.algorithms.best_mean.config import BestMeanConfig
-from winnow.algorithms.papers.best_mean.filled_subset import FilledSubset
+from winnow.algorithms.papers.best_mean.baselines import FilledSubset
 from winnow.algorithms.protocols import Batch, round_rng
 from winnow.algorithms.registry import create_selector
 

@@ -5,13 +5,9 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 
 from tests.benchmarks.best_duel_hardness import characteristic_time
-from winnow.algorithms.best_duel import unstructured_allocation as allocation
-from winnow.algorithms.best_duel.counts.preference_intervals import bernoulli_kl
-from winnow.algorithms.best_duel.unstructured_allocation import (
-    LEAST_DIVERGENCE,
-    likeliest_best,
-    settling_shares,
-)
+from winnow.algorithms.best_duel import llm_po
+from winnow.algorithms.best_duel.llm_po import LEAST_DIVERGENCE, likeliest_best, settling_shares
+from winnow.algorithms.best_duel.preference_intervals import bernoulli_kl
 from winnow.algorithms.best_duel.win_tables import Standings
 
 ALL = np.ones(4, dtype=bool)
@@ -37,7 +33,7 @@ def optimal_shares(preferences, best, active):
     """The shares as a symmetric matrix; each pair of arms has its share in both places, so the sum is 2."""
     rivals = np.flatnonzero(active & (np.arange(len(active)) != best))
     return matrix_of(
-        allocation.optimal_shares(standings_of(preferences, active=active), best, rivals), len(active)
+        llm_po.optimal_shares(standings_of(preferences, active=active), best, rivals), len(active)
     )
 
 

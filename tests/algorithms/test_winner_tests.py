@@ -1,12 +1,7 @@
 import numpy as np
 import pytest
 
-from winnow.algorithms.best_duel.counts.winner_tests import (
-    error_bound,
-    log_e_values,
-    own_duels_level,
-    product_level,
-)
+from winnow.algorithms.best_duel.winner_tests import error_bound, log_e_values, own_duels_level, product_level
 
 EVERYONE = np.ones(4, dtype=bool)
 

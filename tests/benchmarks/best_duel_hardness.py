@@ -5,8 +5,8 @@ import math
 import numpy as np
 
 from winnow.algorithms.best_duel.win_tables import Standings
-from winnow.algorithms.papers.bradley_terry.allocation import allocate, instance
 from winnow.algorithms.papers.bradley_terry.feature_space import arm_points
+from winnow.algorithms.papers.bradley_terry.llm_po_bt import allocate, instance
 from winnow.algorithms.state.arrays import FloatArray
 
 FINE, MOST_SWEEPS = 1e-4, 20_000

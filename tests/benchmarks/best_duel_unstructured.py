@@ -17,7 +17,7 @@ from scipy.stats import t
 from tests.benchmarks.best_duel_hardness import characteristic_time
 from tests.benchmarks.practical_rule import practical_threshold
 from tests.benchmarks.tables import Row
-from winnow.algorithms.best_duel.counts.preference_intervals import bernoulli_kl
+from winnow.algorithms.best_duel.preference_intervals import bernoulli_kl
 from winnow.algorithms.bounds.binomial import proportion_interval
 from winnow.algorithms.protocols import round_rng
 from winnow.algorithms.registry import create_selector

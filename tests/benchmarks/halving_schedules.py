@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tests.benchmarks.champion.worlds import Table, tables
-from winnow.algorithms.best_mean.baselines.rejects import Schedule, schedule_for
+from winnow.algorithms.best_mean.baselines.halving import Schedule, schedule_for
 from winnow.algorithms.protocols import round_rng
 from winnow.algorithms.registry import create_selector
 

@@ -24,10 +24,10 @@ from scipy.stats import binom
 from tests.benchmarks.error_cells import Counted, rate, run_cells
 from winnow.algorithms.bounds.averaged_bets import ratio_interval
 from winnow.algorithms.bounds.mean_interval import mean_interval
-from winnow.algorithms.new_examples.best_there import best_there
-from winnow.algorithms.new_examples.paired_sample import (
+from winnow.algorithms.new_examples import (
     PairedSample,
     Row,
+    best_there,
     clustered_sample,
     difference_interval,
     is_above,

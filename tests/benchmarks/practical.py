@@ -170,9 +170,8 @@ def excluded(scores: np.ndarray, orders: Sequence[Sequence[int]], decision) -> s
     """
     if find_spec("winnow.algorithms.new_examples") is None:
         return _excluded_rival(scores, orders, decision)
-    from winnow.algorithms.new_examples.best_there import best_there
-    from winnow.algorithms.new_examples.paired_sample import Row as Drawn
-    from winnow.algorithms.new_examples.paired_sample import is_higher, paired_sample
+    from winnow.algorithms.new_examples import Row as Drawn
+    from winnow.algorithms.new_examples import best_there, is_higher, paired_sample
 
     n_arms, n_examples = scores.shape
     rows = []

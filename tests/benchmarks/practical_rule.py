@@ -5,7 +5,7 @@ import math
 import numpy as np
 from scipy.special import betaln
 
-from winnow.algorithms.best_duel.counts.evidence import CountEvidence
+from winnow.algorithms.best_duel.count_evidence import CountEvidence
 
 
 def practical_threshold(delta: float, n_duels: int) -> float:

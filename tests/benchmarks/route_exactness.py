@@ -9,8 +9,7 @@ from tests.benchmarks.route_experts import Stream, stream
 from tests.benchmarks.tables import Row
 from winnow.algorithms.protocols import round_rng
 from winnow.algorithms.registry import create_selector
-from winnow.algorithms.route.posteriors.kernels import Kernel
-from winnow.algorithms.route.posteriors.random_fourier_features import fourier
+from winnow.algorithms.route.posteriors.kernels import Kernel, fourier
 
 ALPHA, N_ARMS = 1.0, 5
 PARAMETERS = {"linear": {}, "poly3": {"gamma": 5.0}, "rbf": {"bandwidth": 0.5}}

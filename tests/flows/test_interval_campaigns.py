@@ -10,7 +10,7 @@ import scripted_engines
 from campaigns import one_message, winnow
 from tiny_models import save_tiny_llama
 
-from winnow.algorithms.best_mean.baselines import rejects
+from winnow.algorithms.best_mean.baselines import halving as rejects
 
 pytestmark = pytest.mark.usefixtures("plain_runs")
 

@@ -1,20 +1,72 @@
-"""Sequential halving and successive rejects on shared examples, until the budget is spent."""
+"""Sequential halving and successive rejects on shared examples, until the budget is spent.
+
+Successive Rejects with A arms left, t common examples each, and a budget of B more pairs: with j arms left,
+the worst one is rejected after m_j = max(t, 1, min(n, ceil(c / j))) examples each, j = A, ..., 2. c is the
+largest integer whose cost, the sum over j of j (m_j - m_{j+1}) with m_{A+1} = t, is at most B. Published is
+c = (T - K) / (1/2 + 1/2 + ... + 1/K) for K arms and T pairs, which can leave some of the budget, or exceed
+the n examples; where m_j is capped at n, the pairs saved go to the other phases, as in the authors' program.
+"""
 
 from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from winnow.algorithms.best_mean.baselines.rejects import Schedule, rejection_target, schedule_for
 from winnow.algorithms.best_mean.config import BestMeanConfig
 from winnow.algorithms.best_mean.score_matrix import ScoreMatrix
-from winnow.algorithms.best_mean.stopping import Stopping
-from winnow.algorithms.decision import Decision
+from winnow.algorithms.best_mean.stopping import StoppedSelector, Stopping
 from winnow.algorithms.protocols import EMPTY_BATCH, Batch
-from winnow.algorithms.state.arrays import BoolArray, FloatArray
+from winnow.algorithms.state.arrays import BoolArray, FloatArray, IntArray
+
+Schedule = Literal["halving", "rejects"]
+"""Action of `Halving` at the end of a phase: it keeps the better half, or rejects the worst arm."""
 
 
-class Halving:
+def rejection_target(n_arms: int, told: int, n_examples: int, left: int) -> int:
+    """Number of common examples of each arm after which the first of some arms is rejected.
+
+    Args:
+        n_arms: A, at least 2.
+        told: t, those that each arm has already.
+        n_examples: n.
+        left: B, pairs that can still be proposed.
+    """
+    low, high = 0, n_arms * n_examples  # the cost of the first is affordable, that of the second is not
+    if _cost(high, n_arms, told, n_examples) <= left:
+        return n_examples
+    while high - low > 1:
+        middle = (low + high) // 2
+        if _cost(middle, n_arms, told, n_examples) <= left:
+            low = middle
+        else:
+            high = middle
+    return int(_targets(low, n_arms, told, n_examples)[0])
+
+
+def schedule_for(n_arms: int, n_examples: int, budget: int | None) -> Schedule:
+    """Schedule that errs less with a budget: "rejects" from where it completes the rows of the last two arms.
+
+    With less, halving spends more on the last arms, and names the best one more often; with more, its phases
+    are too few (docs/selectors.md has the measurements).
+    """
+    needed = _cost(2 * n_examples - 1, n_arms, 0, n_examples)
+    return "rejects" if budget is None or budget >= needed else "halving"
+
+
+def _targets(c: int, n_arms: int, told: int, n_examples: int) -> IntArray:
+    """m_j for j = A, ..., 2, shape (A - 1,)."""
+    sizes = np.arange(n_arms, 1, -1)
+    found: IntArray = np.maximum(max(told, 1), np.minimum(n_examples, -(-c // sizes)))
+    return found
+
+
+def _cost(c: int, n_arms: int, told: int, n_examples: int) -> int:
+    """Pairs that the phases take from here on."""
+    added = np.diff(_targets(c, n_arms, told, n_examples), prepend=told)
+    return int((np.arange(n_arms, 1, -1) * added).sum())
+
+
+class Halving(StoppedSelector):
     """Give all arms the same random examples, keep the better half, and repeat until one is left.
 
     For a budget without `delta`: it finds the best arm early without a guarantee, so its answer is a
@@ -24,7 +76,7 @@ class Halving:
     Halving: with A arms left, the remaining budget is divided by the remaining halvings, ceil(log2 A), and by
     A: this many common examples are proposed, at least one. Then the ceil(A / 2) arms with the highest means
     survive; of equal ones, those listed first. Rejects: the arm with the lowest mean is rejected, of equal
-    ones that listed last, after as many examples as `rejects` says.
+    ones that listed last, after as many examples as `rejection_target` says.
 
     A batch has as many whole examples as fit in `batch_size`, at least one, as in `FilledSubset`. With
     several batches in flight, a phase can use more examples than planned. The budget that remains after the
@@ -76,19 +128,15 @@ class Halving:
         places, members = np.nonzero(matrix.is_free(arms, chosen[:, np.newaxis]))
         return matrix.ask(arms[members], chosen[places])
 
-    def take_up(self, batch: Batch) -> None:
-        """Register a batch as proposed and pending."""
-        self._matrix.ask(batch.arms, batch.examples)
-
     def tell(self, batch: Batch, outcomes: ArrayLike) -> None:
         """Absorb scores in [0, 1], NaN where unscored."""
-        self._stopping.tell(batch, self._matrix.tell(batch, outcomes))
+        super().tell(batch, outcomes)
         while (is_in := self._is_in).sum() > 1 and self._matrix.told[is_in].min() >= self._target:
             self._end_phase(is_in)
 
-    def decision(self) -> Decision:
-        """Recommend the arm that survived longest; of several, the one with the highest mean."""
-        return self._stopping.decision(self._survived + self._matrix.means)
+    def _ranking(self) -> FloatArray:
+        """The arm that survived longest comes first; of several, the one with the highest mean."""
+        return np.asarray(self._survived + self._matrix.means)
 
     @property
     def _is_in(self) -> BoolArray:

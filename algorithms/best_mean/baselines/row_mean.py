@@ -1,16 +1,14 @@
 """Row Mean Imputation: random pairs, arms ranked by the mean of their observed scores."""
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from winnow.algorithms.best_mean.config import BestMeanConfig
 from winnow.algorithms.best_mean.score_matrix import ScoreMatrix
-from winnow.algorithms.best_mean.stopping import Stopping, Variant
-from winnow.algorithms.decision import Decision
+from winnow.algorithms.best_mean.stopping import StoppedSelector, Stopping, Variant
 from winnow.algorithms.protocols import Batch
 
 
-class RowMean:
+class RowMean(StoppedSelector):
     """Propose pairs drawn uniformly from all free ones: the baseline that does not adapt.
 
     The "mended" variant adapts in one way: with `delta`, eliminated arms are not proposed again.
@@ -32,15 +30,3 @@ class RowMean:
         """Propose a batch over all arms, grouped by arm."""
         room = self._stopping.room(self._batch_size)
         return self._matrix.ask_uniformly(room, rng, self._stopping.worth_asking)
-
-    def take_up(self, batch: Batch) -> None:
-        """Register a batch as proposed and pending."""
-        self._matrix.ask(batch.arms, batch.examples)
-
-    def tell(self, batch: Batch, outcomes: ArrayLike) -> None:
-        """Absorb scores in [0, 1], NaN where unscored."""
-        self._stopping.tell(batch, self._matrix.tell(batch, outcomes))
-
-    def decision(self) -> Decision:
-        """Recommend the arm with the highest mean of those that can be the best."""
-        return self._stopping.decision()

@@ -1,19 +1,23 @@
-"""LLM-PO with features: duels in the proportions that separate the best arm in the Bradley-Terry model."""
+"""LLM-PO with features: duels in the proportions that separate the best arm in the Bradley-Terry model.
+
+Letters as in Hu et al. (2026), section 4.2: omega (P,) shares that sum to 1; for each of M rivals i, y_i =
+x_i - x_best and a_i = |theta . y_i|; H(omega) = sum omega_p w_p z_p z_p^T with w = sigmoid'(theta . z);
+f_i(omega) = a_i^2 / (2 y_i^T H(omega)^-1 y_i), and Psi = min f_i. Every f_i is concave and homogeneous of
+degree 1.
+"""
+
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.linalg import qr
 
 from winnow.algorithms.best_duel.config import BestDuelConfig
 from winnow.algorithms.best_duel.llm_po import LlmPo
 from winnow.algorithms.errors import InvalidParameter
-from winnow.algorithms.papers.bradley_terry.allocation import (
-    Allocation,
-    allocate,
-    exploration_pairs,
-    instance,
-)
+from winnow.algorithms.low_rank.logistic import sigmoid
 from winnow.algorithms.papers.bradley_terry.evidence import BradleyTerryEvidence
-from winnow.algorithms.papers.bradley_terry.feature_space import differences
+from winnow.algorithms.papers.bradley_terry.feature_space import SMALLEST_SHARE, differences
 from winnow.algorithms.protocols import EMPTY_BATCH, Batch
 from winnow.algorithms.state.arrays import FloatArray, IntArray
 
@@ -143,3 +147,175 @@ class LlmPoBt(LlmPo):
             asked[pick] += 1
             chosen[place] = pick
         return chosen
+
+
+SMALLEST_GAP = 1e-3  # of the largest; otherwise a rival whose estimate ties with the best would get all duels
+STEADINESS = 1e-12  # of the trace, added to H: without duels of some pairs, H is singular
+FRESH = 0.01  # uniform share of a warm start, because a share of 0 can never grow again
+WEIGHT_RATE = 0.9
+RIVAL_RATE = 0.3  # slower than the shares, otherwise the two oscillate
+
+
+class Allocation(NamedTuple):
+    """Shares of the duels, with their quality."""
+
+    weights: FloatArray
+    """omega, shape (P,)."""
+    rivals: FloatArray
+    """Weight of each rival in limiting the value, shape (M,); the weights sum to 1."""
+    value: float
+    """Psi(omega), nats per duel."""
+    gap: float
+    """Upper bound of the distance to the highest log Psi(omega) - penalty |omega|^2 / 2."""
+
+
+class Instance(NamedTuple):
+    """Allocation problem at one theta."""
+
+    z: FloatArray
+    """Shape (P, r), differences of the possible pairs."""
+    curvature: FloatArray
+    """w, shape (P,), positive."""
+    rivals: FloatArray
+    """y, shape (M, r)."""
+    gaps: FloatArray
+    """a, shape (M,), non-negative."""
+
+
+def instance(points: FloatArray, scores: FloatArray, pairs: IntArray, active: IntArray) -> Instance:
+    """Create the problem at one theta.
+
+    Args:
+        points: Shape (K, r), as `arm_points` returns them.
+        scores: Shape (K,), theta . x.
+        pairs: Shape (P, 2), the possible pairs.
+        active: The arms to choose from, at least two.
+    """
+    best = active[scores[active].argmax()]
+    others = active[active != best]
+    chances = sigmoid(scores[pairs[:, 0]] - scores[pairs[:, 1]])
+    return Instance(
+        differences(points, pairs),
+        chances * (1.0 - chances),
+        points[others] - points[best],
+        scores[best] - scores[others],
+    )
+
+
+def allocate(
+    problem: Instance,
+    *,
+    penalty: float,
+    tolerance: float,
+    most_sweeps: int,
+    start: Allocation | None = None,
+    smallest_gap: float = SMALLEST_GAP,
+) -> Allocation:
+    """Maximise log Psi(omega) - penalty |omega|^2 / 2 over the simplex.
+
+    The paper's program (5) has Psi instead of its logarithm. Psi is the inverse of a number of duels, often
+    below 1/500; relative to it the paper's penalty of t^(-1/8) is so large that all shares become nearly
+    equal. The logarithm makes the penalty relative. Psi converges to a positive number, so a vanishing
+    penalty keeps its role.
+
+    It is solved as a game between omega and the weights of the rivals, both by multiplicative updates. The
+    rivals' updates are optimistic (they follow twice the last loss minus the one before), so that the
+    strategies converge and not only their averages. Any state gives an upper bound, since f_i(other) is at
+    most the gradient of f_i at omega times other: the search ends when the best omega is that close to it.
+
+    Args:
+        problem: The pairs and rivals.
+        penalty: gamma, non-negative.
+        tolerance: The gap to stop at.
+        most_sweeps: Maximum number of updates; one costs O((P + M) r^2).
+        start: An allocation of the same pairs and rivals; None to start from equal shares.
+        smallest_gap: Lower limit of the gaps, as a share of the widest.
+    """
+    weights, rivals = _start(problem, start)
+    problem = _rounded_out(problem._replace(gaps=_kept_apart(problem.gaps, smallest_gap)))
+    best, highest, ceiling = weights, -np.inf, np.inf
+    last_loss = np.zeros(len(rivals))
+    for _ in range(most_sweeps):
+        view = _look(problem, weights, rivals)
+        crowding = penalty * weights
+        objective = np.log(view.value) - 0.5 * crowding @ weights
+        ceiling = min(ceiling, objective - 1.0 + (view.slopes - crowding).max() + crowding @ weights)
+        if objective > highest:
+            best, highest = weights, objective
+        if ceiling - highest <= tolerance:
+            break
+        push = view.slopes / (view.slopes @ weights) - crowding + penalty
+        weights = _normalised(weights * push**WEIGHT_RATE)
+        rivals = _normalised(rivals * np.exp(RIVAL_RATE * (2.0 * view.loss - last_loss)))
+        last_loss = view.loss
+    value = float(np.exp(highest + 0.5 * penalty * best @ best))
+    return Allocation(best, rivals, value, float(ceiling - highest))
+
+
+def exploration_pairs(z: FloatArray) -> IntArray:
+    """A0: a minimal set of pairs with the span of all pairs, each the furthest from the span of those before.
+
+    Args:
+        z: Shape (P, r), differences of the pairs.
+
+    Returns:
+        Indices in z, as many as its rank.
+    """
+    triangle, order = qr(z.T, mode="r", pivoting=True)
+    sizes = np.abs(np.diagonal(triangle))
+    chosen: IntArray = order[: int((sizes > SMALLEST_SHARE * sizes[0]).sum())].astype(np.int64)
+    return chosen
+
+
+class _View(NamedTuple):
+    """Value, slopes and losses at one pair of mixed strategies."""
+
+    value: float
+    """Psi(omega)."""
+    slopes: FloatArray
+    """Shape (P,), gradient of a mean of the f_i, divided by Psi."""
+    loss: FloatArray
+    """Shape (M,), log(Psi / f_i), 0 for the rivals that limit the value."""
+
+
+def _look(problem: Instance, weights: FloatArray, rivals: FloatArray) -> _View:
+    z, curvature, spans, gaps = problem
+    hessian = (z.T * (weights * curvature)) @ z
+    hessian += STEADINESS * hessian.trace() * np.eye(z.shape[1])
+    solved = np.linalg.solve(hessian, spans.T)  # (r, M)
+    cost = 2.0 * (spans * solved.T).sum(axis=1) / gaps**2  # (M,) 1/f
+    value = 1.0 / cost.max()
+    # The mean has weights proportional to rivals / f^2: then the slopes are those of -sum rivals / f. The sum
+    # over rivals of c_m (z . s_m)^2 is z^T Q z with Q = sum c_m s_m s_m^T: no P x M table is needed.
+    pooled = (solved * (rivals * 2.0 / gaps**2)) @ solved.T  # (r, r)
+    slopes = curvature * ((z @ pooled) * z).sum(axis=1) / (rivals @ cost**2 * value)
+    return _View(float(value), slopes, np.log(cost * value))
+
+
+def _start(problem: Instance, start: Allocation | None) -> tuple[FloatArray, FloatArray]:
+    n_pairs, n_rivals = len(problem.z), len(problem.rivals)
+    weights, rivals = np.full(n_pairs, 1.0 / n_pairs), np.full(n_rivals, 1.0 / n_rivals)
+    if start is None:
+        return weights, rivals
+    return (1.0 - FRESH) * start.weights + FRESH * weights, (1.0 - FRESH) * start.rivals + FRESH * rivals
+
+
+def _rounded_out(problem: Instance) -> Instance:
+    """The same problem in coordinates with H = 1 for equal shares, which changes no f_i.
+
+    In coordinates with very unequal directions, `STEADINESS` would not be small relative to H.
+    """
+    scaled = problem.z * np.sqrt(problem.curvature / len(problem.z))[:, np.newaxis]  # (P, r)
+    _, sizes, directions = np.linalg.svd(scaled, full_matrices=False)
+    rounding = directions.T / np.maximum(sizes, SMALLEST_SHARE * sizes[0])  # (r, r)
+    return problem._replace(z=problem.z @ rounding, rivals=problem.rivals @ rounding)
+
+
+def _kept_apart(gaps: FloatArray, smallest: float) -> FloatArray:
+    widest = gaps.max()
+    return np.maximum(gaps, smallest * widest) if widest > 0.0 else np.ones_like(gaps)
+
+
+def _normalised(shares: FloatArray) -> FloatArray:
+    normalised: FloatArray = shares / shares.sum()
+    return normalised

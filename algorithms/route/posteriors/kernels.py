@@ -1,10 +1,11 @@
-"""Kernels on contexts of equal length, which are functions of the inner product alone."""
+"""Kernels on contexts of equal length, functions of the inner product alone, and random features of one."""
 
 import math
 from dataclasses import dataclass
 
 import numpy as np
 
+from winnow.algorithms.errors import InvalidParameter
 from winnow.algorithms.route.config import KernelName, RouteConfig
 from winnow.algorithms.state.arrays import FloatArray
 
@@ -54,3 +55,53 @@ class Kernel:
                 # |x - x'|^2 = 2 (squared length - x.x')
                 scaled: FloatArray = np.exp((products - self.squared_length) / math.pow(self.bandwidth, 2))
                 return scaled
+
+
+class RandomFeatures:
+    """Features phi(y) = D^-1/2 [cos w_j.y, sin w_j.y], of length 1, with phi(y).phi(y') near the rbf kernel.
+
+    The frequencies w_j, from N(0, bandwidth^-2 I), are standard normal numbers, a function of the seed alone,
+    divided by the bandwidth. So they are the same in a resumed campaign, and proportional for all bandwidths.
+    The kernel is k(y, y').
+
+    Args:
+        config: The problem and the common parameters; the kernel must be "rbf".
+        n_features: D, the number of frequencies, at least 1; the error of an inner product is about D^-1/2.
+        feature_seed: Non-negative.
+
+    Raises:
+        InvalidParameter: If a value is out of range.
+    """
+
+    def __init__(self, config: RouteConfig, n_features: int, feature_seed: int) -> None:
+        for name, value, holds, requirement in (
+            (
+                "kernel",
+                config.kernel,
+                config.kernel == "rbf",
+                "'rbf': only its features are known",
+            ),
+            ("n_features", n_features, n_features >= 1, "at least 1"),
+            ("feature_seed", feature_seed, feature_seed >= 0, "at least 0"),
+        ):
+            if not holds:
+                raise InvalidParameter(name, value, requirement)
+        rng = np.random.default_rng(feature_seed)
+        self.frequencies: FloatArray = rng.standard_normal((n_features, config.dim)) / config.fixed_bandwidth
+        """Shape (D, d)."""
+
+    @property
+    def width(self) -> int:
+        """Length 2 D of phi(y)."""
+        return 2 * len(self.frequencies)
+
+    def __call__(self, context: FloatArray) -> FloatArray:
+        """Compute phi(y) of a context, shape (d,) to (2 D,)."""
+        return fourier(self.frequencies, context)
+
+
+def fourier(frequencies: FloatArray, context: FloatArray) -> FloatArray:
+    """Compute phi(y) of a context, shape (2 D,), for frequencies of shape (D, d)."""
+    phases = frequencies @ context
+    waves: FloatArray = np.concatenate([np.cos(phases), np.sin(phases)]) / math.sqrt(len(frequencies))
+    return waves

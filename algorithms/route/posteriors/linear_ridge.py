@@ -6,12 +6,17 @@ their lower half, one after another.
 """
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 from scipy.linalg.blas import dspmv, dspr
 from scipy.linalg.lapack import dpotrf, dpotri
 
-from winnow.algorithms.state.arrays import FloatArray
+from winnow.algorithms.route.config import RouteConfig
+from winnow.algorithms.route.policy import Policy, policy_of
+from winnow.algorithms.route.posteriors.kernels import RandomFeatures
+from winnow.algorithms.route.posteriors.posteriors import PerArmPosteriors
+from winnow.algorithms.state.arrays import BoolArray, FloatArray
 
 SCORES_PER_REFRESH = 2_000  # an inverse of 400 features takes about as long as 400 updates
 
@@ -104,3 +109,21 @@ def _packed_identity(width: int, scale: float) -> FloatArray:
     place = np.arange(width)
     packed[place * (place + 3) // 2] = scale
     return packed
+
+
+def fourier_posteriors(config: RouteConfig, features: RandomFeatures) -> PerArmPosteriors[LinearRidge]:
+    """Create posteriors without scores on these features."""
+
+    def policy(models: Sequence[LinearRidge | None], usable: BoolArray) -> Policy:
+        weights = np.zeros((len(models), features.width))
+        for arm, model in enumerate(models):
+            if model is not None:
+                weights[arm] = model.weights
+        return policy_of("fourier", usable, config.dim, weights=weights, frequencies=features.frequencies)
+
+    return PerArmPosteriors(
+        config.n_arms,
+        make=lambda: LinearRidge(features.width, config.fixed_alpha),
+        lift=features,
+        as_policy=policy,
+    )

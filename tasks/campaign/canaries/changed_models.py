@@ -10,7 +10,7 @@ from typing import Literal
 
 from sqlalchemy.orm import Session
 
-from winnow.algorithms.bounds.fisher import larger_share_p_value
+from winnow.algorithms.bounds.binomial import larger_share_p_value
 from winnow.storage.records import canaries as canary_records
 from winnow.storage.records.record_types import CampaignRecord, CanaryRecord
 from winnow.storage.records.used_texts import canaries_behind, names_served, texts_before

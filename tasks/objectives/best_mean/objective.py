@@ -257,7 +257,7 @@ def _split(spec: CampaignSpec, dataset: Dataset) -> Split | None:
     return split
 
 
-SCHEDULE_FOR = "winnow.algorithms.best_mean.baselines.rejects:schedule_for"
+SCHEDULE_FOR = "winnow.algorithms.best_mean.baselines.halving:schedule_for"
 
 
 BASELINE_PLACE = "selector.params.baseline"

@@ -13,7 +13,7 @@ The page docs/how-new-examples-are-judged.md has the proof.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 
@@ -252,3 +252,101 @@ def _ever_above(values: FloatArray, mean: float, levels: FloatArray) -> bool:
     with np.errstate(over="ignore"):
         capital = np.exp(np.log(1.0 + bets * (values - mean)).cumsum(axis=1)).mean(axis=0)
     return bool((capital >= 1.0 / levels).any())
+
+
+@dataclass(frozen=True, slots=True)
+class BestThere:
+    """Which arms could be the best on new examples."""
+
+    candidates: tuple[int, ...]
+    """Arms that no other is shown to exceed, ascending: one with the highest mean is among them, with
+    probability at least 1 - alpha."""
+    is_better: bool
+    """Whether there is one alone, and it is shown to be better than every other arm: if some other arm has
+    the highest mean or the same, this is so with probability at most alpha."""
+
+
+def best_there(
+    n_arms: int,
+    excluders: Sequence[int],
+    silent: frozenset[int],
+    alpha: float,
+    is_higher: Callable[[int, int, float], bool],
+) -> BestThere:
+    """Exclude every arm that one of `excluders` is shown to exceed.
+
+    Args:
+        n_arms: K, at least 2.
+        excluders: Arms to compare the others with, the most promising first; any choice is valid.
+        silent: Arms of which nothing can be shown: they exclude none and are never excluded.
+        alpha: Error probability of each statement.
+        is_higher: Of two arms and a level, whether the first is shown to have the higher mean on new
+            examples; true with probability at most the level if that is false.
+    """
+    level = alpha / (n_arms - 1)
+    spoken = [arm for arm in excluders if arm not in silent]
+    left = tuple(
+        arm
+        for arm in range(n_arms)
+        if arm in silent or not any(other != arm and is_higher(other, arm, level) for other in spoken)
+    )
+    if len(left) != 1 or silent:
+        return BestThere(left, is_better=False)
+    others = [arm for arm in range(n_arms) if arm != left[0]]
+    return BestThere(left, is_better=all(is_higher(left[0], arm, alpha / n_arms) for arm in others))
+
+
+def least_difference(n_examples: int, n_arms: int, alpha: float, disagreement: float) -> float | None:
+    """Smallest difference of two arms that excludes the worse one as the best on new examples.
+
+    Both are scored on every example, and their scores are 0 or 1: `is_higher` then is McNemar's exact test,
+    at `SHARE_OF_COMPLETE` of the level alpha / (K - 1) of an exclusion. The first example only chooses the
+    test, so that one fewer counts.
+
+    Args:
+        n_examples: n, at least 1.
+        n_arms: K, at least 2.
+        alpha: Error probability of the statement on all arms, in (0, 1).
+        disagreement: Share of the examples on which exactly one of the two is right, in [0, 1].
+
+    Returns:
+        None if no split of the examples on which they disagree is uneven enough.
+    """
+    level = SHARE_OF_COMPLETE * alpha / (n_arms - 1)
+    count = min(round(disagreement * n_examples), n_examples - 1)
+    gains = np.arange(math.ceil(count / 2), count + 1)
+    # As in `sign_test`; no gains at all, of no disagreement, show nothing.
+    p_values = np.where(gains > 0, betainc(np.maximum(gains, 1), count - gains + 1, 0.5), 1.0)
+    found = gains[p_values <= level]
+    return None if not len(found) else float(2 * found[0] - count) / n_examples
+
+
+MOST_EXAMPLES = 10_000_000
+
+
+def examples_needed(difference: float, n_arms: int, alpha: float, disagreement: float) -> int | None:
+    """About how many examples show a difference: twice that many show it, and half as many do not.
+
+    Args:
+        difference: In (0, disagreement].
+        n_arms: See `least_difference`.
+        alpha: See `least_difference`.
+        disagreement: See `least_difference`.
+
+    Returns:
+        None if that is more than `MOST_EXAMPLES`.
+    """
+
+    def is_shown(n_examples: int) -> bool:
+        least = least_difference(n_examples, n_arms, alpha, disagreement)
+        return least is not None and least <= difference
+
+    high = 1
+    while not is_shown(high):
+        if (high := 2 * high) > MOST_EXAMPLES:
+            return None
+    low = high // 2
+    while high - low > max(1, low // 1000):
+        middle = (low + high) // 2
+        low, high = (low, middle) if is_shown(middle) else (middle, high)
+    return high

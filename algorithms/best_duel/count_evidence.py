@@ -5,17 +5,17 @@ import math
 import numpy as np
 
 from winnow.algorithms.best_duel.config import BestDuelConfig, evidence_delta
-from winnow.algorithms.best_duel.counts.finite_bets import ROUNDING
-from winnow.algorithms.best_duel.counts.preference_intervals import PreferenceIntervals
-from winnow.algorithms.best_duel.counts.winner_tests import (
+from winnow.algorithms.best_duel.duel_record import DuelRecord
+from winnow.algorithms.best_duel.preference_intervals import PreferenceIntervals
+from winnow.algorithms.best_duel.win_tables import Standings
+from winnow.algorithms.best_duel.winner_tests import (
+    ROUNDING,
     PairWealths,
     error_bound,
     log_e_values,
     own_duels_level,
     product_level,
 )
-from winnow.algorithms.best_duel.duel_record import DuelRecord
-from winnow.algorithms.best_duel.win_tables import Standings
 from winnow.algorithms.claims import EXACT, Assumption, Claim, Raise
 from winnow.algorithms.state.arrays import BoolArray, FloatArray, IntArray
 

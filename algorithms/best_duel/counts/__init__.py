@@ -1,1 +1,0 @@
-"""Evidence from counts of duels, without a model."""

@@ -1,1 +1,0 @@
-"""Tests of two arms on new examples, of which the benchmark's are a random sample."""

@@ -1,1 +1,0 @@
-"""Published selectors of duels."""

@@ -1,1 +1,0 @@
-"""Policies, which choose the arm for a prompt."""
