@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from winnow.flows.api.gates import gate
     from winnow.flows.api.labels import label
     from winnow.flows.api.plans import plan
+    from winnow.flows.api.propose import propose
     from winnow.flows.api.rescoring import rescore
     from winnow.flows.api.results import Campaign
     from winnow.flows.api.results import Results as open  # noqa: A004 -- as one writes winnow.open
@@ -120,6 +121,7 @@ __all__ = [
     "open",
     "pair_judge",
     "plan",
+    "propose",
     "rescore",
     "run",
     "select",
@@ -150,6 +152,7 @@ _HOMES = {
     "gate": "winnow.flows.api.gates:gate",
     "label": "winnow.flows.api.labels:label",
     "plan": "winnow.flows.api.plans:plan",
+    "propose": "winnow.flows.api.propose:propose",
     "rescore": "winnow.flows.api.rescoring:rescore",
     "simulate": "winnow.flows.api.simulations:simulate",
 }

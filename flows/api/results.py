@@ -40,7 +40,9 @@ class Printer(Protocol):
 class Results:
     """The campaigns of a results database, opened read-only unless one of them is resumed.
 
-        db = winnow.open("sqlite:///winnow.db") db.campaigns() db["sum-prompts"].leaderboard()
+        db = winnow.open("sqlite:///winnow.db")
+        db.campaigns()
+        db["sum-prompts"].leaderboard()
 
     Every call reads the current state, so a running campaign can be watched.
 

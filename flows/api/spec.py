@@ -28,8 +28,8 @@ class Spec(TypedSpec):
         campaign = spec.run()
 
     It uses the same model as a campaign's file: checks, short forms, defaults and identity are those of a
-    file. Only `objective` has a default here, best-mean. A spec is immutable; `replace` returns a changed
-    one. If a benchmark (`task`) must run before its prompts are known, the spec shows placeholders.
+    file. A spec is immutable; `replace` returns a changed one. If a benchmark (`task`) must run before its
+    prompts are known, the spec shows placeholders.
 
     Raises:
         SpecError: If a key is invalid, with one line per mistake.

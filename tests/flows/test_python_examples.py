@@ -86,6 +86,12 @@ def test_a_typed_campaign_is_forecast_run_drawn_resumed_and_read(folder, capsys)
     assert said.splitlines()[-7].split() == ["candidate", "my-model/Add", "my-model/Sum"]
 
 
+def test_prompts_are_proposed_in_sight_of_the_results(folder, capsys):
+    said, _ = ran(folder, "proposed_prompts", capsys)
+    assert said.startswith("proposed: ")
+    assert "Use my-model/proposal-1-2" in said
+
+
 def test_a_gate_ends_with_the_exit_code_of_the_command(folder, capsys):
     said, code = ran(folder, "gate_in_ci", capsys)
     assert code == 0
