@@ -111,7 +111,7 @@ LEVELS = {
         "state", "bounds low_rank", "best_mean best_duel certify route", "champion gate papers new_examples",
     ),
     "storage": (
-        "errors text json_types objectives", "columns", "engine", "models", "records search",
+        "errors text json_types objectives", "columns", "engine", "models", "records",
         "queries migrations", "admin",
     ),
     "tasks": (

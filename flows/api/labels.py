@@ -8,8 +8,8 @@ from winnow.flows.api.call_checks import require_url
 from winnow.flows.api.judgments import IN_PROGRAM, GivenLabels, rows_of, store_judgments
 from winnow.storage.admin.schema import existing
 from winnow.storage.engine.database import Database
+from winnow.storage.records import annotations
 from winnow.storage.records import campaigns as campaign_records
-from winnow.storage.records.human import annotations
 from winnow.storage.records.record_types import CampaignRecord
 from winnow.tasks.campaign.look import Look
 from winnow.tasks.errors import SpecError

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from winnow.flows.api.judgments import login, store_judgments
 from winnow.storage.engine.database import Database
-from winnow.storage.records.human import annotations
+from winnow.storage.records import annotations
 from winnow.storage.records.record_types import CampaignRecord
 from winnow.tasks.errors import WinnowError
 from winnow.tasks.objectives.human.annotating import (

@@ -175,7 +175,7 @@ def copy(
     target: Annotated[str, typer.Argument(metavar="TO", help="URL of an empty database, or a new file.")],
 ) -> None:
     """Copy a database to another place, from SQLite to PostgreSQL or back, and verify every row."""
-    from winnow.storage.admin.copy import copy_database
+    from winnow.storage.admin.maintenance import copy_database
     from winnow.storage.engine.database import open_database
 
     with closing(open_database(source, read_only=True)) as old, closing(open_database(target)) as new:
@@ -194,7 +194,7 @@ def index(storage: Storage = DEFAULT_STORAGE) -> None:
     continues from there when it is run again.
     """
     from winnow.storage.admin.schema import existing
-    from winnow.storage.search.text_index import build
+    from winnow.storage.records.text_index import build
 
     with existing(storage) as database:
         count = build(database, lambda done, of: print(f"  {done:>12,} of {of:,} comparisons", flush=True))
@@ -214,7 +214,7 @@ def allow(
     from sqlalchemy.engine import make_url
     from sqlalchemy.exc import ArgumentError
 
-    from winnow.storage.engine.shared_files import allow as allow_writing
+    from winnow.storage.engine.sqlite_files import allow as allow_writing
 
     database = url_in_home(database)
     try:

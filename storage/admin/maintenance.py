@@ -1,12 +1,22 @@
-"""Size of a database, and release of its unused space."""
+"""Size of a database, release of its unused space, and verified copies of it."""
 
-from sqlalchemy import func, select, text
+import datetime as dt
+import json
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+
+from sqlalchemy import String, Table, func, select, text
 from sqlalchemy.orm import Session
 
+from winnow.storage.admin.schema import ensure_schema, require_schema
+from winnow.storage.columns import ByCodePoints
 from winnow.storage.engine.database import Database
-from winnow.storage.errors import NotPermitted
+from winnow.storage.engine.raw_sql import insert_rows
+from winnow.storage.errors import CopyRefused, NotPermitted
 from winnow.storage.json_types import JsonObject
-from winnow.storage.models import Base
+from winnow.storage.models import Base, Campaign, PrunedCampaign, ReuseStats, table_of
+from winnow.storage.text import storable
 
 TABLES = Base.metadata.sorted_tables
 MAY_VACUUM = """\
@@ -78,3 +88,132 @@ def _bytes_by_table(session: Session) -> dict[str, int]:
             "GROUP BY m.tbl_name"
         )
     return {name: int(size) for name, size in session.execute(text(query))}
+
+
+ROWS_AT_ONCE = 5_000
+"""Number of rows fetched together."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Content:
+    """Content of a table; equal exactly if the rows are, in any kind of database."""
+
+    rows: int
+    digest: str
+    """SHA-256 over all values of all rows in key order, hexadecimal."""
+
+
+def copy_database(
+    source: Database, target: Database, *, report: Callable[[str, Content], None] = lambda *_: None
+) -> None:
+    """Copy every row, with its id, into an empty database, and verify the copy row by row.
+
+    The source is read in one snapshot, so campaigns may run meanwhile. The target is written in one
+    transaction: an interrupted copy leaves it empty, and can be repeated.
+
+    Args:
+        source: A database of this release's schema.
+        target: A database without rows; its tables are created if it has none.
+        report: Called with each table once it is copied and verified.
+
+    Raises:
+        CopyRefused: If the target holds rows, or differs when read back; nothing is then stored.
+        SchemaOutdated, SchemaMissing, SchemaTooNew: If either is of another release.
+        StorageUnavailable: If either cannot be read or written.
+    """
+    require_schema(source)
+    ensure_schema(target)
+    with source.reading() as reader, target.writing() as writer:
+        for table in Base.metadata.sorted_tables:
+            if writer.execute(select(table).limit(1)).first() is not None:
+                raise CopyRefused(f"{target.url} already holds rows of {table.name}; name an empty database")
+        for table in Base.metadata.sorted_tables:
+            wanted = _copy_table(source, reader, writer, table)
+            found = content(writer, table)
+            if found != wanted:
+                raise CopyRefused(
+                    f"{table.name} read back from {target.url} differs from what was read from {source.url} "
+                    f"({found.rows} rows of {wanted.rows}); nothing was stored"
+                )
+            report(table.name, wanted)
+        set_sequences(writer)
+
+
+def content(session: Session, table: Table) -> Content:
+    """Compute the content of a table in bounded memory."""
+    digest = _Digest()
+    for row in _rows(session, table):
+        digest.add(row)
+    return digest.content()
+
+
+class _Digest:
+    def __init__(self) -> None:
+        self._hash, self._rows = sha256(), 0
+
+    def add(self, row: Sequence[object]) -> None:
+        self._hash.update(json.dumps([_canonical(value) for value in row]).encode())
+        self._rows += 1
+
+    def content(self) -> Content:
+        return Content(rows=self._rows, digest=self._hash.hexdigest())
+
+
+def _copy_table(source: Database, reader: Session, writer: Session, table: Table) -> Content:
+    digest = _Digest()
+
+    def passing() -> Iterator[Sequence[object]]:
+        # Name the source in errors: the rows are read inside the target's transaction, which would name the
+        # target.
+        with source.named_errors():
+            for row in _rows(reader, table):
+                digest.add(row)
+                yield row
+
+    insert_rows(writer.connection(), table, [column.name for column in table.columns], passing())
+    return digest.content()
+
+
+def _rows(session: Session, table: Table) -> Iterator[Sequence[object]]:
+    key = table.primary_key.columns
+    query = select(table).order_by(*(ByCodePoints(e) if isinstance(e.type, String) else e for e in key))
+    with session.execute(query.execution_options(yield_per=ROWS_AT_ONCE)) as rows:
+        yield from rows
+
+
+def _canonical(value: object) -> object:
+    if isinstance(value, str):
+        return storable(value)
+    if isinstance(value, bytes):
+        return value.hex()
+    if isinstance(value, dt.datetime):
+        return value.astimezone(dt.UTC).isoformat()
+    # 1.0 and 1 are equal in a float column; databases differ in which one they return.
+    return float(value) if isinstance(value, int) and not isinstance(value, bool) else value
+
+
+def set_sequences(session: Session) -> None:
+    """Set each table's next id after the last one ever used, including those of deleted campaigns."""
+    # SQLite has no sequence for a table that never had a row, such as campaigns in a copy after all were
+    # deleted.
+    statements = (
+        ["SELECT setval(pg_get_serial_sequence(:name, 'id'), :last)"]
+        if session.get_bind().dialect.name == "postgresql"
+        else [
+            "DELETE FROM sqlite_sequence WHERE name = :name",
+            "INSERT INTO sqlite_sequence (name, seq) VALUES (:name, :last)",
+        ]
+    )
+    for table in Base.metadata.sorted_tables:
+        if "id" not in table.columns:
+            continue
+        ids = [table.c.id, *(_CAMPAIGN_IDS if table is table_of(Campaign) else ())]
+        lasts = [session.scalar(select(func.max(each))) for each in ids]
+        last = max((each for each in lasts if each is not None), default=0)
+        if last:
+            for statement in statements:
+                session.execute(text(statement), {"name": table.name, "last": last})
+
+
+_CAMPAIGN_IDS = (PrunedCampaign.campaign_id, ReuseStats.taken_from_id)
+"""Columns that hold ids of deleted campaigns."""

@@ -19,7 +19,6 @@ from sqlalchemy.orm import Session
 
 from winnow.storage.engine import sqlite
 from winnow.storage.engine.postgresql import READS, postgresql_engine
-from winnow.storage.engine.shared_files import require_one_writer
 from winnow.storage.engine.sqlite import (
     WRITES,
     NoSuchDatabase,
@@ -28,6 +27,7 @@ from winnow.storage.engine.sqlite import (
     is_interrupted,
     sqlite_engine,
 )
+from winnow.storage.engine.sqlite_files import require_one_writer
 from winnow.storage.engine.write_lock import why_file_is_locked, why_server_is_locked
 from winnow.storage.errors import (
     CHECK_THE_PLACE,

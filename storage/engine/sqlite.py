@@ -16,8 +16,8 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.pool import NullPool, QueuePool
 from sqlalchemy.util import LRUCache
 
-from winnow.storage.engine.overwritten_files import WatchedFiles, given_ids
 from winnow.storage.engine.raw_sql import undecodable
+from winnow.storage.engine.sqlite_files import WatchedFiles, given_ids
 from winnow.storage.errors import StorageUnavailable
 from winnow.storage.plain_files import refuse_link_elsewhere, require_plain
 

@@ -9,42 +9,38 @@ candidates can grow in number, and labels and annotations, until a comparison wa
 
 from winnow.storage.models.base import Base, table_of
 from winnow.storage.models.campaigns import (
-    Campaign,
-    Candidate,
-    Lease,
-    ModelLoad,
-    PrunedCampaign,
-    Round,
-)
-from winnow.storage.models.datasets import (
     Annotation,
     AnnotationTask,
+    Campaign,
+    Candidate,
     Dataset,
     Embedding,
     Example,
     FileDigest,
     Label,
+    Lease,
+    ModelLoad,
+    PrunedCampaign,
+    Round,
     StreamBatch,
 )
 from winnow.storage.models.outcomes import (
     Bet,
+    CampaignStats,
     CandidateStats,
     Comparison,
+    CostStats,
     Decision,
     Difference,
+    DuelStats,
     Judgment,
     Metric,
+    MetricStats,
     Output,
     Ranking,
-    Standing,
-)
-from winnow.storage.models.tallies import (
-    CampaignStats,
-    CostStats,
-    DuelStats,
-    MetricStats,
     ReusedText,
     ReuseStats,
+    Standing,
 )
 from winnow.storage.models.texts import Canary, Generation, Pin, Prompt
 

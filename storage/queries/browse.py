@@ -54,7 +54,7 @@ from winnow.storage.queries.comparison_joins import (
     side,
 )
 from winnow.storage.records.notes import is_noted, noted
-from winnow.storage.search.text_index import (
+from winnow.storage.records.text_index import (
     BLOCK,
     INDEX_TABLES,
     SEQUENCE,

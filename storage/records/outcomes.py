@@ -1,15 +1,20 @@
-"""Outcomes of a round and the decision from them, stored in one transaction."""
+"""Outcomes of a round and the decision from them, stored in one transaction with all sums over rounds.
+
+Duels are counted by pair, paid and reused outputs by owner, in SQL; the caller specifies the rounds. A round
+is added before its pins are removed.
+"""
 
 import datetime as dt
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import fields, replace
+from functools import cache
 from operator import attrgetter
 
 from sqlalchemy import ColumnElement, Connection, func, select, true
 from sqlalchemy.orm import Session, aliased
 
 from winnow.storage.engine.database import once_a_look
-from winnow.storage.engine.raw_sql import insert_rows
+from winnow.storage.engine.raw_sql import insert_rows, run
 from winnow.storage.models import (
     Campaign,
     Candidate,
@@ -22,8 +27,7 @@ from winnow.storage.models import (
     table_of,
 )
 from winnow.storage.objectives import traits_of
-from winnow.storage.records.candidates.states import Known, said_of_candidates
-from winnow.storage.records.candidates.stats import add_to_stats, decide
+from winnow.storage.records.candidate_states import Known, add_to_stats, decide, said_of_candidates
 from winnow.storage.records.generations import unpin_recorded
 from winnow.storage.records.record_types import (
     DecisionRecord,
@@ -33,7 +37,210 @@ from winnow.storage.records.record_types import (
     NewOutput,
 )
 from winnow.storage.records.rounds import unfinished_rounds
-from winnow.storage.records.tallies import add_to_tallies, add_to_totals
+
+FIRST, SECOND, BESIDE, REPLIES = "first", "second", "beside", "replies"
+
+USED = {
+    FIRST: """
+        SELECT x.round_id, x.generation_a_id AS generation_id, k.position, NULL AS judge
+        FROM comparisons x JOIN candidates k ON k.id = x.candidate_a_id""",
+    SECOND: """
+        SELECT x.round_id, x.generation_b_id, k.position, NULL
+        FROM comparisons x JOIN candidates k ON k.id = x.candidate_b_id""",
+    BESIDE: """
+        SELECT x.round_id, o.generation_id, k.position, NULL
+        FROM outputs o JOIN comparisons x ON x.id = o.comparison_id
+        JOIN candidates k ON k.id = x.candidate_a_id""",
+    REPLIES: """
+        SELECT x.round_id, m.generation_id, NULL, m.judge
+        FROM judgments m JOIN comparisons x ON x.id = m.comparison_id""",
+}
+"""Uses of an output: as first or second side of a comparison, as one of its several outputs, as a reply."""
+
+ROLE = (
+    "CASE WHEN u.position IS NOT NULL THEN 'candidate' WHEN u.judge IS NOT NULL THEN 'judge' ELSE 'other' END"
+)
+NAME = "coalesce(k.name, u.judge, '')"
+"""Name of the owner `u` of an output, with `k` the candidate at its position."""
+
+SUMS = (
+    "count(*) AS generations, sum(g.input_tokens) AS input_tokens, sum(g.output_tokens) AS output_tokens, "
+    "sum(g.seconds) AS seconds"
+)
+"""Sums over outputs `g`."""
+
+CACHE_SUMS = (
+    "coalesce(sum(g.cached_tokens), 0) AS cached_tokens, "
+    "coalesce(sum(CASE WHEN g.cached_tokens IS NOT NULL THEN g.input_tokens END), 0) AS cacheable_tokens"
+)
+"""Sums over those outputs `g` whose engines reported cached tokens."""
+
+
+def owners(parts: Iterable[str], where: str = "1 = 1") -> str:
+    """Query for the owner of each output that rounds use: `round_id, generation_id, position, judge`.
+
+    A shared output belongs to the candidate with the smallest position; to a judge only if no candidate uses
+    it.
+
+    Args:
+        parts: The parts of `USED` that the rounds have.
+        where: A condition on `used`, which is pushed into its parts so that their indexes apply.
+    """
+    used = " UNION ALL ".join(USED[part] for part in USED if part in {FIRST, *parts})
+    return f"""
+        SELECT round_id, generation_id, min(position) AS position,
+            CASE WHEN min(position) IS NULL THEN min(judge) END AS judge
+        FROM ({used}) used WHERE generation_id IS NOT NULL AND {where} GROUP BY round_id, generation_id"""
+
+
+def paid(parts: Iterable[str], *, used: str = "1 = 1", where: str) -> str:
+    """Query for the outputs that rounds paid for: `campaign_id, role, name, model` and sums.
+
+    Args:
+        parts: Same as for `owners`.
+        used: A condition on the uses of an output.
+        where: A condition on the rounds `r`.
+    """
+    return f"""
+        SELECT r.campaign_id, {ROLE}, {NAME}, g.model, {SUMS}, {CACHE_SUMS}
+        FROM rounds r
+        JOIN generations g ON g.round_id = r.id
+        LEFT JOIN ({owners(parts, used)}) u ON u.round_id = r.id AND u.generation_id = g.id
+        LEFT JOIN candidates k ON k.campaign_id = r.campaign_id AND k.position = u.position
+        WHERE {where}
+        GROUP BY r.campaign_id, u.position, u.judge, k.name, g.model
+    """
+
+
+def taken(owned: str, where: str) -> str:
+    """Query for the outputs that rounds reused: `campaign_id, role, name, taken_from_id` and sums.
+
+    Args:
+        owned: Rows like those of `owners`.
+        where: A condition on these rows `u`, their rounds `r`, the outputs `g` and the rounds `paid` for
+            them.
+    """
+    return f"""
+        SELECT r.campaign_id, {ROLE}, {NAME}, coalesce(paid.campaign_id, 0), {SUMS}
+        FROM ({owned}) u
+        JOIN rounds r ON r.id = u.round_id
+        JOIN generations g ON g.id = u.generation_id
+        LEFT JOIN rounds paid ON paid.id = g.round_id
+        LEFT JOIN candidates k ON k.campaign_id = r.campaign_id AND k.position = u.position
+        WHERE {where}
+        GROUP BY r.campaign_id, u.position, u.judge, k.name, coalesce(paid.campaign_id, 0)
+    """
+
+
+TOTALS = """
+    SELECT r.campaign_id, count(*), sum(d.comparisons), sum(d.answered), sum(d.scored), sum(d.generations),
+        sum(d.input_tokens), sum(d.output_tokens), sum(d.seconds)
+    FROM decisions d JOIN rounds r ON r.id = d.round_id WHERE {where} GROUP BY r.campaign_id
+"""
+"""Sums over the decisions that satisfy a condition, by campaign."""
+
+METRICS = """
+    SELECT x.candidate_a_id, m.name, count(m.score), count(*) - count(m.score), coalesce(sum(m.score), 0)
+    FROM metrics m JOIN comparisons x ON x.id = m.comparison_id WHERE {where}
+    GROUP BY x.candidate_a_id, m.name
+"""
+"""Counts and sums of metrics' scores in comparisons that satisfy a condition, by candidate and metric."""
+
+DUELS = """
+    SELECT candidate_a_id, candidate_b_id, count(*), count(outcome),
+        sum(CASE WHEN outcome > 0.5 THEN 1 ELSE 0 END), sum(CASE WHEN outcome < 0.5 THEN 1 ELSE 0 END),
+        coalesce(sum(outcome), 0)
+    FROM comparisons WHERE candidate_b_id IS NOT NULL AND {where}
+    GROUP BY candidate_a_id, candidate_b_id
+"""
+"""Results of the duels that satisfy a condition, by pair of candidates."""
+
+
+TEXT_SUMS = ("generations", "input_tokens", "output_tokens", "seconds")
+PAID_SUMS = (*TEXT_SUMS, "cached_tokens", "cacheable_tokens")
+ROUND_SUMS = ("rounds", "comparisons", "answered", "scored", *TEXT_SUMS)
+METRIC_SUMS = ("scored", "unscored", "score_sum")
+DUEL_SUMS = ("duels", "scored", "wins", "losses", "outcome_sum")
+KEYS = {
+    "campaign_stats": ("campaign_id",),
+    "metric_stats": ("candidate_id", "name"),
+    "duel_stats": ("candidate_a_id", "candidate_b_id"),
+    "cost_stats": ("campaign_id", "role", "name", "model"),
+    "reuse_stats": ("campaign_id", "role", "name", "taken_from_id"),
+}
+"""Key columns of each tally."""
+
+
+def add_to_tallies(connection: Connection, round_id: int, comparisons: Sequence[NewComparison]) -> None:
+    """Add a round whose comparisons, judgments and outputs have just been stored."""
+    parts = _parts(comparisons)
+    run(connection, _paid(parts), (round_id, round_id))
+    if SECOND in parts:
+        run(connection, _DUELS, (round_id,))
+    if any(each.metrics for each in comparisons):
+        run(connection, _METRICS, (round_id,))
+    # Outputs paid by other campaigns are pinned until now.
+    if run(connection, "SELECT 1 FROM pins WHERE round_id = ? LIMIT 1", (round_id,)):
+        run(connection, _taken(parts), (round_id,))
+        run(connection, _remembered(parts), (round_id,))
+
+
+def add_to_totals(connection: Connection, round_id: int) -> None:
+    """Add the sums in a round's decision, just stored, to its campaign's totals."""
+    run(connection, _TOTALS, (round_id,))
+
+
+def _parts(comparisons: Sequence[NewComparison]) -> tuple[str, ...]:
+    """Uses of outputs in these comparisons, other than as first sides."""
+    found = {
+        SECOND: any(each.candidate_b_id is not None for each in comparisons),
+        BESIDE: any(each.outputs for each in comparisons),
+        REPLIES: any(each.judgments for each in comparisons),
+    }
+    return tuple(part for part, is_used in found.items() if is_used)
+
+
+def _add(table: str, sums: Sequence[str], rows: str) -> str:
+    key = ", ".join(KEYS[table])
+    added = ", ".join(f"{name} = {table}.{name} + excluded.{name}" for name in sums)
+    return f"INSERT INTO {table} ({key}, {', '.join(sums)}) {rows} ON CONFLICT ({key}) DO UPDATE SET {added}"
+
+
+@cache
+def _paid(parts: tuple[str, ...]) -> str:
+    return _add("cost_stats", PAID_SUMS, paid(parts, used="round_id = ?", where="r.id = ?"))
+
+
+IS_PINNED = (
+    "EXISTS (SELECT 1 FROM pins p WHERE p.round_id = u.round_id AND p.generation_id = u.generation_id)"
+)
+IS_KNOWN = (
+    "EXISTS (SELECT 1 FROM reused_texts t WHERE t.campaign_id = r.campaign_id AND t.generation_id = g.id)"
+)
+
+
+@cache
+def _taken(parts: tuple[str, ...]) -> str:
+    """Exclude outputs that the campaign has already reused."""
+    rows = taken(owners(parts, "round_id = ?"), f"{IS_PINNED} AND NOT {IS_KNOWN}")
+    return _add("reuse_stats", TEXT_SUMS, rows)
+
+
+@cache
+def _remembered(parts: tuple[str, ...]) -> str:
+    return f"""
+        INSERT INTO reused_texts (campaign_id, generation_id)
+        SELECT r.campaign_id, u.generation_id
+        FROM ({owners(parts, "round_id = ?")}) u JOIN rounds r ON r.id = u.round_id
+        WHERE {IS_PINNED}
+        ON CONFLICT DO NOTHING
+    """
+
+
+_TOTALS = _add("campaign_stats", ROUND_SUMS, TOTALS.format(where="d.round_id = ?"))
+_METRICS = _add("metric_stats", METRIC_SUMS, METRICS.format(where="x.round_id = ?"))
+_DUELS = _add("duel_stats", DUEL_SUMS, DUELS.format(where="round_id = ?"))
+
 
 OF_ITS_OWN = ("judgments", "outputs", "metrics")
 """Fields of a comparison that are stored in other tables."""

@@ -13,7 +13,7 @@ from winnow.algorithms.state.arrays import FloatArray
 from winnow.storage.engine.database import Database
 from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records import stream_batches
-from winnow.storage.records.candidates.states import Known
+from winnow.storage.records.candidate_states import Known
 from winnow.storage.records.leases import writing_under
 from winnow.storage.records.record_types import CampaignRecord, LeaseRecord, RoundRecord, StoredText
 from winnow.tasks.campaign.budget import Allowance, BudgetTracker, BudgetUsage

@@ -6,15 +6,15 @@ from collections.abc import Iterator
 import numpy as np
 from sqlalchemy import text
 
-from winnow.storage.admin.copy import set_sequences
+from winnow.storage.admin.maintenance import set_sequences
 from winnow.storage.engine.database import Database
 from winnow.storage.engine.raw_sql import insert_rows
 from winnow.storage.models import CostStats, Decision, Round, Standing, table_of
 from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records import datasets as dataset_records
-from winnow.storage.records.candidates.stats import STATS
+from winnow.storage.records.candidate_states import STATS
+from winnow.storage.records.outcomes import TOTALS
 from winnow.storage.records.record_types import NewCandidate, NewExample
-from winnow.storage.records.tallies import TOTALS
 from winnow.tasks.campaign.lease import now
 
 CANDIDATES = 200

@@ -19,7 +19,7 @@ from winnow.storage.engine.database import Database
 from winnow.storage.queries import browse
 from winnow.storage.queries.browse import Filters
 from winnow.storage.queries.objective.duels import head_to_head
-from winnow.storage.search.text_index import build
+from winnow.storage.records.text_index import build
 
 TITLE = "Pages of one campaign of best-mean with 200 candidates"
 

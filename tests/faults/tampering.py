@@ -150,10 +150,10 @@ def unpublished() -> None:
 
 def mounted_as(kind: str, folder: str) -> None:
     """Have the system say that a folder is a file system of another machine."""
-    from winnow.storage.engine import shared_files
+    from winnow.storage.engine import sqlite_files
 
-    read = shared_files.read_mounts
-    shared_files.read_mounts = lambda: f"{read()}\n9 0 0:9 / {folder} rw - {kind} server:/share rw\n"
+    read = sqlite_files.read_mounts
+    sqlite_files.read_mounts = lambda: f"{read()}\n9 0 0:9 / {folder} rw - {kind} server:/share rw\n"
 
 
 def closed(*descriptors: int) -> None:

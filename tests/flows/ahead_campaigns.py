@@ -15,7 +15,7 @@ from winnow.algorithms.protocols import Batch
 from winnow.flows.run import flow
 from winnow.storage.engine.database import open_database
 from winnow.storage.records import rounds as round_records
-from winnow.storage.records.candidates.states import STANDINGS, known_after
+from winnow.storage.records.candidate_states import STANDINGS, known_after
 from winnow.tasks.engines.errors import EngineDied
 from winnow.tasks.objectives.runner import Runner
 from winnow.tasks.setup.load import check_campaign_file

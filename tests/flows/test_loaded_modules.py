@@ -29,7 +29,7 @@ ELSEWHERE = (
     "flows.cli.labels", "flows.cli.plan", "flows.cli.results.dashboards", "flows.cli.routes",
     "flows.cli.simulate", "flows.reports.dashboard", "flows.reports.export.trackers", "flows.simulate",
     "storage.queries.objective.certify", "storage.queries.objective.duels",
-    "storage.queries.objective.route", "storage.records.human",
+    "storage.queries.objective.route", "storage.records.annotations", "storage.records.labels",
     "tasks.engines.litellm", "tasks.engines.ray", "tasks.harness", "tasks.judges.code",
     "tasks.objectives.best_duel", "tasks.objectives.certify", "tasks.objectives.human",
     "tasks.objectives.route", "tasks.simulation",

@@ -15,7 +15,7 @@ from golden_pieces import Score
 
 import winnow
 from tests.golden_campaigns.scripted import LETTERS, Strike
-from winnow.storage.records.candidates import stats
+from winnow.storage.records import candidate_states
 
 
 @dataclass
@@ -49,14 +49,14 @@ class Place:
         """Run `first.yaml` in a fork of this process, killed as it stores a round (counted from 1)."""
         pid = os.fork()
         if pid == 0:
-            rounds, digest = itertools.count(1), stats.round_digest
+            rounds, digest = itertools.count(1), candidate_states.round_digest
 
             def kill(*arguments: Any) -> str:
                 if next(rounds) == number:
                     os.kill(os.getpid(), 9)
                 return digest(*arguments)
 
-            stats.round_digest = kill
+            candidate_states.round_digest = kill
             os._exit(self.winnow("run", "first.yaml").returncode)
         code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
         self.ran.append((f"run first.yaml (killed in round {number})", code, "", ""))

@@ -10,8 +10,8 @@ from stored_campaigns import NOW, decision, store_campaign
 from winnow.storage.admin import prune as pruning
 from winnow.storage.models import Annotation, AnnotationTask
 from winnow.storage.queries.objective.earlier_campaigns import count_scored, scored_positions
+from winnow.storage.records import annotations
 from winnow.storage.records import outcomes as outcome_records
-from winnow.storage.records.human import annotations
 from winnow.storage.records.record_types import AnnotationRecord, NewAnnotationTask
 
 MINUTE = dt.timedelta(minutes=1)

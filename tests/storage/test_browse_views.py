@@ -12,9 +12,8 @@ from winnow.storage.queries import browse as browse_views
 from winnow.storage.queries import campaign_views
 from winnow.storage.queries.browse import Filters
 from winnow.storage.queries.objective.agreement import annotators
+from winnow.storage.records import annotations, notes
 from winnow.storage.records import generations as generation_records
-from winnow.storage.records import notes
-from winnow.storage.records.human import annotations
 from winnow.storage.records.notes import NoteRecord
 from winnow.storage.records.row_counts import wrong_counts
 

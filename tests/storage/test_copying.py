@@ -10,9 +10,9 @@ from sqlalchemy import Table, select, text
 from sqlalchemy.dialects import postgresql
 from stored_campaigns import NOW, all_parts, canary, generation, judgment, store_campaign
 
-from winnow.storage.admin import copy as copying
+from winnow.storage.admin import maintenance as copying
 from winnow.storage.admin import prune as pruning
-from winnow.storage.admin.copy import content, copy_database
+from winnow.storage.admin.maintenance import content, copy_database
 from winnow.storage.admin.schema import ensure_schema
 from winnow.storage.engine.database import open_database
 from winnow.storage.errors import CopyRefused, StorageUnavailable

@@ -13,22 +13,20 @@ import pytest
 from sqlalchemy import select, text
 from stored_campaigns import NOW, all_parts, canary, empty_database, generation, judgment, store_campaign
 
-from winnow.storage.admin.check import problems
-from winnow.storage.admin.copy import copy_database
+from winnow.storage.admin.check import _is_alike, problems
 from winnow.storage.admin.integrity import uncovered_rounds, unreadable_values
-from winnow.storage.admin.recounting import _is_alike
+from winnow.storage.admin.maintenance import copy_database
 from winnow.storage.admin.schema import reading
 from winnow.storage.engine.database import open_database
 from winnow.storage.engine.row_digests import COLUMN, digests_of_rows, row_digest
 from winnow.storage.errors import StorageError
 from winnow.storage.models import Base, Decision, Lease, table_of
+from winnow.storage.records import annotations, labels, loads, pruned
 from winnow.storage.records import canaries as canary_records
 from winnow.storage.records import generations as generation_records
-from winnow.storage.records import loads, pruned
 from winnow.storage.records import outcomes as outcome_records
 from winnow.storage.records.campaigns import set_execution
 from winnow.storage.records.file_digests import FileState, store_digests
-from winnow.storage.records.human import annotations, labels
 from winnow.storage.records.record_types import (
     AnnotationRecord,
     NewAnnotationTask,

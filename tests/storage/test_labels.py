@@ -7,9 +7,9 @@ from stored_campaigns import NOW, decision, store_campaign
 from winnow.storage.models import Campaign
 from winnow.storage.queries import costs
 from winnow.storage.queries.objective import certify
+from winnow.storage.records import labels
 from winnow.storage.records import outcomes as outcome_records
 from winnow.storage.records import rounds as round_records
-from winnow.storage.records.human import labels
 from winnow.storage.records.record_types import NewComparison
 
 

@@ -15,8 +15,7 @@ from stored_campaigns import store_campaign
 from winnow.storage.columns import ByCodePoints
 from winnow.storage.models import Campaign, Judgment
 from winnow.storage.queries import unscored
-from winnow.storage.records import loads
-from winnow.storage.records.human import annotations, labels
+from winnow.storage.records import annotations, labels, loads
 from winnow.tasks.campaign.look import Look
 from winnow.tasks.queries.views import VIEWS, answered_by, ask
 

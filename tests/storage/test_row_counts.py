@@ -14,11 +14,10 @@ from winnow.storage.admin import prune
 from winnow.storage.engine.database import open_database
 from winnow.storage.engine.row_digests import COLUMN, OWN
 from winnow.storage.models import Base
+from winnow.storage.records import annotations, labels, loads
 from winnow.storage.records import canaries as canary_records
 from winnow.storage.records import generations as generation_records
-from winnow.storage.records import loads
 from winnow.storage.records.campaigns import set_execution
-from winnow.storage.records.human import annotations, labels
 from winnow.storage.records.record_types import AnnotationRecord, NewAnnotationTask, NewModelLoad
 from winnow.storage.records.row_counts import uncounted
 

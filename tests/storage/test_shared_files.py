@@ -7,9 +7,9 @@ import pytest
 from sqlalchemy import text
 from stored_campaigns import new_database
 
-from winnow.storage.engine import shared_files
+from winnow.storage.engine import sqlite_files
 from winnow.storage.engine.database import open_database
-from winnow.storage.engine.shared_files import LOCAL_KINDS, allow, mount_of
+from winnow.storage.engine.sqlite_files import LOCAL_KINDS, allow, mount_of
 from winnow.storage.errors import StorageError, StorageUnavailable
 
 TABLE = r"""
@@ -54,7 +54,7 @@ def test_without_a_table_nothing_is_refused():
 
 
 def test_this_machine_can_be_read():
-    assert " / " in shared_files.read_mounts()
+    assert " / " in sqlite_files.read_mounts()
 
 
 SHARED = (
@@ -91,7 +91,7 @@ def path(tmp_path, config):
 
 def mount(monkeypatch, place, kind):
     table = f"1 0 0:1 / / rw - ext4 /dev/vda rw\n2 1 0:2 / {place} rw - {kind} share rw"
-    monkeypatch.setattr(shared_files, "read_mounts", lambda: table)
+    monkeypatch.setattr(sqlite_files, "read_mounts", lambda: table)
 
 
 def can_read(path):

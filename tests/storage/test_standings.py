@@ -13,8 +13,8 @@ from stored_campaigns import NOW, decision, store_campaign
 from winnow.storage.errors import ConflictingRecord
 from winnow.storage.models import Bet, Candidate, Decision, Difference, Ranking, Round, Standing
 from winnow.storage.records import campaigns as campaign_records
+from winnow.storage.records import candidate_states
 from winnow.storage.records import outcomes as outcome_records
-from winnow.storage.records.candidates import states
 from winnow.storage.records.record_types import NewCandidate
 
 NAMES = (f"campaign-{number}" for number in itertools.count())
@@ -127,7 +127,7 @@ def told(campaign):
 
 
 def known_of(connection, campaign_id, found, against):
-    of_all, n_joined = states.said_of_candidates(connection, campaign_id, found, against)
+    of_all, n_joined = candidate_states.said_of_candidates(connection, campaign_id, found, against)
     n = len(of_all["status"]) - n_joined
     cut = {name: value[:n] for name, value in of_all.items() if isinstance(value, list)}
     bets = of_all.get("bets")
@@ -168,8 +168,8 @@ def changed(**fields):
 def test_the_same_check_sees_a_change_that_was_not_stored(database, monkeypatch):
     history = [FIRST, changed(upper=[1.0, 2.0])]
     assert comes_back(database, history, set())
-    find = states._changed
-    monkeypatch.setattr(states, "_changed", lambda new, old: find(new[:2], old[:2]))
+    find = candidate_states._changed
+    monkeypatch.setattr(candidate_states, "_changed", lambda new, old: find(new[:2], old[:2]))
     assert not comes_back(database, history, set())
 
 
@@ -193,7 +193,7 @@ def test_a_round_reads_nothing_and_stores_what_changed_however_many_rounds_there
     still = {"ranking": [0.5] * 3, "bets": bets, "differences": {"against": 0, "delta": 0.05, **interval}}
     before = tell(campaign, 0, estimates=[0.0] * 3, **still)
     assert rows_of(campaign) == [3, 3, 3, 3]
-    monkeypatch.delattr(states, "known_after")
+    monkeypatch.delattr(candidate_states, "known_after")
     for number in range(1, 9):
         before = tell(campaign, number, before, estimates=[0.0, number / 8, 0.0], **still)
     assert rows_of(campaign) == [3 + 8, 3, 3, 3]

@@ -9,7 +9,7 @@ from stored_campaigns import NOW, decision, generation, judgment, new_database, 
 from tests.benchmarks.storage_filling import fill
 from winnow.storage.admin import prune as pruning
 from winnow.storage.admin.check import problems
-from winnow.storage.admin.copy import copy_database
+from winnow.storage.admin.maintenance import copy_database
 from winnow.storage.engine.database import open_database
 from winnow.storage.errors import ConflictingRecord
 from winnow.storage.queries.campaign_views import metrics, totals

@@ -15,8 +15,8 @@ from winnow.storage.queries.browse import Filters
 from winnow.storage.queries.objective.earlier_campaigns import scored_positions
 from winnow.storage.records import generations as generation_records
 from winnow.storage.records import outcomes as outcome_records
-from winnow.storage.search import text_index
-from winnow.storage.search.text_index import BLOCK, build, indexed_blocks
+from winnow.storage.records import text_index
+from winnow.storage.records.text_index import BLOCK, build, indexed_blocks
 
 A_ROUND = 60
 WORDS = (

@@ -17,7 +17,7 @@ from stored_campaigns import new_database, store_campaign
 from winnow.flows.reports.html.sections import standard
 from winnow.storage.queries.costs import CandidateTexts
 from winnow.storage.records import campaigns as campaign_records
-from winnow.storage.records.candidates.stats import COUNTED, STATS
+from winnow.storage.records.candidate_states import COUNTED, STATS
 from winnow.tasks.campaign.look import Look
 from winnow.tasks.data import tag_counts
 from winnow.tasks.data.tag_counts import TagCounts, values_of

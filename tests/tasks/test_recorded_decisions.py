@@ -8,7 +8,7 @@ from stored_campaigns import new_database
 
 from winnow.algorithms.decision import Bets, Decision
 from winnow.algorithms.registry import create_selector
-from winnow.storage.records.candidates import states
+from winnow.storage.records import candidate_states
 from winnow.storage.records.outcomes import latest_decision
 from winnow.tasks.plugins.selectors import campaign_selector
 from winnow.tasks.rounds.record import _known, _of_bets, _with_opponents
@@ -18,8 +18,8 @@ def test_what_was_known_is_read_once_by_each_process_and_each_decision_is_the_se
     tmp_path, monkeypatch
 ):
     provide_all(monkeypatch)
-    read, reads = states.known_after, []
-    monkeypatch.setattr(states, "known_after", lambda *given: reads.append(1) or read(*given))
+    read, reads = candidate_states.known_after, []
+    monkeypatch.setattr(candidate_states, "known_after", lambda *given: reads.append(1) or read(*given))
     path = write_campaign(tmp_path, "small", selector={"name": "champion"}, batch_size=4)
     database = new_database(tmp_path / "small.db")
     for n_rounds in (2, 1):

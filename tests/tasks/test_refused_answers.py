@@ -4,7 +4,7 @@ import pytest
 from faulty_server import HANGING, faulty_server, is_canary
 from served_campaigns import die_before_judging, run, served_model, served_spec, write_data
 
-from winnow.storage.admin.recounting import wrong_tallies
+from winnow.storage.admin.check import wrong_tallies
 from winnow.storage.queries.costs import costs
 from winnow.storage.records import canaries as canary_records
 from winnow.tasks.campaign.budget import BudgetTracker

@@ -12,8 +12,8 @@ from sqlalchemy.orm import Session
 
 from winnow.algorithms.bounds.binomial import larger_share_p_value
 from winnow.storage.records import canaries as canary_records
+from winnow.storage.records.canaries import canaries_behind, names_served, texts_before
 from winnow.storage.records.record_types import CampaignRecord, CanaryRecord
-from winnow.storage.records.used_texts import canaries_behind, names_served, texts_before
 from winnow.tasks.spec.stored_spec import ONLY
 
 When = Literal["before", "during", "after"]

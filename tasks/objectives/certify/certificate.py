@@ -10,8 +10,8 @@ from winnow.storage.queries import costs
 from winnow.storage.queries.objective import certify as certify_views
 from winnow.storage.queries.objective.earlier_campaigns import scored_positions
 from winnow.storage.records import datasets as dataset_records
+from winnow.storage.records import labels
 from winnow.storage.records import rounds as round_records
-from winnow.storage.records.human import labels
 from winnow.storage.records.record_types import CampaignRecord, DecisionRecord
 from winnow.tasks.campaign.look import Look
 from winnow.tasks.spec.judge_tree import is_human

@@ -11,9 +11,9 @@ from winnow.algorithms.state.arrays import BoolArray, FloatArray
 from winnow.storage.json_types import Row
 from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records import datasets as dataset_records
+from winnow.storage.records import labels
 from winnow.storage.records import rounds as round_records
-from winnow.storage.records.human import labels
-from winnow.storage.records.human.labels import LabelRecord
+from winnow.storage.records.labels import LabelRecord
 from winnow.storage.records.record_types import CampaignRecord
 from winnow.tasks.campaign.look import Look
 from winnow.tasks.campaign.stored_values import stored_spec

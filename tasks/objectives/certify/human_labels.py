@@ -8,9 +8,8 @@ from pathlib import Path
 from winnow.storage.engine.database import Database
 from winnow.storage.json_types import Row
 from winnow.storage.records import datasets as dataset_records
-from winnow.storage.records import leases
-from winnow.storage.records.human import labels
-from winnow.storage.records.human.labels import LabelRecord
+from winnow.storage.records import labels, leases
+from winnow.storage.records.labels import LabelRecord
 from winnow.storage.records.record_types import CampaignRecord, RoundRecord
 from winnow.tasks.campaign.lease import is_gone, now, watch
 from winnow.tasks.campaign.look import Look

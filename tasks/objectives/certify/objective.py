@@ -11,7 +11,7 @@ from winnow.algorithms.certify.config import Betting, rule_for
 from winnow.algorithms.protocols import Selector
 from winnow.algorithms.state.arrays import FloatArray
 from winnow.storage.json_types import JsonObject, JsonView
-from winnow.storage.records.human import labels
+from winnow.storage.records import labels
 from winnow.storage.records.record_types import Losses, Values
 from winnow.tasks.campaign.look import Look
 from winnow.tasks.campaign.scored import (

@@ -26,7 +26,7 @@ single unknown loss at its worst.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from winnow.storage.records.human import labels
+from winnow.storage.records import labels
 from winnow.storage.records.record_types import NewComparison, RoundRecord, StoredText
 from winnow.storage.text import storable
 from winnow.tasks.campaign.missing_texts import GenerationBatch, PlannedGeneration

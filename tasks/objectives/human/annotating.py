@@ -9,9 +9,8 @@ from sqlalchemy.orm import Session
 from winnow.storage.engine.database import Database
 from winnow.storage.json_types import JsonView
 from winnow.storage.objectives import traits_of
-from winnow.storage.records import leases
-from winnow.storage.records.human import annotations
-from winnow.storage.records.human.annotations import GivenTask
+from winnow.storage.records import annotations, leases
+from winnow.storage.records.annotations import GivenTask
 from winnow.storage.records.record_types import (
     AnnotationRecord,
     AnnotationTaskRecord,

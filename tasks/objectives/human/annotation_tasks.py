@@ -8,7 +8,7 @@ twice. An output that two candidates generated is rated once for both.
 from collections.abc import Iterator
 from dataclasses import replace
 
-from winnow.storage.records.human import annotations
+from winnow.storage.records import annotations
 from winnow.storage.records.leases import writing_under
 from winnow.storage.records.record_types import NewAnnotationTask, RoundRecord, StoredText
 from winnow.tasks.campaign.missing_texts import GenerationBatch

@@ -6,8 +6,8 @@ from pathlib import Path
 
 from winnow.storage.engine.database import Database, shown_url, storage_option
 from winnow.storage.json_types import Row
-from winnow.storage.records.human import annotations
-from winnow.storage.records.human.annotations import GivenTask
+from winnow.storage.records import annotations
+from winnow.storage.records.annotations import GivenTask
 from winnow.storage.records.record_types import CampaignRecord
 from winnow.tasks.campaign.lease import now, watch
 from winnow.tasks.campaign.look import Look

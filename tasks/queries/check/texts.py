@@ -19,7 +19,7 @@ from winnow.storage.admin.recorded_comparisons import (
 )
 from winnow.storage.objectives import traits_of
 from winnow.storage.records import campaigns as campaign_records
-from winnow.storage.records.human import labels
+from winnow.storage.records import labels
 from winnow.storage.records.record_types import CampaignRecord, NewCandidate
 from winnow.tasks.campaign.missing_texts import PlannedGeneration
 from winnow.tasks.candidates.candidates import StoredCandidate

@@ -1,1 +1,0 @@
-"""Human labels of examples, and annotations of outputs and pairs."""

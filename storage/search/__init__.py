@@ -1,1 +1,0 @@
-"""Optional index of the texts of comparisons for word searches."""
