@@ -22,7 +22,7 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-from winnow.tasks.campaign.canaries.contacts import OPENINGS
+from winnow.tasks.campaign.contacts import OPENINGS
 
 MODEL = "served"
 """What the server calls its model, unless a test says otherwise."""

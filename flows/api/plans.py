@@ -9,7 +9,7 @@ from winnow.flows.api.run import GivenSpec, file_of
 from winnow.flows.run.trust_prompt import Trust, approving
 from winnow.flows.simulate.plan_lines import ceiling_lines, plan_lines
 from winnow.storage.json_types import JsonObject
-from winnow.tasks.campaign.campaign_tables import load_score_table
+from winnow.tasks.campaign.earlier_scores import load_score_table
 from winnow.tasks.data.score_tables import CAMPAIGN
 from winnow.tasks.errors import SpecError
 from winnow.tasks.objectives.best_mean.objective import BestMean

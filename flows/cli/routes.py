@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from winnow.storage.records.record_types import CampaignRecord
     from winnow.tasks.campaign.resolved import ResolvedCampaign
     from winnow.tasks.data.datasets import Example
-    from winnow.tasks.objectives.route.answering import RoutedAnswer
+    from winnow.tasks.objectives.route.arrivals import RoutedAnswer
 
 
 def route(
@@ -105,8 +105,7 @@ def _answered(
     from winnow.flows.reports.output import print_json, tell
     from winnow.flows.run.signals import Interrupts
     from winnow.storage.engine.database import storage_option
-    from winnow.tasks.objectives.route.answering import answer_prompts
-    from winnow.tasks.objectives.route.arrivals import store_arrival
+    from winnow.tasks.objectives.route.arrivals import answer_prompts, store_arrival
     from winnow.tasks.setup.open_campaign import reopen_campaign
     from winnow.tasks.text.phrases import count_of
 

@@ -17,7 +17,7 @@ from winnow.tasks.answer.sentences.clauses import Line
 from winnow.tasks.answer.sentences.margin import leaves_margin
 from winnow.tasks.answer.status_lines import named_winner, status_lines
 from winnow.tasks.campaign.campaign import Campaign
-from winnow.tasks.campaign.canaries.changed_models import N_PROMPTS
+from winnow.tasks.campaign.changed_models import N_PROMPTS
 from winnow.tasks.campaign.look import Look
 from winnow.tasks.queries.status import CampaignStatus, campaign_status
 from winnow.tasks.text.phrases import amount, count_of, ends, list_of, percentage, rounded

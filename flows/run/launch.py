@@ -170,7 +170,7 @@ def launching() -> Generator[Launch, None, None]:
 
 def _imports(spec: CampaignSpec) -> AbstractContextManager[None]:
     """Import vLLM in the background for a campaign that will continue, until the block ends."""
-    from winnow.tasks.campaign.vllm_imports import imports_once
+    from winnow.tasks.campaign.placement import imports_once
 
     return imports_once(spec, at_once=True)
 

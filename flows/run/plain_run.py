@@ -13,8 +13,7 @@ from winnow.flows.run.callbacks import Callback, current_callback
 from winnow.flows.run.head_start import begin_loading, session_of
 from winnow.tasks.campaign.campaign import Campaign, opened_campaign
 from winnow.tasks.campaign.session import CampaignSession
-from winnow.tasks.campaign.tracing import campaign_span
-from winnow.tasks.objectives.runner import Runner
+from winnow.tasks.objectives.runner import Runner, campaign_span
 
 _running: ContextVar[Campaign | None] = ContextVar("running", default=None)
 

@@ -28,8 +28,8 @@ from winnow.flows.run.signals import Interrupts
 from winnow.storage.objectives import traits_of
 from winnow.storage.records.record_types import RoundRecord
 from winnow.tasks.answer.sentences.excess import excess_words, whom_words
-from winnow.tasks.campaign.canaries.sizes import canary_words
-from winnow.tasks.campaign.left_out import can_leave_out
+from winnow.tasks.campaign.contacts import canary_words
+from winnow.tasks.campaign.replay import can_leave_out
 from winnow.tasks.campaign.session import CampaignSession
 from winnow.tasks.objectives.runner import JudgedRound
 from winnow.tasks.queries.columns import Cell

@@ -11,7 +11,7 @@ from winnow.algorithms.state.arrays import FloatArray
 from winnow.flows.reports.output import tell
 from winnow.flows.simulate.report import FILLING, Subject, preference_subject, route_subject, score_subject
 from winnow.storage.objectives import Simulated
-from winnow.tasks.campaign.campaign_tables import load_ended_table, load_score_table
+from winnow.tasks.campaign.earlier_scores import load_ended_table, load_score_table
 from winnow.tasks.data.preference_tables import load_preference_table
 from winnow.tasks.data.score_tables import ScoreTable, require_same_examples
 from winnow.tasks.errors import SpecError

@@ -30,7 +30,7 @@ from winnow.tasks.answer.model import (
 from winnow.tasks.answer.opponents import with_rival
 from winnow.tasks.answer.outcome import claim_at, outcome_at, reason_of
 from winnow.tasks.campaign.budget import BudgetUsage
-from winnow.tasks.campaign.canaries.changed_models import server_changes
+from winnow.tasks.campaign.changed_models import server_changes
 from winnow.tasks.campaign.look import Look
 from winnow.tasks.engines.known_providers import FUNCTION, REMOTE
 from winnow.tasks.spec.judge_tree import judge_tree, judging_models, scored_by

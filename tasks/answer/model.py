@@ -12,7 +12,7 @@ from winnow.tasks.answer.new_examples import Beyond
 from winnow.tasks.answer.next_step import NextStep
 from winnow.tasks.answer.unit_costs import RunningCost
 from winnow.tasks.campaign.budget import BudgetUsage
-from winnow.tasks.campaign.canaries.changed_models import ServerChange
+from winnow.tasks.campaign.changed_models import ServerChange
 from winnow.tasks.spec.stored_spec import Constraint, Grouping
 
 if TYPE_CHECKING:  # these need numpy, which few answers have need of

@@ -1,20 +1,165 @@
-"""Scores of earlier campaigns or score tables on the examples of a campaign."""
+"""Scores of a file or a stored campaign as a matrix, and aligned with the examples of another campaign.
 
+`campaign:NAME` means the comparisons of a campaign; if `NAME-exhaustive` has completed its table, those.
+"""
+
+import datetime as dt
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
+from sqlalchemy.orm import Session
 
 from winnow.algorithms.state.arrays import FloatArray
+from winnow.storage.admin.schema import reading
+from winnow.storage.engine.database import storage_option
 from winnow.storage.json_types import JsonObject
-from winnow.tasks.campaign.campaign_tables import ended_table, load_ended_table
+from winnow.storage.objectives import traits_of
+from winnow.storage.records import campaigns as campaign_records
+from winnow.storage.records import datasets as dataset_records
+from winnow.storage.records import outcomes as outcome_records
+from winnow.storage.records import rounds as round_records
+from winnow.storage.records.record_types import SET_ASIDE, CampaignRecord
+from winnow.tasks.campaign.budget import has_ended
 from winnow.tasks.campaign.look import Look
 from winnow.tasks.data.datasets import Dataset
-from winnow.tasks.data.score_tables import CAMPAIGN, ScoreTable
+from winnow.tasks.data.score_tables import CAMPAIGN, ScoreTable, ScoreTableError, checked_table, read_table
 from winnow.tasks.errors import SpecError
 from winnow.tasks.spec.campaign import CampaignSpec
-from winnow.tasks.spec.stored_spec import LAST_ROUNDS
+from winnow.tasks.spec.same_scores import exhaustive_name, has_the_same_scores
+from winnow.tasks.spec.stored_spec import LAST_ROUNDS, ONLY
+
+
+def load_score_table(source: str, storage: str) -> ScoreTable:
+    """Read a score table, in which some scores may be missing.
+
+    Args:
+        source: A path as `score_tables.read_table` takes it, or `campaign:NAME`.
+        storage: URL of the results database that `campaign:NAME` is looked up in.
+
+    Raises:
+        ScoreTableError: If it cannot be read, is not a matrix of scores in [0, 1], repeats a name, or has no
+            score at all; or if it is of a campaign without a finished round.
+        StorageError: If the database cannot be read or has no such campaign.
+    """
+    if not source.startswith(CAMPAIGN):
+        return _with_scores(read_table(source, "scores"))
+    with reading(storage) as session:
+        campaign = _best_mean(session, source.removeprefix(CAMPAIGN))
+        return _with_scores(
+            _filled_table(session, campaign, storage) or _campaign_table(session, campaign, storage)
+        )
+
+
+def load_ended_table(source: str, storage: str, learner: str | None = None) -> ScoreTable:
+    """The table of a file or an ended campaign, so that a later read gives the same scores.
+
+    If the campaign continued after that, the learner gets the scores that existed when it began: up to the
+    round in its identity, or, without one, those not younger than the learner.
+
+    Args:
+        source: See `load_score_table`.
+        storage: See `load_score_table`.
+        learner: The campaign that learns from it, stored or not; None for no campaign.
+
+    Raises:
+        ScoreTableError: As `load_score_table`, or if the campaign has not ended.
+        StorageError: If the database cannot be read or has no such campaign.
+    """
+    if not source.startswith(CAMPAIGN):
+        return _with_scores(read_table(source, "scores"))
+    with reading(storage) as session:
+        return ended_table(session, source, storage, learner)
+
+
+def ended_table(session: Session, source: str, storage: str, learner: str | None = None) -> ScoreTable:
+    """The table of an ended campaign, `campaign:NAME`; see `load_ended_table`."""
+    campaign = _best_mean(session, source.removeprefix(CAMPAIGN))
+    begun = None if learner is None else campaign_records.find_campaign(session, learner)
+    if begun is not None:
+        last_rounds = begun.spec.get(LAST_ROUNDS, {})
+        until = last_rounds.get(source, begun.created_at)
+        if outcome_records.latest_decision(session, campaign.id, until):
+            table = _with_scores(_campaign_table(session, campaign, storage, until))
+            return table if source in last_rounds else replace(table, last_round=None)
+    decision = outcome_records.latest_decision(session, campaign.id)
+    if not has_ended(session, campaign, decision):
+        remedy = f"end it first: winnow resume {campaign.name} {storage_option(storage)}"
+        raise ScoreTableError(f"campaign '{campaign.name}' is not finished; {remedy}")
+    return _with_scores(_campaign_table(session, campaign, storage))
+
+
+def _best_mean(session: Session, name: str) -> CampaignRecord:
+    campaign = campaign_records.get_campaign(session, name)
+    if not traits_of(campaign.objective).scores_a_benchmark:
+        problem = f"asked for {campaign.objective}, so it holds no scores of single candidates"
+        raise ScoreTableError(f"campaign '{campaign.name}' {problem}; name a best-mean campaign")
+    return campaign
+
+
+def _filled_table(session: Session, campaign: CampaignRecord, storage: str) -> ScoreTable | None:
+    """The table of the campaign that evaluated all pairs left out by this one; None if there is none."""
+    full = campaign_records.find_campaign(session, exhaustive_name(campaign.name))
+    if full is None or not has_the_same_scores(full.spec, campaign.spec):
+        return None
+    if outcome_records.latest_decision(session, full.id) is None:
+        return None
+    table = _campaign_table(session, full, storage)
+    return None if table.is_partial else table
+
+
+def _campaign_table(
+    session: Session, campaign: CampaignRecord, storage: str, until: dt.datetime | int | None = None
+) -> ScoreTable:
+    """The scores that a campaign had observed by then.
+
+    Without dropped candidates, if the campaign evaluated all others on every example.
+    """
+    decision = outcome_records.latest_decision(session, campaign.id, until)
+    if decision is None:
+        remedy = f"resume it first: winnow resume {campaign.name} {storage_option(storage)}"
+        raise ScoreTableError(f"campaign '{campaign.name}' has no finished round yet; {remedy}")
+    names = campaign_records.candidate_names(session, campaign.id)
+    candidates = names if until is None else names[: len(names) - decision.n_joined]
+    examples = [example.key for example in dataset_records.examples(session, campaign.dataset_id)]
+    scores = np.full((len(candidates), len(examples)), np.nan)
+    asked = np.zeros(scores.shape, dtype=np.bool_)
+    makes_none = campaign.execution.get("reuse") == ONLY
+    for told in round_records.told_rounds(session, campaign.id):
+        if told.number > decision.round_number:
+            break
+        pairs = np.asarray(told.arms), np.asarray(told.examples)
+        scores[pairs] = np.array(told.outcomes, dtype=np.float64)  # None becomes NaN
+        # Where no text was made, which ones were there depends on the scores of another campaign.
+        asked[pairs] = ~np.isnan(scores[pairs]) if makes_none else True
+    table = checked_table(
+        ScoreTable(
+            source=f"{CAMPAIGN}{campaign.name}",
+            candidates=tuple(candidates),
+            examples=tuple(examples),
+            scores=scores,
+            is_partial=not asked.all(),
+            last_round=decision.round_number,
+        )
+    )
+    kept = np.flatnonzero([status not in SET_ASIDE for status in decision.status[: len(candidates)]])
+    if table.is_partial and kept.size and asked[kept].all():
+        return replace(table.rows(kept), is_partial=False)
+    return table
+
+
+def _with_scores(table: ScoreTable) -> ScoreTable:
+    """Return the table, and raise an error if no candidate has a score."""
+    if not np.isnan(table.scores).all():
+        return table
+    source = table.source
+    if not source.startswith(CAMPAIGN):
+        raise ScoreTableError(f"{source} has no scores; fill them in, or name another table")
+    name = source.removeprefix(CAMPAIGN)
+    raise ScoreTableError(
+        f"campaign '{name}' has no scores (`winnow status {name}` says why); name another campaign or a table"
+    )
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -4,7 +4,7 @@ The number of simultaneous requests to them determines the number of rounds that
 """
 
 from collections.abc import Callable, Generator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 
 from winnow.algorithms.state.plugin_registry import object_at
@@ -19,6 +19,11 @@ from winnow.tasks.engines.providers import (
     seats_wanted,
     start_engine,
 )
+from winnow.tasks.engines.vllm import WORKER, WORKER_ENVIRONMENT
+from winnow.tasks.plugins.extras import missing_for
+from winnow.tasks.plugins.own_files import settled_folder
+from winnow.tasks.processes.fork_server import forking
+from winnow.tasks.spec.campaign import CampaignSpec
 from winnow.tasks.spec.sections.execution import ExecutionSpec
 
 CLUSTERS = {"ray": "winnow.tasks.engines.ray.cluster:ray_engines"}
@@ -135,3 +140,27 @@ def _sequences(model: ModelRef, execution: ExecutionSpec) -> int:
         given = model.model_args.get("max_num_seqs")
         return given if isinstance(given, int) and not isinstance(given, bool) else VLLM_SEQUENCES
     return execution.group_size
+
+
+LOG = "vllm-imports.log"
+"""File name, in a campaign's log folder, for the output of the imports."""
+
+
+def imports_once(spec: CampaignSpec, *, at_once: bool = False) -> AbstractContextManager[None]:
+    """Fork vLLM's processes of a campaign from one that has imported it, until the block ends.
+
+    On a Ray cluster this does nothing, because each engine is the only one of its actor.
+
+    Args:
+        spec: The campaign's.
+        at_once: Whether to import now, if one of its models runs on vLLM, instead of with the first engine.
+    """
+    if spec.execution.cluster is not None:
+        return nullcontext()
+    at_once = (
+        at_once
+        and any(model.provider == "vllm" for model in spec.models)
+        and missing_for("vllm", "vLLM") is None
+    )
+    log = settled_folder(spec.execution.log_folder) / spec.name / LOG
+    return forking(WORKER, log=log, environment=WORKER_ENVIRONMENT, at_once=at_once)

@@ -1,4 +1,9 @@
-"""Restore a selector's state by replaying all stored rounds of a campaign in order."""
+"""Restore a selector's state by replaying all stored rounds of a campaign in order.
+
+Candidates that a user left out of a running campaign, because of how their first outputs looked, are stored
+among its execution fields, each with the round by which it was left out. The selector drops it when it
+observes that round, now or in a replay.
+"""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -7,14 +12,39 @@ from typing import cast
 import numpy as np
 from sqlalchemy.orm import Session
 
-from winnow.algorithms.protocols import Batch, LookingAhead, Selector
-from winnow.storage.json_types import Arms
+from winnow.algorithms.protocols import Batch, LeavingOut, LookingAhead, Selector
+from winnow.storage.json_types import Arms, JsonObject, JsonView
 from winnow.storage.records import rounds as round_records
 from winnow.storage.records.record_types import CampaignRecord, RoundRecord, ToldRound
 from winnow.tasks.campaign.blas_threads import on_one_thread
 from winnow.tasks.campaign.budget import Allowance
-from winnow.tasks.campaign.left_out import leave_out_by
 from winnow.tasks.campaign.resolved import ResolvedCampaign
+from winnow.tasks.candidates.candidates import Candidate
+from winnow.tasks.spec.stored_spec import LEFT_OUT, left_out_of
+
+
+def keeping_left_out(execution: JsonView, stored: JsonView) -> JsonObject:
+    """The execution fields of a new definition, with the candidates that were left out before."""
+    return {**execution, **({LEFT_OUT: stored[LEFT_OUT]} if LEFT_OUT in stored else {})}
+
+
+def can_leave_out(selector: Selector) -> bool:
+    """Whether candidates can be left out of the campaign of a selector."""
+    return isinstance(selector, LeavingOut)
+
+
+def leave_out_by(
+    selector: Selector, campaign: CampaignRecord, candidates: Sequence[Candidate], number: int
+) -> None:
+    """Have a selector drop the candidates that were left out by a round, before it observes that round.
+
+    Safe to call again. See `LeavingOut`.
+    """
+    rounds = left_out_of(campaign.execution)
+    if rounds and isinstance(selector, LeavingOut):
+        arms = [arm for arm, each in enumerate(candidates) if rounds.get(each.name, number + 1) <= number]
+        selector.leave_out(np.array(arms, dtype=np.int64))
+
 
 ArmExample = tuple[int, int]
 """An arm and an example, as indices."""

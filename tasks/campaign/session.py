@@ -19,19 +19,18 @@ from winnow.storage.records.record_types import CampaignRecord, LeaseRecord, Rou
 from winnow.tasks.campaign.budget import Allowance, BudgetTracker, BudgetUsage
 from winnow.tasks.campaign.example_seed import seed_of_draws
 from winnow.tasks.campaign.lease import holding
-from winnow.tasks.campaign.left_out import leave_out_by
 from winnow.tasks.campaign.missing_texts import GenerationBatch
-from winnow.tasks.campaign.placement import placed
+from winnow.tasks.campaign.placement import imports_once, placed
 from winnow.tasks.campaign.replay import (
     ReplicateCounter,
     as_of_round,
     batch_of,
+    leave_out_by,
     restored,
     retold,
     take_up_rounds,
 )
 from winnow.tasks.campaign.resolved import ResolvedCampaign
-from winnow.tasks.campaign.vllm_imports import imports_once
 from winnow.tasks.candidates.cache_keys import RequestKeys
 from winnow.tasks.engines.pool.pool import EnginePool
 from winnow.tasks.engines.protocol import ModelRef

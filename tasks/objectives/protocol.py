@@ -12,8 +12,7 @@ from winnow.tasks.campaign.scored import ScoredCampaign
 from winnow.tasks.campaign.session import CampaignSession
 from winnow.tasks.engines.protocol import ModelRef
 from winnow.tasks.rounds.generate import have_outputs, plan_generations
-from winnow.tasks.rounds.samples import score_samples
-from winnow.tasks.rounds.score import score_outputs
+from winnow.tasks.rounds.score import score_outputs, score_samples
 from winnow.tasks.spec.judge_tree import HUMAN
 
 

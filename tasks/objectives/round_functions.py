@@ -14,7 +14,7 @@ from itertools import takewhile
 
 from winnow.storage.queries import unscored as unscored_views
 from winnow.storage.records.record_types import NewComparison, RoundRecord
-from winnow.tasks.campaign.canaries.contacts import OUT_OF_REACH
+from winnow.tasks.campaign.contacts import OUT_OF_REACH
 from winnow.tasks.campaign.missing_texts import GenerationBatch, TextOrFailure
 from winnow.tasks.campaign.session import CampaignSession, EarlyTexts
 from winnow.tasks.engines.known_providers import ELSEWHERE

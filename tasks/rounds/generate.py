@@ -11,7 +11,7 @@ from winnow.storage.records import loads
 from winnow.storage.records.leases import writing_under
 from winnow.storage.records.record_types import NewGeneration, NewModelLoad, RoundRecord, StoredText
 from winnow.storage.text import storable
-from winnow.tasks.campaign.canaries.contacts import meet_servers
+from winnow.tasks.campaign.contacts import meet_servers
 from winnow.tasks.campaign.lease import now
 from winnow.tasks.campaign.missing_texts import (
     GenerationBatch,

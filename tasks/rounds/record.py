@@ -18,7 +18,7 @@ from winnow.storage.records import outcomes as outcome_records
 from winnow.storage.records.leases import writing_under
 from winnow.storage.records.record_types import CampaignRecord, NewComparison, NewDecision, RoundRecord
 from winnow.tasks.campaign.blas_threads import on_one_thread
-from winnow.tasks.campaign.canaries.contacts import repeat_references
+from winnow.tasks.campaign.contacts import repeat_references
 from winnow.tasks.campaign.lease import now
 from winnow.tasks.campaign.replay import arms_and_examples
 from winnow.tasks.campaign.session import CampaignSession

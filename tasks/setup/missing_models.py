@@ -137,7 +137,7 @@ def _answers(checked: ResolvedCampaign, served: Sequence[ModelRef]) -> tuple[dic
     if not by_engine:
         return {}, {}
     # Imported here: a campaign that is decided asks nothing, and answers at once.
-    from winnow.tasks.campaign.canaries.contacts import OUT_OF_REACH, contact_request
+    from winnow.tasks.campaign.contacts import OUT_OF_REACH, contact_request
     from winnow.tasks.campaign.placement import with_limits
     from winnow.tasks.engines.pool.pool import EnginePool
     from winnow.tasks.engines.pool.request_scheduler import RequestGroup

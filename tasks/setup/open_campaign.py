@@ -23,7 +23,7 @@ from winnow.storage.records import leases, stream_batches
 from winnow.storage.records.record_types import CampaignRecord, NewCandidate
 from winnow.tasks.campaign.campaign import Campaign
 from winnow.tasks.campaign.lease import is_gone, now, this_process, watch
-from winnow.tasks.campaign.left_out import keeping_left_out
+from winnow.tasks.campaign.replay import keeping_left_out
 from winnow.tasks.campaign.resolved import ResolvedCampaign
 from winnow.tasks.campaign.stored_values import stored_dataset, stored_spec, values_of
 from winnow.tasks.candidates.text_rules import rules_of

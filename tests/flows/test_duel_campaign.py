@@ -15,7 +15,7 @@ from hostile_answers import FENCE, HOSTILE_ANSWERS
 from scripted_engines import vowel_share
 from waiting import PATIENCE_S
 
-from winnow.tasks.objectives.best_duel.features import chosen_features
+from winnow.tasks.objectives.best_duel.objective import chosen_features
 from winnow.tasks.setup.load import check_campaign_file
 
 pytestmark = pytest.mark.usefixtures("plain_runs")

@@ -44,7 +44,7 @@ def _nothing_to_import(tmp_path, monkeypatch):
     (tmp_path / "imports_of_early.py").write_text(IMPORTING_NOTHING)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
-    monkeypatch.setattr("winnow.tasks.campaign.vllm_imports.WORKER", "imports_of_early")
+    monkeypatch.setattr("winnow.tasks.campaign.placement.WORKER", "imports_of_early")
     monkeypatch.setattr(launch, "early_server", nullcontext)
 
 

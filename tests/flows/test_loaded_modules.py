@@ -37,10 +37,10 @@ ELSEWHERE = (
 """Packages and modules of duels, certificates, routes and people, and satellites."""
 
 OF_OTHER_RUNS = (
-    "flows.notify.messages", "tasks.campaign.campaign_tables", "tasks.campaign.earlier_scores",
-    "tasks.data.hub", "tasks.engines.external", "tasks.engines.transformers", "tasks.engines.vllm.engine",
-    "tasks.judges.human", "tasks.judges.isolated", "tasks.judges.pairwise", "tasks.judges.plugin",
-    "tasks.judges.pointwise", "tasks.objectives.best_mean.holdout.selector", "tasks.setup.unread_targets",
+    "flows.notify.messages", "tasks.campaign.earlier_scores", "tasks.data.hub", "tasks.engines.external",
+    "tasks.engines.transformers", "tasks.engines.vllm.engine", "tasks.judges.human",
+    "tasks.judges.isolated", "tasks.judges.pairwise", "tasks.judges.plugin", "tasks.judges.pointwise",
+    "tasks.objectives.best_mean.holdout.selector", "tasks.setup.unread_targets",
 )  # fmt: skip
 """Packages and modules of campaigns with webhooks, history, holdout, plug-ins, other models or judges."""
 

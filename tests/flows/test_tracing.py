@@ -8,10 +8,10 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from scored_campaigns import write_scored
 
-from winnow.tasks.campaign import tracing as campaign_tracing
 from winnow.tasks.engines import tracing as engine_tracing
 from winnow.tasks.engines.pool.request_scheduler import Replicas, RequestGroup, RequestScheduler
 from winnow.tasks.engines.protocol import ModelRef
+from winnow.tasks.objectives import runner as campaign_tracing
 
 pytestmark = pytest.mark.usefixtures("plain_runs")
 

@@ -12,7 +12,7 @@ from hypothesis.extra import numpy as arrays
 from property_settings import tries
 from test_fuzz_datasets import parquet
 
-from winnow.tasks.campaign.campaign_tables import load_score_table
+from winnow.tasks.campaign.earlier_scores import load_score_table
 from winnow.tasks.data.preference_tables import PreferenceTable, load_preference_table
 from winnow.tasks.data.score_tables import ScoreTable
 from winnow.tasks.data.table_examples import array_of

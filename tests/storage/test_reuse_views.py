@@ -18,7 +18,7 @@ from winnow.storage.records import outcomes as outcome_records
 from winnow.storage.records.record_types import NewComparison, NewOutput
 from winnow.tasks.campaign.look import Look
 from winnow.tasks.errors import SpecError
-from winnow.tasks.objectives.best_duel.judge_agreement import agreement, campaigns_agreement, cohens_kappa
+from winnow.tasks.objectives.best_duel.views import agreement, campaigns_agreement, cohens_kappa
 from winnow.tasks.queries.views import ask
 
 

@@ -23,7 +23,7 @@ from winnow.tasks.answer.sentences.answer_lines import answer_lines, headline
 from winnow.tasks.answer.sentences.clauses import MIXED, NOBODY
 from winnow.tasks.answer.sentences.winner import estimated_lead
 from winnow.tasks.campaign.budget import BudgetUsage
-from winnow.tasks.campaign.canaries.changed_models import CanaryChange
+from winnow.tasks.campaign.changed_models import CanaryChange
 from winnow.tasks.campaign.look import Look
 from winnow.tasks.objectives.certify.certificate import Certificate
 from winnow.tasks.objectives.route.status import Standing

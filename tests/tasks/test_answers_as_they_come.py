@@ -12,7 +12,7 @@ from waiting import PATIENCE_S, until
 
 from winnow.tasks.campaign.session import running
 from winnow.tasks.objectives.round_functions import generate_round
-from winnow.tasks.rounds.generate_ahead import RoundsInFlight
+from winnow.tasks.objectives.runner import RoundsInFlight
 from winnow.tasks.rounds.plan import plan_round, plan_rounds
 
 N = 8

@@ -12,10 +12,9 @@ from winnow.storage.records.record_types import StoredText
 from winnow.tasks.engines.protocol import GenerationFailure
 from winnow.tasks.judges.protocol import Sample, Verdict
 from winnow.tasks.judges.rules.numeric import NumericJudge
-from winnow.tasks.objectives.certify.autoevaluator import Autoevaluator
-from winnow.tasks.objectives.certify.check import Certification
+from winnow.tasks.objectives.certify.check import Autoevaluator, Certification
+from winnow.tasks.objectives.certify.objective import as_losses
 from winnow.tasks.objectives.certify.scoring import Scorer
-from winnow.tasks.objectives.certify.selector import as_losses
 from winnow.tasks.objectives.certify.split import Parts
 from winnow.tasks.spec.sections.generate_config import SamplesSpec
 

@@ -13,7 +13,7 @@ from winnow.algorithms.best_mean.groups import Groups
 from winnow.algorithms.best_mean.metrics import true_values
 from winnow.storage.records import campaigns as campaign_records
 from winnow.tasks.answer.sentences.answer_lines import answer_lines
-from winnow.tasks.campaign.campaign_tables import load_score_table
+from winnow.tasks.campaign.earlier_scores import load_score_table
 from winnow.tasks.campaign.look import Look
 from winnow.tasks.errors import SpecError
 from winnow.tasks.queries.breakdowns import tags

@@ -24,7 +24,7 @@ from winnow.tasks.answer.sentences.answer_lines import answer_lines
 from winnow.tasks.answer.sentences.clauses import MIXED
 from winnow.tasks.answer.sentences.new_examples import held_out_lines
 from winnow.tasks.campaign.budget import BudgetUsage
-from winnow.tasks.campaign.canaries.changed_models import CanaryChange
+from winnow.tasks.campaign.changed_models import CanaryChange
 from winnow.tasks.campaign.look import Look
 from winnow.tasks.errors import SpecError
 from winnow.tasks.objectives.best_mean.holdout.results import (

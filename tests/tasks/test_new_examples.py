@@ -20,7 +20,7 @@ from winnow.tasks.answer.opponents import closest_pair
 from winnow.tasks.answer.sentences import headline
 from winnow.tasks.answer.sentences.answer_lines import answer_lines
 from winnow.tasks.answer.sentences.clauses import IF, MIXED
-from winnow.tasks.campaign.canaries.changed_models import CanaryChange
+from winnow.tasks.campaign.changed_models import CanaryChange
 from winnow.tasks.campaign.look import Look
 from winnow.tasks.queries.status import campaign_status
 from winnow.tasks.text.canonical_json import sha256

@@ -5,7 +5,7 @@ from stored_campaigns import store_campaign
 from winnow.tasks.campaign.look import Look
 from winnow.tasks.data.preference_tables import load_preference_table
 from winnow.tasks.data.score_tables import ScoreTableError
-from winnow.tasks.objectives.best_duel.strengths import strengths
+from winnow.tasks.objectives.best_duel.views import strengths
 
 WINS = np.array([[0.0, 0.75, np.nan], [0.25, 0.0, 0.6], [np.nan, 0.4, 0.0]])
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from winnow.tasks.rounds.samples import ScoredText, pass_at, reduced
+from winnow.tasks.rounds.score import ScoredText, pass_at, reduced
 from winnow.tasks.spec.sections.generate_config import SamplesSpec
 
 SCORES = st.lists(st.sampled_from([0.0, 0.25, 0.5, 1.0]), min_size=2, max_size=7)

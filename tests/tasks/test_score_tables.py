@@ -13,7 +13,7 @@ from winnow.storage.errors import CampaignNotFound, SchemaMissing
 from winnow.storage.models import Campaign, Decision
 from winnow.storage.records.campaigns import candidate_ids, grow_campaign
 from winnow.storage.records.record_types import NewCandidate
-from winnow.tasks.campaign.campaign_tables import load_ended_table, load_score_table
+from winnow.tasks.campaign.earlier_scores import load_ended_table, load_score_table
 from winnow.tasks.data.score_tables import ScoreTableError, require_same_examples
 
 NOWHERE = "sqlite:///nowhere.db"

@@ -8,7 +8,7 @@ import pytest
 from stored_campaigns import store_campaign
 
 from winnow.storage.errors import StorageError
-from winnow.tasks.campaign.campaign_tables import load_score_table
+from winnow.tasks.campaign.earlier_scores import load_score_table
 from winnow.tasks.embedding import embedded_prompts
 from winnow.tasks.errors import SpecError, WinnowError
 from winnow.tasks.simulation.contexts import embedded_contexts, read_contexts

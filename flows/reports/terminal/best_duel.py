@@ -6,7 +6,7 @@ from winnow.storage.queries import campaign_views
 from winnow.storage.queries.objective import duels as duel_views
 from winnow.storage.records.record_types import CampaignRecord
 from winnow.tasks.campaign.look import Look
-from winnow.tasks.objectives.best_duel.strengths import strengths as strength_rows
+from winnow.tasks.objectives.best_duel.views import strengths as strength_rows
 from winnow.tasks.text.phrases import rounded
 
 

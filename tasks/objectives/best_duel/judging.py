@@ -1,13 +1,16 @@
-"""Judging the duels of a round: each pair of answers by a judge of pairs."""
+"""Step of a round of duels: a judge of pairs compares the two answers to each example."""
 
 from winnow.storage.records.record_types import NewComparison, RoundRecord, StoredText
 from winnow.storage.text import storable
 from winnow.tasks.campaign.missing_texts import GenerationBatch
+from winnow.tasks.campaign.resolved import ResolvedCampaign
 from winnow.tasks.campaign.session import CampaignSession
 from winnow.tasks.candidates.cache_keys import request_seed
 from winnow.tasks.data.datasets import Example
 from winnow.tasks.engines.protocol import GenerationFailure
 from winnow.tasks.judges.protocol import Duel, Judge, Verdict
+from winnow.tasks.objectives.best_duel.objective import BestDuel
+from winnow.tasks.objectives.protocol import RoundSteps
 from winnow.tasks.rounds.judge_calls import AskedJudge, ask_models
 
 
@@ -94,3 +97,18 @@ def _comparison(
 def _unanswered(sides: tuple[StoredText | GenerationFailure, ...]) -> Verdict:
     """The verdict on a duel that lacks an answer: unscored, because the missing side may not be at fault."""
     return Verdict(reason=next(side.reason for side in sides if isinstance(side, GenerationFailure)))
+
+
+class DuelSteps(RoundSteps):
+    """Steps of a round in which a judge prefers one of two outputs to each example."""
+
+    def judge(
+        self,
+        campaign: CampaignSession,
+        checked: ResolvedCampaign,
+        round_: RoundRecord,
+        texts: GenerationBatch,
+    ) -> list[NewComparison]:
+        """See `RoundSteps`."""
+        assert isinstance(checked, BestDuel)
+        return judge_duels(campaign, checked.judge, round_, texts)

@@ -4,7 +4,7 @@ from winnow.storage.objectives import Traits
 
 TRAITS = Traits(
     campaign="winnow.tasks.objectives.best_duel.objective:BestDuel",
-    steps="winnow.tasks.objectives.best_duel.duel_round:DuelSteps",
+    steps="winnow.tasks.objectives.best_duel.judging:DuelSteps",
     terminal="winnow.flows.reports.terminal.best_duel:sections_of",
     page="winnow.flows.reports.html.objectives.best_duel",
     estimated="worst preference",
@@ -34,10 +34,10 @@ TRAITS = Traits(
     views={
         "comparisons": "winnow.storage.queries.objective.duels:comparisons",
         "head-to-head": "winnow.storage.queries.objective.duels:head_to_head",
-        "strengths": "winnow.tasks.objectives.best_duel.strengths:strengths",
+        "strengths": "winnow.tasks.objectives.best_duel.views:strengths",
         "judges": "winnow.storage.queries.objective.duels:judges",
         "verdicts": "winnow.storage.queries.objective.duels:verdicts",
-        "agreement": "winnow.tasks.objectives.best_duel.judge_agreement:agreement",
+        "agreement": "winnow.tasks.objectives.best_duel.views:agreement",
         "annotators": "winnow.storage.queries.objective.agreement:annotators",
         "labels": "winnow.tasks.objectives.human.files:label_rows",
     },

@@ -19,7 +19,7 @@ from winnow.tasks.campaign.look import Look
 from winnow.tasks.campaign.stored_values import stored_spec
 from winnow.tasks.errors import WinnowError
 from winnow.tasks.objectives.certify.certificate import BONFERRONI, is_at_most, risk_of
-from winnow.tasks.objectives.certify.selector import (
+from winnow.tasks.objectives.certify.objective import (
     BETTING_RULE,
     LabelSelector,
     as_losses,

@@ -30,9 +30,10 @@ from winnow.storage.records import labels
 from winnow.storage.records.record_types import NewComparison, RoundRecord, StoredText
 from winnow.storage.text import storable
 from winnow.tasks.campaign.missing_texts import GenerationBatch, PlannedGeneration
+from winnow.tasks.campaign.resolved import ResolvedCampaign
 from winnow.tasks.campaign.session import CampaignSession
 from winnow.tasks.candidates.likelihood_scoring import Asked
-from winnow.tasks.engines.protocol import GenerationFailure
+from winnow.tasks.engines.protocol import GenerationFailure, ModelRef
 from winnow.tasks.errors import LabelMissing
 from winnow.tasks.judges.asking.calls import PROMPT_FAILED
 from winnow.tasks.judges.human import UNCLEAR, HumanJudge
@@ -40,10 +41,12 @@ from winnow.tasks.judges.isolated.libraries import JUDGE_LIMIT
 from winnow.tasks.judges.protocol import INVALID_SCORE, JUDGE_FAILED, Judge, Sample, Verdict
 from winnow.tasks.objectives.certify.certificate import AUTOEVALUATOR, BASELINE, OWN
 from winnow.tasks.objectives.certify.check import Certification
+from winnow.tasks.objectives.certify.human_labels import lacks_labels
+from winnow.tasks.objectives.certify.objective import Certify, needed_by_losses
+from winnow.tasks.objectives.protocol import RoundSteps
 from winnow.tasks.rounds.generate import have_outputs, plan_generation, plan_text, rendered
 from winnow.tasks.rounds.judge_calls import AskedJudge, ask_models
-from winnow.tasks.rounds.samples import ScoredText, found_in, reduced
-from winnow.tasks.rounds.score import scored, shown_of, with_metrics
+from winnow.tasks.rounds.score import ScoredText, found_in, reduced, scored, shown_of, with_metrics
 
 Author = int | None
 """The author of an answer: an arm, or None for the autoevaluator."""
@@ -357,3 +360,42 @@ def _scored_text(sample: Sample, verdict: Verdict) -> ScoredText:
 def _is_worst(verdict: Verdict) -> bool:
     """Whether the score is missing because of the targets or the judge."""
     return verdict.reason in WORST_FOR_ALL or (verdict.reason is not None and len(verdict.replies) > 0)
+
+
+class LossSteps(RoundSteps):
+    """Steps of a round with outputs of candidates, baseline and autoevaluator, and losses by labels."""
+
+    counts_failures = True
+
+    def lacks_labels(self, campaign: CampaignSession, round_: RoundRecord) -> bool:
+        """See `RoundSteps`."""
+        return lacks_labels(campaign, round_)
+
+    def generate(self, campaign: CampaignSession, round_: RoundRecord) -> GenerationBatch:
+        """See `RoundSteps`."""
+        return generate_answers(campaign, _certification(campaign.checked), round_)
+
+    def examples_of(self, campaign: CampaignSession, round_: RoundRecord) -> list[int]:
+        """See `RoundSteps`; includes outputs of a baseline."""
+        return [example for _, example in answers_of(_certification(campaign.checked), round_)]
+
+    def judge(
+        self,
+        campaign: CampaignSession,
+        checked: ResolvedCampaign,
+        round_: RoundRecord,
+        texts: GenerationBatch,
+    ) -> list[NewComparison]:
+        """See `RoundSteps`."""
+        assert isinstance(checked, Certify)
+        return score_losses(campaign, checked.certification, checked.judge, round_, texts)
+
+    def models_needed(self, checked: ResolvedCampaign) -> Sequence[tuple[str, ModelRef]]:
+        """See `RoundSteps`."""
+        assert isinstance(checked, Certify)
+        return needed_by_losses(checked)
+
+
+def _certification(checked: ResolvedCampaign) -> Certification:
+    assert isinstance(checked, Certify)
+    return checked.certification

@@ -4,7 +4,7 @@ from winnow.storage.objectives import Traits
 
 TRAITS = Traits(
     campaign="winnow.tasks.objectives.certify.objective:Certify",
-    steps="winnow.tasks.objectives.certify.loss_round:LossSteps",
+    steps="winnow.tasks.objectives.certify.scoring:LossSteps",
     terminal="winnow.flows.reports.terminal.certify:sections_of",
     page="winnow.flows.reports.html.objectives.certify",
     outcome="winnow.tasks.objectives.certify.certificate:outcome_of",

@@ -1,4 +1,4 @@
-"""Annotate outputs one by one: the next task, its choices, and storing the chosen one."""
+"""Annotate outputs one by one: the next task, its choices, storing the chosen one, and readers' notes."""
 
 import datetime as dt
 from collections.abc import Mapping, Sequence
@@ -11,6 +11,7 @@ from winnow.storage.json_types import JsonView
 from winnow.storage.objectives import traits_of
 from winnow.storage.records import annotations, leases
 from winnow.storage.records.annotations import GivenTask
+from winnow.storage.records.notes import NoteRecord, set_note
 from winnow.storage.records.record_types import (
     AnnotationRecord,
     AnnotationTaskRecord,
@@ -266,3 +267,30 @@ def _required(look: Look, key: str) -> GivenTask:
 
 def _place(session: Session, given: GivenTask) -> str:
     return f"example {annotations.shown(session, given.task).example!r}"
+
+
+LONGEST_NOTE = 1_000
+"""Characters of a note."""
+UNNAMED = "a reader"
+"""Stored as the author if a reader gave no name."""
+
+
+def take_note(database: Database, comparison_id: int, *, is_starred: bool, text: str, annotator: str) -> None:
+    """Store a star, a note or both in place of those that were there; without either they are removed.
+
+    Args:
+        database: The database that holds the comparison.
+        comparison_id: Id of the comparison whose outputs are noted.
+        is_starred: Whether they get a star.
+        text: The note; can be empty.
+        annotator: Name of the reader.
+
+    Raises:
+        WinnowError: If the note is too long, or the name cannot be shown.
+    """
+    require_name(annotator)
+    if len(text) > LONGEST_NOTE:
+        raise WinnowError(f"the note has {len(text):,} characters; shorten it to {LONGEST_NOTE:,}")
+    note = NoteRecord(is_starred=is_starred, text=text.strip(), annotator=annotator)
+    with database.writing() as session:
+        set_note(session, comparison_id, note, now())

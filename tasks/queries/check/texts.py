@@ -32,7 +32,7 @@ from winnow.tasks.judges.target_forms import has_forms
 from winnow.tasks.objectives.best_duel.judging import duel_on, duel_seed
 from winnow.tasks.queries.check.judges import JudgesAgain, Unchecked, mismatch, said
 from winnow.tasks.rounds.generate import plan_text
-from winnow.tasks.rounds.samples import ScoredText, reduced
+from winnow.tasks.rounds.score import ScoredText, reduced
 from winnow.tasks.spec.campaign import ChoicesSpec
 from winnow.tasks.spec.sections.generate_config import SamplesSpec
 from winnow.tasks.spec.stored_spec import cuts_at_stop

@@ -9,7 +9,7 @@ from winnow.algorithms.route.config import DEFAULT_DELTA
 from winnow.storage.objectives import traits_of
 from winnow.storage.queries.costs import ModelRate
 from winnow.tasks.answer.expected_engines import expected_unsteady
-from winnow.tasks.campaign.canaries.sizes import canary_words
+from winnow.tasks.campaign.contacts import canary_words
 from winnow.tasks.campaign.resolved import ResolvedCampaign
 from winnow.tasks.objectives.best_duel.objective import BestDuel
 from winnow.tasks.objectives.best_mean.objective import BestMean

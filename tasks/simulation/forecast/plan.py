@@ -12,7 +12,7 @@ from winnow.algorithms.state.assumed_scores import assumed_scores, disagreement
 from winnow.storage.queries.costs import ModelRate
 from winnow.tasks.answer.expected_engines import expected_unsteady
 from winnow.tasks.answer.resolution import Resolution, resolution_of
-from winnow.tasks.campaign.canaries.sizes import canary_words
+from winnow.tasks.campaign.contacts import canary_words
 from winnow.tasks.data.score_tables import ScoreTable
 from winnow.tasks.objectives.best_mean.objective import BestMean
 from winnow.tasks.simulation.forecast.assumed import (

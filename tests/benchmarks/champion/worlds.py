@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tests.benchmarks.score_worlds import drawn, leaderboard_factors
-from winnow.tasks.campaign.campaign_tables import load_score_table
+from winnow.tasks.campaign.earlier_scores import load_score_table
 
 LEAST_EXAMPLES = 100
 DRAWN_MODELS, DRAWN_EXAMPLES = 100, 2000

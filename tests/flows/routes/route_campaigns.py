@@ -132,8 +132,7 @@ def _resume(folder: str, storage: str, kill: Kill | None) -> None:
 
 def _answer(folder: str, storage: str, kill: Kill | None) -> None:
     from winnow.storage.engine.database import open_database
-    from winnow.tasks.objectives.route.answering import answer_prompts
-    from winnow.tasks.objectives.route.arrivals import store_arrival, typed_prompt
+    from winnow.tasks.objectives.route.arrivals import answer_prompts, store_arrival, typed_prompt
     from winnow.tasks.setup.open_campaign import reopen_campaign
 
     _settle(folder)

@@ -1,6 +1,6 @@
 """What served models are asked to tell whether they still are what they were."""
 
-from winnow.tasks.campaign.canaries.contacts import N_PROMPTS, canary_requests, prompts_digest, served_model
+from winnow.tasks.campaign.contacts import N_PROMPTS, canary_requests, prompts_digest, served_model
 from winnow.tasks.engines.protocol import ModelRef
 
 MODEL = {"name": "m", "provider": "openai", "model": "qwen"}

@@ -9,10 +9,9 @@ from served_campaigns import begun, die_before_judging, run, served_model, serve
 from waiting import PATIENCE_S
 
 from winnow.storage.records import canaries as canary_records
+from winnow.tasks.campaign import contacts
 from winnow.tasks.campaign.budget import BudgetTracker
-from winnow.tasks.campaign.canaries import sizes
-from winnow.tasks.campaign.canaries.contacts import canary_requests
-from winnow.tasks.campaign.canaries.sizes import canary_words, n_prompts
+from winnow.tasks.campaign.contacts import canary_requests, canary_words, n_prompts
 from winnow.tasks.setup.check import check_campaign
 
 URL = "http://127.0.0.1:9/v1"
@@ -82,7 +81,7 @@ def test_the_first_prompts_are_asked_and_once_more_after_the_first_round(databas
 def test_a_larger_campaign_compares_what_is_common_and_later_ones_all_that_it_asked(database, monkeypatch):
     with faulty_server(reply=right) as server:
         run(database, served_spec(served_model(server.url)))
-        monkeypatch.setattr(sizes, "LEAST", 16)
+        monkeypatch.setattr(contacts, "LEAST", 16)
         larger = run(database, served_spec(served_model(server.url), name="larger"))
         later = run(database, served_spec(served_model(server.url), name="later"))
         assert len(server.canaries) == 10 + 32 + 16
@@ -98,7 +97,7 @@ def test_answers_that_a_larger_campaign_takes_over_stay_those_of_the_first_time(
         first = run(database, served_spec(served_model(server.url)))
         numbers = itertools.count()
         server.reply = lambda call: "else" if is_canary(call.body) and next(numbers) < 4 else right(call)
-        monkeypatch.setattr(sizes, "LEAST", 16)
+        monkeypatch.setattr(contacts, "LEAST", 16)
         larger = run(database, served_spec(served_model(server.url), name="larger"))
     [before], [after] = canaries(database, first), canaries(database, larger)
     assert (after.verdict, len(after.texts), len(after.repeated)) == ("first", 16, 16)
@@ -110,7 +109,7 @@ def test_answers_that_a_larger_campaign_takes_over_stay_those_of_the_first_time(
 def test_a_small_campaign_is_compared_with_sixteen_stored_answers(database, monkeypatch, differing):
     with faulty_server(reply=right) as server:
         with monkeypatch.context() as patch:
-            patch.setattr(sizes, "LEAST", 16)
+            patch.setattr(contacts, "LEAST", 16)
             run(database, served_spec(served_model(server.url)))
         numbers = itertools.count()
         server.reply = lambda call: (

@@ -13,8 +13,8 @@ from winnow.storage.models import Generation
 from winnow.storage.queries import campaign_views
 from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records import canaries as canary_records
-from winnow.tasks.campaign.canaries import sizes
-from winnow.tasks.campaign.canaries.changed_models import count_changed, has_changed, server_changes
+from winnow.tasks.campaign import contacts
+from winnow.tasks.campaign.changed_models import count_changed, has_changed, server_changes
 from winnow.tasks.errors import ServedModelDiffers, SpecError
 from winnow.tasks.objectives.round_functions import NoServer
 from winnow.tasks.queries.check.texts import findings
@@ -235,7 +235,7 @@ def test_a_round_that_was_interrupted_before_a_change_is_made_anew(database):
 
 @pytest.mark.parametrize(("differing", "verdict"), [(5, "same"), (6, "changed")])
 def test_it_takes_six_other_answers_of_sixteen_of_a_steady_server(database, monkeypatch, differing, verdict):
-    monkeypatch.setattr(sizes, "LEAST", 16)
+    monkeypatch.setattr(contacts, "LEAST", 16)
     with faulty_server(reply=right) as server:
         model = served_model(server.url)
         run(database, served_spec(model))

@@ -8,7 +8,7 @@ from sqlalchemy import select
 
 from winnow.storage.models import Generation
 from winnow.tasks.answer.status_lines import status_lines
-from winnow.tasks.campaign.canaries.changed_models import SeveralNames, server_changes
+from winnow.tasks.campaign.changed_models import SeveralNames, server_changes
 from winnow.tasks.campaign.look import Look
 from winnow.tasks.queries.status import campaign_status
 

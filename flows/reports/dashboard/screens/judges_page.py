@@ -20,7 +20,7 @@ from winnow.storage.queries.browse import Doubt, Filters
 from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records.record_types import CampaignRecord
 from winnow.tasks.campaign.look import Look
-from winnow.tasks.objectives.best_duel.judge_agreement import campaigns_agreement
+from winnow.tasks.objectives.best_duel.views import campaigns_agreement
 from winnow.tasks.queries.views import answered_by, ask
 from winnow.tasks.spec.judge_tree import is_human
 

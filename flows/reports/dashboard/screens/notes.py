@@ -10,7 +10,7 @@ from winnow.flows.reports.dashboard.widgets import ANNOTATOR, show_soft
 from winnow.storage.json_types import Row
 from winnow.storage.records.notes import STARRED
 from winnow.storage.records.record_types import CampaignRecord
-from winnow.tasks.objectives.human.noting import LONGEST_NOTE, UNNAMED, take_note
+from winnow.tasks.objectives.human.annotating import LONGEST_NOTE, UNNAMED, take_note
 
 STAR = "\N{BLACK STAR}"
 

@@ -26,7 +26,7 @@ from winnow.storage.records.loads import loads_by_model
 from winnow.storage.records.record_types import CampaignRecord
 from winnow.tasks.answer.derive import standings_of
 from winnow.tasks.answer.sentences.clauses import out_since
-from winnow.tasks.campaign.canaries.changed_models import server_changes
+from winnow.tasks.campaign.changed_models import server_changes
 from winnow.tasks.campaign.look import Look
 from winnow.tasks.data.tag_counts import TagCounts
 from winnow.tasks.queries import breakdowns

@@ -1,30 +1,33 @@
 """Contact the servers of a campaign: each model's canary runs before any of its outputs is used.
 
-Each contact sends the first of sixteen prompts, more for larger campaigns (see `sizes`): the same at every
-contact, and different ones for different models. Answers are compared with those of the canary that is the
-model's reference, on the prompts that both have. The model counts as changed if its server reports another
-name for it, or if significantly more answers differ than between two requests to the same server: Fisher's
-exact test at 1%, one-sided. From then on it is in a new epoch: its earlier texts are another model's. With a
-server that repeats itself, six answers of sixteen have to differ, or five of five.
+Each contact sends the first of sixteen prompts: the same at every contact, and different ones for different
+models. Their number is about 5% of the model's requests in a campaign, and at least five: five different
+answers out of five still show a change, if the server repeats itself. Answers are compared with those of the
+canary that is the model's reference, on the prompts that both have. The model counts as changed if its server
+reports another name for it, or if significantly more answers differ than between two requests to the same
+server: Fisher's exact test at 1%, one-sided. From then on it is in a new epoch: its earlier texts are another
+model's. With a server that repeats itself, six answers of sixteen have to differ, or five of five.
 
 The prompts of a reference are sent a second time once the first round is recorded, when its server has less
 load. If that was not done, for example after a kill, and a later contact gives other answers, they are sent
 again then. A contact with more prompts than the reference becomes the next reference.
 """
 
+import math
 from collections.abc import Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextvars import copy_context
 from dataclasses import dataclass, replace
 
+from winnow.storage.objectives import traits_of
 from winnow.storage.records import canaries as canary_records
 from winnow.storage.records import generations as generation_records
 from winnow.storage.records.leases import writing_under
 from winnow.storage.records.record_types import CanaryRecord, NewCanary
 from winnow.storage.text import storable
-from winnow.tasks.campaign.canaries.changed_models import N_PROMPTS, count_changed, has_changed, other_names
-from winnow.tasks.campaign.canaries.sizes import n_prompts
+from winnow.tasks.campaign.changed_models import N_PROMPTS, count_changed, has_changed, other_names
 from winnow.tasks.campaign.lease import now
+from winnow.tasks.campaign.resolved import ResolvedCampaign
 from winnow.tasks.campaign.session import CampaignSession, Contact, Place, Unrepeated
 from winnow.tasks.candidates.cache_keys import request_content
 from winnow.tasks.engines.errors import EngineError
@@ -32,8 +35,63 @@ from winnow.tasks.engines.known_providers import REMOTE
 from winnow.tasks.engines.protocol import Completion, GenerationFailure, ModelRef, Request, Sampling
 from winnow.tasks.engines.server_keys import server_url
 from winnow.tasks.errors import ServedModelDiffers
-from winnow.tasks.spec.stored_spec import fork_command
+from winnow.tasks.spec.sections.budget import PriceSpec
+from winnow.tasks.spec.stored_spec import fork_command, limits_of
 from winnow.tasks.text.canonical_json import sha256
+
+LEAST = 5
+"""The minimum number with which a change can be significant; see `changed_models.has_changed`."""
+
+SHARE = 0.05
+"""Share of a campaign's requests, or of its limits of tokens and cost, for canary prompts, at most."""
+
+LENGTHS = (16, 32)
+"""Approximate tokens of a canary prompt and of its answer."""
+
+
+def n_prompts(checked: ResolvedCampaign, model: ModelRef) -> int:
+    """Number of canary prompts that a campaign sends to a served model at each contact."""
+    spec = checked.spec
+    share = SHARE * texts_of(checked, model)
+    limits = limits_of(spec.stopping.stored_budget, spec.objective)
+    n_served = sum(each.provider in REMOTE for each in checked.models_to_ask)
+    if "tokens" in limits:
+        share = min(share, SHARE * limits["tokens"] / sum(LENGTHS) / max(1, n_served))
+    if "cost" in limits and (price := _price(spec.execution.prices.get(model.name))):
+        share = min(share, SHARE * limits["cost"] / price / max(1, n_served))
+    return max(LEAST, min(N_PROMPTS, math.ceil(share)))
+
+
+def texts_of(checked: ResolvedCampaign, model: ModelRef) -> float:
+    """Number of outputs that a campaign requests from a model, if candidates share comparisons equally."""
+    asked = checked.most * checked.spec.texts_each
+    own = sum(each.model.name == model.name for each in checked.candidates)
+    if not own:  # it judges
+        return asked
+    sides = 2 if traits_of(checked.spec.objective).compares_pairs else 1
+    return asked * sides * own / len(checked.candidates)
+
+
+def canary_words(checked: ResolvedCampaign) -> str | None:
+    """The number of canary prompts that each served model gets first, in words; None if none gets any."""
+    if not checked.spec.execution.canaries:
+        return None
+    asked = {each.name: n_prompts(checked, each) for each in checked.models_to_ask if each.provider in REMOTE}
+    if not asked:
+        return None
+    if len({*asked.values()}) == 1:
+        each = "" if len(asked) == 1 else f" for each of {len(asked)} served models"
+        return f"{next(iter(asked.values()))} of {N_PROMPTS} canary prompts{each}"
+    told = ", ".join(f"{n} for {name}" for name, n in asked.items())
+    return f"of {N_PROMPTS} canary prompts {told}"
+
+
+def _price(price: PriceSpec | None) -> float:
+    """The price of a canary prompt and its answer; 0 if it is unknown."""
+    if price is None:
+        return 0.0
+    return (LENGTHS[0] * price.input + LENGTHS[1] * price.output) / 1_000_000
+
 
 OUT_OF_REACH = frozenset({"load_failed", "engine_failed"})
 """Failure reasons that affect a server as a whole."""
