@@ -14,9 +14,9 @@ from winnow.tasks.data.score_tables import CAMPAIGN
 from winnow.tasks.errors import SpecError
 from winnow.tasks.objectives.best_mean.objective import BestMean
 from winnow.tasks.setup.load import check_spec_file, with_stored_labels
-from winnow.tasks.simulation.forecast.assumed import DEFAULT, read_assumption
 from winnow.tasks.simulation.forecast.ceiling import Ceiling, plan_ceiling
 from winnow.tasks.simulation.forecast.plan import Plan, plan_campaign
+from winnow.tasks.simulation.forecast.requests import DEFAULT, read_assumption
 from winnow.tasks.simulation.simulate import apart_from_the_program
 
 

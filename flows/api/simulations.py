@@ -20,8 +20,7 @@ from winnow.storage.plain_files import make_folder
 from winnow.tasks.errors import SpecError
 from winnow.tasks.simulation.environments import Environment
 from winnow.tasks.simulation.results import Metric, claims_truly, measure_by, metric_for
-from winnow.tasks.simulation.route_environments import RouteEnvironment, one_arm_oracle
-from winnow.tasks.simulation.route_results import picks_by
+from winnow.tasks.simulation.routes import RouteEnvironment, one_arm_oracle, picks_by
 from winnow.tasks.simulation.simulate import (
     ComparedSelector,
     Run,

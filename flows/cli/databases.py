@@ -13,8 +13,8 @@ from winnow.storage.text import url_in_home
 from winnow.tasks.errors import SpecError
 
 if TYPE_CHECKING:
-    from winnow.tasks.queries.check.decisions import DecisionFinding
-    from winnow.tasks.queries.check.texts import Finding
+    from winnow.tasks.queries.check_decisions import DecisionFinding
+    from winnow.tasks.queries.check_texts import Finding
 
 app = typer.Typer(
     name="db",
@@ -56,8 +56,8 @@ def check(storage: Storage = DEFAULT_STORAGE) -> None:
     from winnow.storage.engine.database import shown_url
     from winnow.storage.records.campaigns import UNREADABLE
     from winnow.storage.records.row_counts import uncounted
-    from winnow.tasks.queries.check.decisions import decision_findings
-    from winnow.tasks.queries.check.texts import findings
+    from winnow.tasks.queries.check_decisions import decision_findings
+    from winnow.tasks.queries.check_texts import findings
     from winnow.tasks.text.phrases import count_of
     from winnow.tasks.text.printable import printable
 

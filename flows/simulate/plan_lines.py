@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from winnow.tasks.answer.resolution import resolution_words
 from winnow.tasks.answer.status_lines import repeat_lines
 from winnow.tasks.engines.list_prices import CURRENCY, source_of_prices
-from winnow.tasks.simulation.forecast.ceiling import Ceiling
-from winnow.tasks.simulation.forecast.exploring import MOST_PROMPTS
+from winnow.tasks.simulation.forecast.ceiling import MOST_PROMPTS, Ceiling
 from winnow.tasks.simulation.forecast.plan import POWER, Plan
 from winnow.tasks.simulation.forecast.pricing import Amounts
 from winnow.tasks.text.phrases import amount, count_of, list_of, percentage

@@ -15,22 +15,19 @@ from winnow.algorithms.best_mean.metrics import hardness, true_means, true_value
 from winnow.algorithms.state.arrays import FloatArray
 from winnow.flows.reports.output import print_json
 from winnow.flows.reports.rows.writer import print_rows
-from winnow.flows.simulate.picks_plot import save_picks
-from winnow.flows.simulate.plot import save_plot
-from winnow.flows.simulate.stops_plot import Stops, save_stops
+from winnow.flows.simulate.plots import Stops, save_picks, save_plot, save_stops
 from winnow.tasks.data.preference_tables import PreferenceTable
 from winnow.tasks.data.score_tables import ScoreTable
 from winnow.tasks.errors import WinnowError
 from winnow.tasks.plugins.extras import missing_for
 from winnow.tasks.simulation.results import IN_SCORE_UNITS, RIGHT_OR_WRONG, TARGET, Curve, Metric, average
-from winnow.tasks.simulation.route_environments import ORACLE, RouteEnvironment
-from winnow.tasks.simulation.route_results import average_picks, parts
+from winnow.tasks.simulation.routes import ORACLE, RouteEnvironment, average_picks, parts
 from winnow.tasks.simulation.simulate import Run
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from winnow.tasks.simulation.prompt_types import PromptTypes
+    from winnow.tasks.simulation.example_facts import PromptTypes
 
 RUNS, PICTURE = "runs.parquet", "curve.png"
 PICKS, PICKS_PICTURE = "picks.parquet", "picks.png"

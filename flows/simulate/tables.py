@@ -16,8 +16,8 @@ from winnow.tasks.data.preference_tables import load_preference_table
 from winnow.tasks.data.score_tables import ScoreTable, require_same_examples
 from winnow.tasks.errors import SpecError
 from winnow.tasks.simulation.environments import DuelEnvironment, Environment, ScoreEnvironment
-from winnow.tasks.simulation.groups import groups_of_campaign, require_groups
-from winnow.tasks.simulation.route_environments import RouteEnvironment
+from winnow.tasks.simulation.example_facts import groups_of_campaign, require_groups
+from winnow.tasks.simulation.routes import RouteEnvironment
 from winnow.tasks.simulation.simulate import ComparedSelector
 
 MOST_MISSING = 0.5
@@ -88,8 +88,7 @@ def _scores(compared: Sequence[ComparedSelector], given: Given) -> SimulatedTabl
 
 
 def _routes(given: Given) -> SimulatedTable:
-    from winnow.tasks.simulation.contexts import embedded_contexts, read_contexts
-    from winnow.tasks.simulation.prompt_types import read_types
+    from winnow.tasks.simulation.example_facts import embedded_contexts, read_contexts, read_types
 
     _require_no_history("routes", given)
     if (given.contexts is None) == (given.embed is None):

@@ -1,9 +1,9 @@
-"""One finished run of the outputs of several files, and the campaign that it becomes."""
+"""One finished run of the outputs of several files, tables among them, and the campaign that it becomes."""
 
 import json
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -11,14 +11,127 @@ from winnow.storage.json_types import JsonObject
 from winnow.storage.objectives import OBJECTIVES
 from winnow.storage.plain_files import open_plain
 from winnow.storage.text import storable
+from winnow.tasks.data.dataset_files import read_rows
 from winnow.tasks.engines.known_providers import RECORDED
 from winnow.tasks.finished_runs.inspect_logs import InspectLogs
 from winnow.tasks.finished_runs.langfuse import LangfuseExport
 from winnow.tasks.finished_runs.lm_eval import LmEvalSamples
 from winnow.tasks.finished_runs.promptfoo import PromptfooResults
-from winnow.tasks.finished_runs.scored_output import Choice, Reader, ScoredOutput, UnreadableRun
-from winnow.tasks.finished_runs.tables import Tables
+from winnow.tasks.finished_runs.scored_output import (
+    Choice,
+    Reader,
+    ScoredOutput,
+    UnreadableRun,
+    as_score,
+    as_text,
+    as_texts,
+    chosen,
+    field_of,
+)
 from winnow.tasks.spec.shorthands import DELTA
+
+CANDIDATES = ("candidate", "model", "system")
+EXAMPLES = ("example", "id", "example_id", "item", "question_id")
+SCORE_COLUMNS = ("score", "outcome", "correct", "accuracy")
+TEXTS = {
+    "output": ("output", "answer", "response"),
+    "input": ("input", "question", "prompt"),
+    "target": ("target", "expected"),
+}
+"""Names of columns, in the order in which they are looked for."""
+
+
+class Tables:
+    """A long table has a column that names the candidate; a wide one has a column of scores for each."""
+
+    name = "table"
+
+    def recognises(self, path: Path, row: Mapping[str, object]) -> bool:
+        """See `Reader`."""
+        return True
+
+    def read(self, path: Path, choice: Choice) -> Iterator[ScoredOutput]:
+        """See `Reader`."""
+        rows = [row for _, row in read_rows(path)]
+        columns = list(dict.fromkeys(name for row in rows for name in row))
+        candidate = choice.candidate or _first(CANDIDATES, columns)
+        example = choice.example or _first(EXAMPLES, columns)
+        for named, kind in ((choice.candidate, "candidate"), (choice.example, "example")):
+            if named is not None and named not in columns:
+                raise UnreadableRun(
+                    f"{path} has no column {named!r} for --{kind}; it has {', '.join(columns)}"
+                )
+        yield from (_long if candidate else _wide)(rows, columns, candidate or "", example, choice, path)
+
+
+def _long(
+    rows: Sequence[Mapping[str, object]],
+    columns: Sequence[str],
+    candidate: str,
+    example: str | None,
+    choice: Choice,
+    path: Path,
+) -> Iterator[ScoredOutput]:
+    asked = _first(TEXTS["input"], columns)
+    if example is None and asked is None:
+        raise UnreadableRun(f"{path} has no column that names the example; name it: --example COLUMN")
+    score = choice.metric or _first(SCORE_COLUMNS, columns)
+    if score is None or score not in columns:
+        raise UnreadableRun(
+            f"{path} has no column of scores; name it: --metric COLUMN (it has {', '.join(columns)})"
+        )
+    for row in rows:
+        yield ScoredOutput(
+            candidate=as_text(row.get(candidate)),
+            example=as_text(row.get(example or asked or "")),
+            score=_number(row.get(score)),
+            output=as_text(field_of(row, *TEXTS["output"])),
+            input=as_text(field_of(row, *TEXTS["input"])),
+            targets=as_texts(field_of(row, *TEXTS["target"])),
+        )
+
+
+def _wide(
+    rows: Sequence[Mapping[str, object]],
+    columns: Sequence[str],
+    _: str,
+    example: str | None,
+    choice: Choice,
+    path: Path,
+) -> Iterator[ScoredOutput]:
+    """A column of numbers is a candidate."""
+    others = {example, *TEXTS["input"], *TEXTS["target"]}
+    candidates = [
+        each
+        for each in columns
+        if each not in others and any(_number(row.get(each)) is not None for row in rows)
+    ]
+    if len(candidates) < 2:
+        chosen("candidate", [], choice.candidate, path=path)
+    for place, row in enumerate(rows):
+        for name in candidates:
+            yield ScoredOutput(
+                candidate=name,
+                example=as_text(row.get(example)) if example else str(place),
+                score=_number(row.get(name)),
+                input=as_text(field_of(row, *TEXTS["input"])),
+                targets=as_texts(field_of(row, *TEXTS["target"])),
+            )
+
+
+def _first(names: Sequence[str], columns: Sequence[str]) -> str | None:
+    return next((each for each in names if each in columns), None)
+
+
+def _number(value: object) -> float | None:
+    """A score; csv files hold them as text."""
+    if isinstance(value, str):
+        try:
+            return as_score(float(value))
+        except ValueError:
+            return {"true": 1.0, "false": 0.0}.get(value.strip().lower())
+    return as_score(value)
+
 
 READERS: Sequence[Reader] = (LmEvalSamples(), InspectLogs(), PromptfooResults(), LangfuseExport(), Tables())
 """All formats; a table is what no other one is."""
@@ -205,7 +318,7 @@ def _reader(path: Path, format_: str | None) -> Reader:
 
 def _first_object(path: Path) -> Mapping[str, object]:
     """The object that a file begins with; empty if it is none, or is larger than `HEAD`."""
-    from winnow.tasks.finished_runs.json_file import as_object
+    from winnow.tasks.finished_runs.scored_output import as_object
 
     try:
         with open_plain(path) as file:

@@ -10,16 +10,18 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from winnow.storage.plain_files import open_plain, require_plain
-from winnow.tasks.finished_runs.json_file import MOST_BYTES, as_object, json_object
 from winnow.tasks.finished_runs.scored_output import (
+    MOST_BYTES,
     Choice,
     ScoredOutput,
     UnreadableRun,
+    as_object,
     as_score,
     as_text,
     as_texts,
     chosen,
     field_of,
+    json_object,
 )
 
 LETTERS = {"C": 1.0, "P": 0.5, "I": 0.0, "N": 0.0}

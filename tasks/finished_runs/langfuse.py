@@ -5,16 +5,17 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from winnow.tasks.data.dataset_files import read_rows
-from winnow.tasks.finished_runs.json_file import as_object, json_object
 from winnow.tasks.finished_runs.scored_output import (
     Choice,
     ScoredOutput,
     UnreadableRun,
+    as_object,
     as_score,
     as_text,
     as_texts,
     chosen,
     field_of,
+    json_object,
 )
 
 CANDIDATES = ("datasetRunName", "runName", "release", "version", "name")

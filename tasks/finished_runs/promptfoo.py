@@ -4,7 +4,6 @@ import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from winnow.tasks.finished_runs.json_file import json_object
 from winnow.tasks.finished_runs.scored_output import (
     Choice,
     ScoredOutput,
@@ -13,6 +12,7 @@ from winnow.tasks.finished_runs.scored_output import (
     as_text,
     as_texts,
     field_of,
+    json_object,
 )
 
 METRICS = ("success", "score")

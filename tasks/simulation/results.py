@@ -20,8 +20,7 @@ from winnow.algorithms.state.arrays import BoolArray, FloatArray
 from winnow.storage.objectives import Simulated
 from winnow.tasks.errors import SpecError
 from winnow.tasks.simulation.environments import DuelEnvironment, Environment, ScoreEnvironment
-from winnow.tasks.simulation.route_environments import RouteEnvironment
-from winnow.tasks.simulation.route_results import optimal_picks_by, outscore_by, regret_by
+from winnow.tasks.simulation.routes import RouteEnvironment, optimal_picks_by, outscore_by, regret_by
 from winnow.tasks.simulation.simulate import ComparedSelector, Run
 from winnow.tasks.spec.selector_traits import GATE
 

@@ -161,7 +161,7 @@ def problems_of(storage: str, folder: Path) -> tuple[list[str], list[str]]:
     """What `winnow db check`, run from a folder, finds wrong with a database and with its links."""
     from winnow.storage.admin import check
     from winnow.storage.engine.database import open_database
-    from winnow.tasks.queries.check.texts import findings
+    from winnow.tasks.queries.check_texts import findings
 
     database = open_database(storage, read_only=True)
     try:

@@ -114,7 +114,7 @@ assert "192.0.2.1" not in settings.base_url
 """
 )
 MATPLOTLIB = """
-from winnow.flows.simulate.plot import empty_figure
+from winnow.flows.simulate.plots import empty_figure
 empty_figure((1, 1))
 import matplotlib
 assert matplotlib.rcParams["lines.linewidth"] != 77

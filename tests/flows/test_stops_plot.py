@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from winnow.algorithms.bounds.binomial import proportion_interval
+from winnow.flows.simulate.plots import LEVEL, Stops, draw_stops
 from winnow.flows.simulate.report import Subject
-from winnow.flows.simulate.stops_plot import LEVEL, Stops, draw_stops
 
 
 def stops(label, places, stopped=None, wrong=0):

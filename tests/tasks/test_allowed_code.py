@@ -29,7 +29,7 @@ from winnow.tasks.judges.registry import create_judge
 from winnow.tasks.plugins import allowed_code
 from winnow.tasks.plugins.allowed_code import NotAllowed, ask_of, digests_of
 from winnow.tasks.plugins.source_code import file_digests
-from winnow.tasks.queries.check.texts import findings
+from winnow.tasks.queries.check_texts import findings
 from winnow.tasks.setup.load import check_campaign_file
 from winnow.tasks.setup.trust import permissions
 from winnow.tasks.spec.campaign import CampaignSpec

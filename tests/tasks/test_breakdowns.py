@@ -24,10 +24,9 @@ from winnow.tasks.data.tag_counts import TagCounts, values_of
 from winnow.tasks.engines.known_providers import PROVIDERS
 from winnow.tasks.errors import SpecError
 from winnow.tasks.queries import breakdowns, factors
-from winnow.tasks.queries import pareto as pareto_module
-from winnow.tasks.queries.breakdowns import tags, wilson
+from winnow.tasks.queries import breakdowns as pareto_module
+from winnow.tasks.queries.breakdowns import pareto, tags, wilson
 from winnow.tasks.queries.factors import Factor
-from winnow.tasks.queries.pareto import pareto
 from winnow.tasks.setup.load import check_campaign_file
 from winnow.tasks.setup.open_campaign import open_campaign
 from winnow.tasks.setup.trust import permissions

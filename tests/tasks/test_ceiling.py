@@ -8,8 +8,7 @@ import pytest
 
 from winnow.flows.simulate.plan_lines import ceiling_lines
 from winnow.tasks.setup.load import check_campaign_file
-from winnow.tasks.simulation.forecast.ceiling import plan_ceiling
-from winnow.tasks.simulation.forecast.exploring import prompts_to_show
+from winnow.tasks.simulation.forecast.ceiling import plan_ceiling, prompts_to_show
 
 PRICES = "execution: {prices: {small: {input: 1.0, output: 10.0}, smaller: {input: 1.0, output: 10.0}}}\n"
 GRADER = "{name: grader, provider: transformers, model: checkpoints/small, generate_config: {max_tokens: 20}}"

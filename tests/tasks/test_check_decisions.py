@@ -21,7 +21,7 @@ from winnow.storage.engine.row_digests import COLUMN, digested_columns, row_dige
 from winnow.storage.models import Campaign, Decision, Round, table_of
 from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records.rounds import decision_columns, round_digest
-from winnow.tasks.queries.check.decisions import decision_findings
+from winnow.tasks.queries.check_decisions import decision_findings
 from winnow.tasks.setup.open_campaign import SELECTOR_RULES
 
 

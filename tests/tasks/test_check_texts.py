@@ -13,7 +13,7 @@ from stored_campaigns import new_database
 
 from winnow.storage.admin import recorded_comparisons
 from winnow.storage.engine.database import open_database
-from winnow.tasks.queries.check.texts import findings
+from winnow.tasks.queries.check_texts import findings
 
 CERTIFY = {
     "objective": "certify",

@@ -15,7 +15,7 @@ from winnow.tasks.answer.sentences.answer_lines import answer_lines
 from winnow.tasks.campaign.look import Look
 from winnow.tasks.objectives import runner
 from winnow.tasks.objectives.runner import Runner
-from winnow.tasks.queries.check.decisions import decision_findings
+from winnow.tasks.queries.check_decisions import decision_findings
 from winnow.tasks.queries.status import campaign_status
 from winnow.tasks.queries.warnings.first_outputs import ENOUGH, FirstOutputs
 from winnow.tasks.rounds.record import decide_round

@@ -15,9 +15,14 @@ from winnow.storage.queries.costs import ModelRate, rates
 from winnow.tasks.data.score_tables import ScoreTable
 from winnow.tasks.errors import SpecError
 from winnow.tasks.setup.load import check_campaign_file
-from winnow.tasks.simulation.forecast.assumed import read_assumption, stand_in
 from winnow.tasks.simulation.forecast.plan import plan_campaign, smallest_separated
-from winnow.tasks.simulation.forecast.requests import Player, are_the_best, named_by
+from winnow.tasks.simulation.forecast.requests import (
+    Player,
+    are_the_best,
+    named_by,
+    read_assumption,
+    stand_in,
+)
 from winnow.tasks.simulation.forecast.tokens import prompt_tokens, tokenizer_of
 
 

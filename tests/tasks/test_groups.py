@@ -22,9 +22,9 @@ from winnow.tasks.queries.status import campaign_status
 from winnow.tasks.setup.load import check_campaign_file, exhaustive_campaign
 from winnow.tasks.setup.open_campaign import open_campaign
 from winnow.tasks.simulation.environments import ScoreEnvironment
-from winnow.tasks.simulation.forecast.assumed import read_assumption
+from winnow.tasks.simulation.example_facts import groups_of_campaign, require_groups
 from winnow.tasks.simulation.forecast.plan import plan_campaign
-from winnow.tasks.simulation.groups import groups_of_campaign, require_groups
+from winnow.tasks.simulation.forecast.requests import read_assumption
 from winnow.tasks.simulation.results import measure_by
 from winnow.tasks.spec.campaign import CampaignSpec
 

@@ -18,14 +18,14 @@ from winnow.tasks.data.hub_cache import revisions_of
 from winnow.tasks.engines.known_providers import PROVIDERS
 from winnow.tasks.errors import SpecError
 from winnow.tasks.queries import breakdowns
-from winnow.tasks.queries.check.texts import findings
+from winnow.tasks.queries.check_texts import findings
 from winnow.tasks.queries.warnings.from_spec import own_judge
 from winnow.tasks.setup.identity import IdentityChanged
 from winnow.tasks.setup.load import check_campaign_file
 from winnow.tasks.setup.open_campaign import open_campaign
 from winnow.tasks.setup.trust import permissions
 from winnow.tasks.simulation.forecast.ceiling import plan_ceiling
-from winnow.tasks.simulation.forecast.judging import all_uses
+from winnow.tasks.simulation.forecast.tokens import all_uses
 from winnow.tasks.spec.campaign import CampaignSpec
 
 N_PAIRS = 32

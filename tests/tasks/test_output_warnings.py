@@ -15,7 +15,7 @@ from winnow.storage.records import outcomes as outcome_records
 from winnow.storage.records.record_types import NewComparison
 from winnow.tasks.campaign.look import Look
 from winnow.tasks.data.labels import as_options, labels_of
-from winnow.tasks.queries.check.texts import findings
+from winnow.tasks.queries.check_texts import findings
 from winnow.tasks.queries.views import ask
 from winnow.tasks.queries.warnings import from_outputs
 from winnow.tasks.queries.warnings.campaign_warnings import EarlyWarnings, campaign_warnings

@@ -19,7 +19,7 @@ from winnow.tasks.errors import SpecError
 from winnow.tasks.objectives.round_functions import MOST_IN_A_ROW, JudgeBroken
 from winnow.tasks.plugins.entry_points import MOST_TRACEBACK, Plugin, PluginFailed, calling, plugin_log
 from winnow.tasks.plugins.selectors import campaign_selector
-from winnow.tasks.queries.check.texts import findings
+from winnow.tasks.queries.check_texts import findings
 from winnow.tasks.setup.check import check_campaign
 from winnow.tasks.spec.judge_tree import scored_by
 

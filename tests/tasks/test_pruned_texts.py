@@ -26,7 +26,7 @@ from winnow.storage.records import leases
 from winnow.storage.records import rounds as round_records
 from winnow.tasks.answer.earlier_campaigns import seen_by
 from winnow.tasks.campaign.lease import LIFETIME, is_gone, now, this_process
-from winnow.tasks.queries.check.texts import findings
+from winnow.tasks.queries.check_texts import findings
 from winnow.tasks.rounds import generate as generating
 
 pytestmark = pytest.mark.usefixtures("scripted_models")

@@ -9,7 +9,7 @@ from winnow.storage.queries.costs import costs
 from winnow.storage.records import canaries as canary_records
 from winnow.tasks.campaign.budget import BudgetTracker
 from winnow.tasks.engines.openai import server_calls
-from winnow.tasks.queries.check.texts import findings
+from winnow.tasks.queries.check_texts import findings
 
 REFUSED = "2 plus"
 """In the prompts about which the filter of the server has something to say."""

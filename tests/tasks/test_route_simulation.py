@@ -8,8 +8,7 @@ from winnow.algorithms.registry import create_selector
 from winnow.algorithms.route.metrics import outscore_the_best
 from winnow.tasks.errors import SpecError
 from winnow.tasks.simulation.results import measure_by, metric_for
-from winnow.tasks.simulation.route_environments import RouteEnvironment, one_arm_oracle
-from winnow.tasks.simulation.route_results import average_picks, parts, picks_by
+from winnow.tasks.simulation.routes import RouteEnvironment, average_picks, one_arm_oracle, parts, picks_by
 from winnow.tasks.simulation.simulate import compared_selector, replay, simulate
 
 METRICS = ("outscore-the-best", "optimal-pick-ratio", "regret")

@@ -17,7 +17,7 @@ from winnow.tasks.campaign.look import Look
 from winnow.tasks.engines.known_providers import PROVIDERS
 from winnow.tasks.engines.protocol import GenerationFailure
 from winnow.tasks.errors import SpecError
-from winnow.tasks.queries.check.texts import findings
+from winnow.tasks.queries.check_texts import findings
 from winnow.tasks.queries.status import campaign_status
 from winnow.tasks.setup.load import check_campaign_file
 from winnow.tasks.spec.campaign import CampaignSpec

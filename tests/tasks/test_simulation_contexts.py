@@ -11,8 +11,7 @@ from winnow.storage.errors import StorageError
 from winnow.tasks.campaign.earlier_scores import load_score_table
 from winnow.tasks.embedding import embedded_prompts
 from winnow.tasks.errors import SpecError, WinnowError
-from winnow.tasks.simulation.contexts import embedded_contexts, read_contexts
-from winnow.tasks.simulation.prompt_types import read_types
+from winnow.tasks.simulation.example_facts import embedded_contexts, read_contexts, read_types
 
 VECTORS = np.array([[3.0, 4.0], [0.0, 2.0], [-1.0, 0.0]])
 UNIT = np.array([[0.6, 0.8], [0.0, 1.0], [-1.0, 0.0]])

@@ -7,7 +7,7 @@ from stepwise_campaigns import begun, run_round, write_campaign, write_duels
 from winnow.tasks.candidates.likelihood_scoring import asked_of
 from winnow.tasks.data import trial_renders
 from winnow.tasks.errors import SpecError, TemplateError
-from winnow.tasks.queries.check.texts import findings
+from winnow.tasks.queries.check_texts import findings
 from winnow.tasks.rounds import generate
 from winnow.tasks.rounds.plan import plan_round
 from winnow.tasks.setup.load import check_campaign_file

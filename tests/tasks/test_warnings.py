@@ -16,14 +16,14 @@ from winnow.storage.records.record_types import NewCandidate, NewComparison
 from winnow.tasks.campaign.budget import has_ended
 from winnow.tasks.campaign.look import Look
 from winnow.tasks.objectives.best_mean.holdout.split import split_examples
-from winnow.tasks.queries.warnings import one_example
+from winnow.tasks.queries.warnings import campaign_warnings as module
 from winnow.tasks.queries.warnings.campaign_warnings import (
     FEWEST_TOLD_EARLY,
     EarlyWarnings,
+    Gap,
     campaign_warnings,
 )
 from winnow.tasks.queries.warnings.from_spec import judge_changed
-from winnow.tasks.queries.warnings.one_example import Gap
 from winnow.tasks.spec.judge_tree import JUDGES
 
 NO_END = {"stop": False, "reason": "running"}
@@ -431,13 +431,13 @@ def test_no_example_is_worth_more_than_what_is_said_without_a_look_at_it(rows):
 
 def test_scores_are_looked_at_one_by_one_only_where_one_could_be_worth_enough(campaign, monkeypatch):
     read = []
-    pairs = one_example.warning_views.score_pairs
+    pairs = module.warning_views.score_pairs
     monkeypatch.setattr(
-        one_example.warning_views, "score_pairs", lambda *given: read.append(given) or pairs(*given)
+        module.warning_views, "score_pairs", lambda *given: read.append(given) or pairs(*given)
     )
     play(campaign, [[1.0] * 5, [0.0] * 5], **END)
     assert warnings(campaign) == []
     assert len(read) == 2  # of five examples one might be
-    monkeypatch.setattr(one_example, "MOST_OF_THE_GAP", 0.6)
+    monkeypatch.setattr(module, "MOST_OF_THE_GAP", 0.6)
     assert warnings(campaign) == []
     assert len(read) == 2

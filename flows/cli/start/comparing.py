@@ -257,7 +257,7 @@ def _server_of(model: "ModelRef") -> str:
 
 def _show(trial: "Trial") -> None:
     from winnow.flows.reports.output import terminal_width
-    from winnow.flows.run.trial_lines import trial_lines
+    from winnow.flows.run.trial import trial_lines
 
     print("\n".join(trial_lines(trial, terminal_width(sys.stdout), SHOWN)), flush=True)
 

@@ -32,7 +32,7 @@ def try_file(
     """
     from winnow.flows.reports.output import terminal_width
     from winnow.flows.run.launch import launching
-    from winnow.flows.run.trial_lines import trial_lines
+    from winnow.flows.run.trial import trial_lines
     from winnow.flows.run.trust_prompt import Trust, approving
     from winnow.tasks.setup.load import check_campaign_file
 

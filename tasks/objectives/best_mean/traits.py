@@ -20,7 +20,7 @@ TRAITS = Traits(
     views={
         "leaderboard": "winnow.tasks.queries.held_out:leaderboard",
         "comparisons": "winnow.tasks.queries.held_out:comparisons",
-        "pareto": "winnow.tasks.queries.pareto:pareto",
+        "pareto": "winnow.tasks.queries.breakdowns:pareto",
         "tags": "winnow.tasks.queries.breakdowns:tags",
         "eliminations": "winnow.storage.queries.campaign_views:eliminations",
         "annotators": "winnow.storage.queries.objective.agreement:annotators",

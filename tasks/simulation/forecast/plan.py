@@ -15,14 +15,15 @@ from winnow.tasks.answer.resolution import Resolution, resolution_of
 from winnow.tasks.campaign.contacts import canary_words
 from winnow.tasks.data.score_tables import ScoreTable
 from winnow.tasks.objectives.best_mean.objective import BestMean
-from winnow.tasks.simulation.forecast.assumed import (
+from winnow.tasks.simulation.forecast.pricing import Amounts, Pricing
+from winnow.tasks.simulation.forecast.requests import (
     Assumption,
+    Played,
+    Player,
     StandIn,
     stand_in,
 )
-from winnow.tasks.simulation.forecast.judging import all_uses
-from winnow.tasks.simulation.forecast.pricing import Amounts, Pricing
-from winnow.tasks.simulation.forecast.requests import Played, Player
+from winnow.tasks.simulation.forecast.tokens import all_uses
 from winnow.tasks.simulation.simulate import simulators
 
 POWER = 0.9

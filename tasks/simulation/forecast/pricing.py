@@ -12,8 +12,7 @@ from winnow.storage.errors import StorageError
 from winnow.storage.queries.costs import ModelRate, rates
 from winnow.tasks.campaign.budget import SECONDS_PER_HOUR, TOKENS_PER_PRICE, devices_by_model, unpriced
 from winnow.tasks.campaign.resolved import ResolvedCampaign
-from winnow.tasks.simulation.forecast.judging import JudgeUse
-from winnow.tasks.simulation.forecast.tokens import prompt_tokens
+from winnow.tasks.simulation.forecast.tokens import JudgeUse, prompt_tokens
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

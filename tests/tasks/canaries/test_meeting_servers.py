@@ -17,7 +17,7 @@ from winnow.tasks.campaign import contacts
 from winnow.tasks.campaign.changed_models import count_changed, has_changed, server_changes
 from winnow.tasks.errors import ServedModelDiffers, SpecError
 from winnow.tasks.objectives.round_functions import NoServer
-from winnow.tasks.queries.check.texts import findings
+from winnow.tasks.queries.check_texts import findings
 
 ON_BOTH = pytest.mark.parametrize("database", BOTH, indirect=True)
 

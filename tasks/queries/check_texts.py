@@ -30,7 +30,7 @@ from winnow.tasks.errors import WinnowError
 from winnow.tasks.judges.protocol import Sample
 from winnow.tasks.judges.target_forms import has_forms
 from winnow.tasks.objectives.best_duel.judging import duel_on, duel_seed
-from winnow.tasks.queries.check.judges import JudgesAgain, Unchecked, mismatch, said
+from winnow.tasks.queries.check_decisions import JudgesAgain, Unchecked, mismatch, said
 from winnow.tasks.rounds.generate import plan_text
 from winnow.tasks.rounds.score import ScoredText, reduced
 from winnow.tasks.spec.campaign import ChoicesSpec

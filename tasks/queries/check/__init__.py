@@ -1,1 +1,0 @@
-"""Check that stored campaigns refer to the correct outputs and judges."""
