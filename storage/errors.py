@@ -75,8 +75,7 @@ class TookTooLong(StorageUnavailable):
 
     def __init__(self, url: str, remedy: str = "") -> None:
         StorageError.__init__(
-            self,
-            f"the results database {url} took too long to answer, and the query was aborted{remedy}",
+            self, f"the results database {url} took too long to answer, and the query was aborted{remedy}"
         )
         self.url = url
 

@@ -12,11 +12,7 @@ from pathlib import Path
 
 _KINDS = (
     (stat.S_ISDIR, "it is a folder; name a file", errno.EISDIR),
-    (
-        stat.S_ISFIFO,
-        "it is a named pipe; write what comes from it into a file",
-        errno.EINVAL,
-    ),
+    (stat.S_ISFIFO, "it is a named pipe; write what comes from it into a file", errno.EINVAL),
     (stat.S_ISSOCK, "it is a socket; name a file", errno.EINVAL),
     (stat.S_ISCHR, "it is a device; name a file", errno.EINVAL),
     (stat.S_ISBLK, "it is a device; name a file", errno.EINVAL),

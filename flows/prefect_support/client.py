@@ -179,10 +179,7 @@ def go_on_after_crashes(name: str, *, watched: UUID, started: UUID) -> None:
         started: The deployment that resumes unfinished campaigns.
     """
     trigger = EventTrigger(
-        expect={CRASHED},
-        match_related=_runs_of(watched),
-        posture=Posture.Reactive,
-        threshold=1,
+        expect={CRASHED}, match_related=_runs_of(watched), posture=Posture.Reactive, threshold=1
     )
     _put(
         f"winnow {name}: resume after a crash",
@@ -214,20 +211,14 @@ def mark_silent_runs(name: str, *, watched: UUID, heartbeat_s: int) -> None:
         "Marks a run as crashed when its machine is gone.",
         trigger,
         ChangeFlowRunState(
-            name=None,
-            state=StateType.CRASHED,
-            message="no heartbeat: its machine is gone",
-            force=False,
+            name=None, state=StateType.CRASHED, message="no heartbeat: its machine is gone", force=False
         ),
     )
 
 
 def _runs_of(deployment: UUID) -> ResourceSpecification:
     return ResourceSpecification(
-        {
-            "prefect.resource.role": "deployment",
-            "prefect.resource.id": f"prefect.deployment.{deployment}",
-        }
+        {"prefect.resource.role": "deployment", "prefect.resource.id": f"prefect.deployment.{deployment}"}
     )
 
 

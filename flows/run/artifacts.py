@@ -108,9 +108,7 @@ class Artifacts:
             self._show("table", table, title, names)
             if page := contents.page_address(self._campaign.record.name):
                 self._show(
-                    "markdown",
-                    f"[{page}]({page})",
-                    f"the page of {escaped(self._campaign.record.name)}",
+                    "markdown", f"[{page}]({page})", f"the page of {escaped(self._campaign.record.name)}"
                 )
         except Exception as error:
             # Whatever is wrong with a server is no reason to end a campaign.

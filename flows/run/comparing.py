@@ -16,14 +16,7 @@ from winnow.tasks.engines.chat import own_template
 from winnow.tasks.errors import SpecError
 from winnow.tasks.plugins.extras import missing_for
 from winnow.tasks.setup.auto_epsilon import AUTO
-from winnow.tasks.setup.guesses import (
-    columns_of,
-    first_rows,
-    judge_for,
-    look_swapped,
-    prompt_for,
-    targets_in,
-)
+from winnow.tasks.setup.guesses import columns_of, first_rows, judge_for, look_swapped, prompt_for, targets_in
 from winnow.tasks.spec.shorthands import DELTA, are_agents, crossed, is_openai, models_of, short_name
 
 SMALLEST_ROUND = 32
@@ -61,10 +54,7 @@ def examples_in(data: str, input_: str | None, target: str | None) -> Examples:
             f"if they are swapped: --input {columns.target} --target {columns.input}"
         )
     return Examples(
-        path=data,
-        fields=columns.fields(),
-        targets=targets_in(rows, columns.target),
-        guessed=tuple(guessed),
+        path=data, fields=columns.fields(), targets=targets_in(rows, columns.target), guessed=tuple(guessed)
     )
 
 

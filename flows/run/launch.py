@@ -80,10 +80,7 @@ class Launch:
         return found
 
     def store(
-        self,
-        checked: ResolvedCampaign,
-        series: str | None = None,
-        say: Callable[[str, str], None] = notice,
+        self, checked: ResolvedCampaign, series: str | None = None, say: Callable[[str, str], None] = notice
     ) -> Campaign:
         """Store a campaign that is about to run, unless it is already stored.
 
@@ -268,12 +265,7 @@ def run_to_the_end(campaign: Campaign, interrupts: Interrupts, *, shown: bool = 
         return
     from winnow.flows.run.head_start import head_start
 
-    with (
-        _imports(campaign.spec),
-        head_start(campaign),
-        prefect_server(),
-        interrupts.caught(),
-    ):
+    with _imports(campaign.spec), head_start(campaign), prefect_server(), interrupts.caught():
         from winnow.flows.prefect_support.client import mark_crashed_runs  # not before Prefect's settings
 
         mark_crashed_runs(campaign.database)

@@ -147,10 +147,7 @@ class RoundLog:
             is_left_out = name in left_out_of(campaign.record.execution)
             why = "its user left it out" if is_left_out else "too many of its comparisons have no outcome"
             LOGGER.warning(
-                "%s is dropped: %s",
-                name,
-                why,
-                extra={"event": "candidate_dropped", "candidate": name},
+                "%s is dropped: %s", name, why, extra={"event": "candidate_dropped", "candidate": name}
             )
         self._dropped |= dropped_now
 

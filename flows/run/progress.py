@@ -256,9 +256,7 @@ class LiveProgress(Tally):
     """
 
     def __init__(
-        self,
-        interrupts: Interrupts,
-        aside: Callable[[], AbstractContextManager[None]] = nullcontext,
+        self, interrupts: Interrupts, aside: Callable[[], AbstractContextManager[None]] = nullcontext
     ) -> None:
         super().__init__(interrupts)
         self._aside = aside

@@ -129,11 +129,7 @@ class Scheduled:
 
     def parameters(self) -> dict[str, object]:
         """The parameters of every flow run."""
-        return {
-            "spec": self.spec,
-            "settings": list(self.settings),
-            "storage": self.storage,
-        }
+        return {"spec": self.spec, "settings": list(self.settings), "storage": self.storage}
 
 
 def deployment_of(

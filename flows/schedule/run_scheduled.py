@@ -50,11 +50,7 @@ class ScheduledRun:
 
 
 def plan_scheduled_run(
-    spec: str,
-    settings: Sequence[str],
-    storage: str | None,
-    due: dt.datetime,
-    name: str | None = None,
+    spec: str, settings: Sequence[str], storage: str | None, due: dt.datetime, name: str | None = None
 ) -> ScheduledRun:
     """The next run, according to the current file.
 

@@ -192,9 +192,7 @@ class SimulationReport:
             self._picks[run.label].append(picks)
         self._stops[run.label].append(
             Stop(
-                spent=int(run.spent[-1]),
-                has_stopped=run.is_decided and run.reason in BY_ITSELF,
-                right=right,
+                spent=int(run.spent[-1]), has_stopped=run.is_decided and run.reason in BY_ITSELF, right=right
             )
         )
         for position, budget in enumerate(self._budgets):

@@ -197,9 +197,7 @@ def open_database(url: str, *, read_only: bool = False, creates: bool = True) ->
             raise ArgumentError(f"unknown kind {parsed.drivername!r}")
     except (ArgumentError, NoSuchModuleError, ModuleNotFoundError, ValueError) as error:
         raise StorageUnavailable(
-            shown,
-            f"its URL cannot be read ({error})",
-            f"{URL_FORMS}{_file_url(url)}",
+            shown, f"its URL cannot be read ({error})", f"{URL_FORMS}{_file_url(url)}"
         ) from error
     return Database(shown, engine)
 

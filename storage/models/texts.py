@@ -76,12 +76,7 @@ class Generation(WithDigest, Base):
             name="counts_not_negative",
         ),
         CheckConstraint("cached_tokens BETWEEN 0 AND input_tokens", name="cached_tokens_of_input"),
-        Index(
-            None,
-            "model",
-            "served_as",
-            sqlite_where=sql("served_as IS NOT NULL"),
-        ),
+        Index(None, "model", "served_as", sqlite_where=sql("served_as IS NOT NULL")),
         NEVER_TWICE,
     )
 

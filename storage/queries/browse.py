@@ -9,18 +9,7 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any, Literal
 
-from sqlalchemy import (
-    ColumnElement,
-    Select,
-    and_,
-    case,
-    exists,
-    false,
-    func,
-    inspect,
-    or_,
-    select,
-)
+from sqlalchemy import ColumnElement, Select, and_, case, exists, false, func, inspect, or_, select
 from sqlalchemy.exc import OperationalError
 from sqlalchemy.orm import Session, aliased
 
@@ -54,13 +43,7 @@ from winnow.storage.queries.comparison_joins import (
     side,
 )
 from winnow.storage.records.notes import is_noted, noted
-from winnow.storage.records.text_index import (
-    BLOCK,
-    INDEX_TABLES,
-    SEQUENCE,
-    candidate_blocks,
-    indexed_blocks,
-)
+from winnow.storage.records.text_index import BLOCK, INDEX_TABLES, SEQUENCE, candidate_blocks, indexed_blocks
 from winnow.storage.text import storable
 
 REPLY = aliased(Generation)
@@ -445,10 +428,7 @@ def _another_differs() -> ColumnElement[bool]:
             other.candidate_a_id.in_(rivals),
             other.example_id == Comparison.example_id,
             other.candidate_b_id.is_(None),
-            or_(
-                other.outcome.is_distinct_from(Comparison.outcome),
-                text.text.is_distinct_from(TEXT_A.text),
-            ),
+            or_(other.outcome.is_distinct_from(Comparison.outcome), text.text.is_distinct_from(TEXT_A.text)),
         )
         .correlate(Comparison, Round, TEXT_A)
         .exists()

@@ -30,8 +30,7 @@ _N_TARGETS = func.json_array_length(Example.targets)
 EXAMPLE_TEXTS = (
     INPUT.label("input"),
     case(
-        (_N_TARGETS == 1, Example.targets[0].as_string()),
-        (_N_TARGETS > 1, cast(Example.targets, Text)),
+        (_N_TARGETS == 1, Example.targets[0].as_string()), (_N_TARGETS > 1, cast(Example.targets, Text))
     ).label("target"),
 )
 """The input, and the target: several are a list as JSON."""

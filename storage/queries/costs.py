@@ -224,10 +224,7 @@ def of_models(session: Session, campaign_id: int, *, after: int = -1) -> Sequenc
     """Sums over all finished rounds with a number above `after`, by model."""
     texts: type[CostStats | Generation] = CostStats if after < 0 else Generation
     spent = select(
-        texts.model,
-        func.sum(texts.input_tokens),
-        func.sum(texts.output_tokens),
-        func.sum(texts.seconds),
+        texts.model, func.sum(texts.input_tokens), func.sum(texts.output_tokens), func.sum(texts.seconds)
     )
     if after < 0:
         spent = spent.where(CostStats.campaign_id == campaign_id)

@@ -133,8 +133,7 @@ def side_that_won(session: Session, campaign_id: int) -> OneSide | None:
     )
     met = {(a, b): count for a, b, count in session.execute(pairs)}
     return OneSide(
-        is_first=is_first,
-        duels=sum(min(count, met.get((b, a), 0)) for (a, b), count in met.items()),
+        is_first=is_first, duels=sum(min(count, met.get((b, a), 0)) for (a, b), count in met.items())
     )
 
 

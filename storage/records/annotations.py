@@ -103,9 +103,7 @@ def task(session: Session, campaign_id: int, key: str) -> GivenTask | None:
         .join(Round, Round.id == AnnotationTask.round_id)
         .outerjoin(Annotation, Annotation.task_id == AnnotationTask.id)
         .where(
-            Round.campaign_id == campaign_id,
-            func.substr(AnnotationTask.key, 1, len(key)) == key,
-            ~is_note(),
+            Round.campaign_id == campaign_id, func.substr(AnnotationTask.key, 1, len(key)) == key, ~is_note()
         )
         .limit(2)
     ).all()
@@ -116,12 +114,7 @@ def task(session: Session, campaign_id: int, key: str) -> GivenTask | None:
 
 
 def next_open(
-    session: Session,
-    campaign_id: int,
-    *,
-    annotator: str,
-    passed: Sequence[str],
-    held_since: dt.datetime,
+    session: Session, campaign_id: int, *, annotator: str, passed: Sequence[str], held_since: dt.datetime
 ) -> AnnotationTaskRecord | None:
     """The first unanswered task that no other annotator was shown recently; None if there is none.
 

@@ -14,10 +14,7 @@ from winnow.storage.engine.raw_sql import insert_rows
 from winnow.storage.errors import CampaignNotFound, CampaignUnreadable
 from winnow.storage.models import Campaign, Candidate, table_of
 from winnow.storage.objectives import OBJECTIVES
-from winnow.storage.records.record_types import (
-    CampaignRecord,
-    NewCandidate,
-)
+from winnow.storage.records.record_types import CampaignRecord, NewCandidate
 from winnow.storage.records.rounds import next_round_number
 from winnow.storage.records.row_counts import add_to_count
 

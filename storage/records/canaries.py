@@ -51,12 +51,7 @@ def add_canary(session: Session, campaign_id: int, canary: NewCanary, now: dt.da
 
 
 def repeat_canary(
-    session: Session,
-    canary_id: int,
-    texts: Sequence[str | None],
-    *,
-    input_tokens: int,
-    output_tokens: int,
+    session: Session, canary_id: int, texts: Sequence[str | None], *, input_tokens: int, output_tokens: int
 ) -> None:
     """Add the outputs of the second time to a canary; for a first canary, also count differences."""
     row = session.get_one(Canary, canary_id)

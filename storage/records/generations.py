@@ -24,17 +24,8 @@ from winnow.storage.engine.raw_sql import (
     run,
 )
 from winnow.storage.errors import TextsLost
-from winnow.storage.models import (
-    Embedding,
-    Generation,
-    Prompt,
-    Round,
-    table_of,
-)
-from winnow.storage.records.record_types import (
-    NewGeneration,
-    StoredText,
-)
+from winnow.storage.models import Embedding, Generation, Prompt, Round, table_of
+from winnow.storage.records.record_types import NewGeneration, StoredText
 from winnow.storage.records.row_counts import add_to_count
 from winnow.storage.text import storable
 

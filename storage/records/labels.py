@@ -137,8 +137,7 @@ def mean_losses(session: Session, campaign_id: int) -> list[float | None]:
         select(func.avg(Comparison.human_loss))
         .select_from(Candidate)
         .outerjoin(
-            Comparison,
-            and_(Comparison.candidate_a_id == Candidate.id, Comparison.candidate_b_id.is_(None)),
+            Comparison, and_(Comparison.candidate_a_id == Candidate.id, Comparison.candidate_b_id.is_(None))
         )
         .where(Candidate.campaign_id == campaign_id)
         .group_by(Candidate.id, Candidate.position)

@@ -11,18 +11,8 @@ from sqlalchemy.orm import Session, aliased
 from winnow.storage.engine.raw_sql import insert_row, run
 from winnow.storage.engine.row_digests import COLUMN, digest, values_of
 from winnow.storage.json_types import Arms
-from winnow.storage.models import (
-    Base,
-    Comparison,
-    Decision,
-    Metric,
-    Round,
-    table_of,
-)
-from winnow.storage.records.record_types import (
-    RoundRecord,
-    ToldRound,
-)
+from winnow.storage.models import Base, Comparison, Decision, Metric, Round, table_of
+from winnow.storage.records.record_types import RoundRecord, ToldRound
 
 ROUND_COLUMNS = ("campaign_id", "number", "planned_after", "arms", "examples", "propensities", "planned_at")
 

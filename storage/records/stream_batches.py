@@ -13,12 +13,7 @@ from winnow.storage.records.row_counts import add_to_count
 
 
 def add_stream_batch(
-    session: Session,
-    campaign_id: int,
-    examples: Sequence[NewExample],
-    *,
-    fingerprint: str,
-    now: dt.datetime,
+    session: Session, campaign_id: int, examples: Sequence[NewExample], *, fingerprint: str, now: dt.datetime
 ) -> int:
     """Append arrived prompts to those of a campaign.
 

@@ -32,13 +32,7 @@ from winnow.tasks.judges.target_forms import KEY as TARGET_FORMS
 from winnow.tasks.judges.target_forms import has_forms, have_forms
 from winnow.tasks.plugins.selectors import campaign_selector
 from winnow.tasks.spec.campaign import CampaignSpec
-from winnow.tasks.spec.stored_spec import (
-    CUT_AT_STOP,
-    ONLY,
-    cuts_at_stop,
-    has_stop_sequences,
-    own_kind,
-)
+from winnow.tasks.spec.stored_spec import CUT_AT_STOP, ONLY, cuts_at_stop, has_stop_sequences, own_kind
 from winnow.tasks.text.canonical_json import sha256
 from winnow.tasks.text.phrases import amount, count_of
 
@@ -173,11 +167,7 @@ class ResolvedCampaign(ABC):
 
     @classmethod
     def stored_fields(
-        cls,
-        look: Look,
-        spec: CampaignSpec,
-        dataset: Dataset,
-        candidates: Sequence[Candidate],
+        cls, look: Look, spec: CampaignSpec, dataset: Dataset, candidates: Sequence[Candidate]
     ) -> JsonObject:
         """Further fields of a stored campaign for its selector, without reading any file.
 

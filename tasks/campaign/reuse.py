@@ -29,10 +29,7 @@ from winnow.tasks.text.canonical_json import sha256
 
 
 def reusable_texts(
-    session: Session,
-    campaign: CampaignSession,
-    round_: RoundRecord,
-    planned: Sequence[PlannedGeneration],
+    session: Session, campaign: CampaignSession, round_: RoundRecord, planned: Sequence[PlannedGeneration]
 ) -> tuple[list[PlannedGeneration], dict[str, StoredText]]:
     """The planned generations with the keys of their outputs, and the stored outputs among these by key.
 
@@ -102,10 +99,7 @@ def _rekeyed(planned: PlannedGeneration, key: str) -> PlannedGeneration:
 
 
 def _refused(
-    session: Session,
-    campaign: CampaignSession,
-    round_: RoundRecord,
-    stored: Sequence[PlannedGeneration],
+    session: Session, campaign: CampaignSession, round_: RoundRecord, stored: Sequence[PlannedGeneration]
 ) -> set[str]:
     """Keys of stored outputs that the campaign must not use."""
     reuse = campaign.checked.spec.reuse

@@ -32,12 +32,7 @@ def tags_of(campaign: CampaignRecord) -> list[str]:
     return list(dict.fromkeys([*by, *campaign.execution.get("tags", [])]))
 
 
-def tags(
-    look: Look,
-    *,
-    candidate: str | None = None,
-    counts: TagCounts | None = None,
-) -> list[Row]:
+def tags(look: Look, *, candidate: str | None = None, counts: TagCounts | None = None) -> list[Row]:
     """One row per tag of the spec, value and candidate: tags and candidates in order, values as they come.
 
     `examples` is the number of examples in the dataset with the value. `lower` and `upper` are Wilson's

@@ -198,9 +198,7 @@ def _cells(
         enough = _are_enough(levels[:, f] * n_levels[g] + levels[:, g], examples)
         tables[factors[f].name, factors[g].name] = [
             _cell(
-                (ours, theirs),
-                scores[(levels[:, f] == a) & (levels[:, g] == b)],
-                _known(found[a][b], enough),
+                (ours, theirs), scores[(levels[:, f] == a) & (levels[:, g] == b)], _known(found[a][b], enough)
             )
             for a, ours in enumerate(factors[f].levels)
             for b, theirs in enumerate(factors[g].levels)

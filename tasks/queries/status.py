@@ -245,11 +245,7 @@ def _is_raised(look: Look, budgets: Sequence[BudgetUsage]) -> bool:
 
 
 def _has_news(
-    reason: str,
-    statuses: Sequence[str],
-    budget: int | None,
-    standing: "Standing | None",
-    totals: JsonView,
+    reason: str, statuses: Sequence[str], budget: int | None, standing: "Standing | None", totals: JsonView
 ) -> bool:
     """Whether an ended route campaign has new prompts or candidates."""
     if standing is None:

@@ -56,13 +56,7 @@ def answered_by(objective: str) -> list[str]:
     return [*_views_of(objective)]
 
 
-def ask(
-    look: Look,
-    view: str,
-    *,
-    candidate: str | None = None,
-    limit: int | None = None,
-) -> Iterable[Row]:
+def ask(look: Look, view: str, *, candidate: str | None = None, limit: int | None = None) -> Iterable[Row]:
     """The rows of a view.
 
     Args:

@@ -404,9 +404,5 @@ def _new_generation(
 
 def _new_load(load: LoadTime) -> NewModelLoad:
     return NewModelLoad(
-        model=load.model,
-        devices=load.devices,
-        kind=load.kind,
-        seconds=load.seconds,
-        ended_at=load.ended_at,
+        model=load.model, devices=load.devices, kind=load.kind, seconds=load.seconds, ended_at=load.ended_at
     )

@@ -81,10 +81,7 @@ LARGEST = 1e300
 
 
 def record_round(
-    campaign: CampaignSession,
-    round_: RoundRecord,
-    comparisons: Sequence[NewComparison],
-    decision: Decision,
+    campaign: CampaignSession, round_: RoundRecord, comparisons: Sequence[NewComparison], decision: Decision
 ) -> None:
     """Store a round's results and its decision, or neither.
 

@@ -93,11 +93,7 @@ def count_scored(session: Session, campaign: CampaignRecord, positions: Collecti
     is_scored = (
         select(Comparison.id)
         .join(Candidate, Candidate.id == Comparison.candidate_a_id)
-        .where(
-            Candidate.campaign_id == campaign.id,
-            Comparison.example_id == Example.id,
-            _is_of(campaign),
-        )
+        .where(Candidate.campaign_id == campaign.id, Comparison.example_id == Example.id, _is_of(campaign))
         .exists()
     )
     found = (

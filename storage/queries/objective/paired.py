@@ -114,8 +114,7 @@ def outcomes(session: Session, campaign_id: int, name: str) -> dict[str, float |
         select(Example.key, Comparison.outcome)
         .join(Example, Example.id == Comparison.example_id)
         .where(
-            Comparison.candidate_a_id == _candidate_id(campaign_id, name),
-            Comparison.candidate_b_id.is_(None),
+            Comparison.candidate_a_id == _candidate_id(campaign_id, name), Comparison.candidate_b_id.is_(None)
         )
     )
     return {key: outcome for key, outcome in session.execute(rows)}

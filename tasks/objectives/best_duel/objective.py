@@ -95,11 +95,7 @@ class BestDuel(ResolvedCampaign):
 
     @classmethod
     def stored_fields(
-        cls,
-        look: Look,
-        spec: CampaignSpec,
-        dataset: Dataset,
-        candidates: Sequence[Candidate],
+        cls, look: Look, spec: CampaignSpec, dataset: Dataset, candidates: Sequence[Candidate]
     ) -> JsonObject:
         """See `ResolvedCampaign`."""
         return {"judge": _StoredJudge(is_deterministic=any(look.record.spec[DETERMINISTIC]))}

@@ -45,12 +45,7 @@ def agreement(look: Look) -> list[Row]:
     gave the same verdict, so that chance alone would agree.
     """
     return [
-        {
-            "judge": judge,
-            "other": other,
-            "duels": sides.total(),
-            **agreement_of(sides),
-        }
+        {"judge": judge, "other": other, "duels": sides.total(), **agreement_of(sides)}
         for (judge, other), sides in judge_sides(look.session, look.record.id).items()
     ]
 

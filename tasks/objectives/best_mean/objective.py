@@ -168,11 +168,7 @@ class BestMean(ScoredCampaign):
 
     @classmethod
     def stored_fields(
-        cls,
-        look: Look,
-        spec: CampaignSpec,
-        dataset: Dataset,
-        candidates: Sequence[Candidate],
+        cls, look: Look, spec: CampaignSpec, dataset: Dataset, candidates: Sequence[Candidate]
     ) -> JsonObject:
         """See `ResolvedCampaign`."""
         return {

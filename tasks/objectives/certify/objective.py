@@ -118,11 +118,7 @@ class Certify(ScoredCampaign):
 
     @classmethod
     def stored_fields(
-        cls,
-        look: Look,
-        spec: CampaignSpec,
-        dataset: Dataset,
-        candidates: Sequence[Candidate],
+        cls, look: Look, spec: CampaignSpec, dataset: Dataset, candidates: Sequence[Candidate]
     ) -> JsonObject:
         """See `ResolvedCampaign`."""
         certification = Certification(
@@ -188,10 +184,7 @@ class Certify(ScoredCampaign):
 
     def particulars(self) -> JsonObject:
         """See `ResolvedCampaign`."""
-        return {
-            "candidate_costs": dict(self.certification.costs),
-            **self.metric_particulars,
-        }
+        return {"candidate_costs": dict(self.certification.costs), **self.metric_particulars}
 
     @property
     def rules(self) -> JsonView:

@@ -177,10 +177,7 @@ def _compared(
 
 
 def _asked_metrics(
-    campaign: CampaignSession,
-    scorer: "Scorer",
-    round_: RoundRecord,
-    targets: Mapping[int, Sequence[str]],
+    campaign: CampaignSession, scorer: "Scorer", round_: RoundRecord, targets: Mapping[int, Sequence[str]]
 ) -> dict[str, AskedJudge[Sample]]:
     """Judges of metrics by name; they score the arms' answers to labelled examples."""
     metrics = campaign.checked.metrics

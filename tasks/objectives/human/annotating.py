@@ -170,11 +170,7 @@ def answer(
 
 
 def require_answerable(
-    look: Look,
-    given: GivenTask,
-    what: str,
-    may_change: bool,
-    remedy: str = "remove it",
+    look: Look, given: GivenTask, what: str, may_change: bool, remedy: str = "remove it"
 ) -> None:
     """Refuse to change a judgment that is used, or that a running process may be using.
 

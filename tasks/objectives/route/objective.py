@@ -70,11 +70,7 @@ class Route(ScoredCampaign):
 
     @classmethod
     def stored_fields(
-        cls,
-        look: Look,
-        spec: CampaignSpec,
-        dataset: Dataset,
-        candidates: Sequence[Candidate],
+        cls, look: Look, spec: CampaignSpec, dataset: Dataset, candidates: Sequence[Candidate]
     ) -> JsonObject:
         """See `ResolvedCampaign`."""
         if spec.embedder.path is not None:

@@ -25,12 +25,7 @@ from winnow.tasks.spec.sections.objectives import EmbedderSpec
 ARRAYS, PARAMETERS = "policy.npz", "policy.json"
 FORMAT, VERSION = "winnow-policy", 2
 
-UNREADABLE = (
-    *DAMAGED,
-    OSError,
-    AttributeError,
-    AlgorithmError,
-)
+UNREADABLE = (*DAMAGED, OSError, AttributeError, AlgorithmError)
 """Exceptions from files that are missing, cut short, or of another kind."""
 
 Prompt = str | Mapping[str, object] | np.ndarray

@@ -85,10 +85,7 @@ class PromptRouter:
 def in_unit_scores(advantage: Advantage) -> Advantage:
     """Rescale a difference from scores in [-1, 1] to scores in [0, 1]."""
     return replace(
-        advantage,
-        estimate=advantage.estimate / 2.0,
-        lower=advantage.lower / 2.0,
-        upper=advantage.upper / 2.0,
+        advantage, estimate=advantage.estimate / 2.0, lower=advantage.lower / 2.0, upper=advantage.upper / 2.0
     )
 
 

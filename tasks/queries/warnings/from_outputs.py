@@ -23,14 +23,7 @@ from winnow.storage.queries.candidate_outputs import (
 from winnow.storage.records import outcomes as outcome_records
 from winnow.storage.records.record_types import CampaignRecord
 from winnow.tasks.campaign.look import Look
-from winnow.tasks.campaign.outputs import (
-    Fault,
-    Output,
-    Settings,
-    faults_of,
-    has_think_tags,
-    judged_text,
-)
+from winnow.tasks.campaign.outputs import Fault, Output, Settings, faults_of, has_think_tags, judged_text
 from winnow.tasks.data.labels import as_options, labels_of
 from winnow.tasks.engines.chat import END, START
 from winnow.tasks.engines.known_providers import FUNCTION

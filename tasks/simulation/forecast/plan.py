@@ -16,13 +16,7 @@ from winnow.tasks.campaign.contacts import canary_words
 from winnow.tasks.data.score_tables import ScoreTable
 from winnow.tasks.objectives.best_mean.objective import BestMean
 from winnow.tasks.simulation.forecast.pricing import Amounts, Pricing
-from winnow.tasks.simulation.forecast.requests import (
-    Assumption,
-    Played,
-    Player,
-    StandIn,
-    stand_in,
-)
+from winnow.tasks.simulation.forecast.requests import Assumption, Played, Player, StandIn, stand_in
 from winnow.tasks.simulation.forecast.tokens import all_uses
 from winnow.tasks.simulation.simulate import simulators
 
@@ -119,12 +113,7 @@ class Plan:
 
 
 def plan_campaign(
-    checked: BestMean,
-    assumed: Assumed,
-    *,
-    seeds: int,
-    workers: int | None = None,
-    rate: float | None = None,
+    checked: BestMean, assumed: Assumed, *, seeds: int, workers: int | None = None, rate: float | None = None
 ) -> Plan:
     """Simulate the campaign's selector on a table, and compute the cost, without sending any request.
 

@@ -165,11 +165,7 @@ class Pricing:
         return seconds
 
     def _price(
-        self,
-        shown: FloatArray,
-        made: FloatArray,
-        uses: Sequence[Judged],
-        seconds: Mapping[str, float] | None,
+        self, shown: FloatArray, made: FloatArray, uses: Sequence[Judged], seconds: Mapping[str, float] | None
     ) -> float | None:
         execution = self._checked.spec.execution
         paid = [

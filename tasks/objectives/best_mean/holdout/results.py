@@ -141,12 +141,7 @@ def held_out_of(look: Look, names: Sequence[str], decision: DecisionRecord | Non
     return completed(standing, *told, values=told_values, clusters=split.clusters)
 
 
-def lets_ask(
-    look: Look,
-    names: Sequence[str],
-    decision: DecisionRecord | None,
-    usage: BudgetUsage,
-) -> bool:
+def lets_ask(look: Look, names: Sequence[str], decision: DecisionRecord | None, usage: BudgetUsage) -> bool:
     """Whether the limit of comparisons allows more selection, or scoring finalists on held-out examples.
 
     Selection cannot use the reserve for the finalists, even if there are fewer finalists than reserved for.
