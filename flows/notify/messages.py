@@ -35,9 +35,7 @@ WITHOUT_ANSWER: dict[str | None, Event] = {"failed": "failed", "undecided": "und
 def events_of(status: CampaignStatus, before: CampaignStatus | None) -> tuple[Event, ...]:
     """The events, the most general first; empty if a campaign was stopped that can continue.
 
-    Args:
-        status: The campaign's status at the end of a run.
-        before: The last campaign of the same schedule that had a winner.
+    `before` is the last campaign of the same schedule that had a winner.
     """
     if not status.is_settled:
         return ()
@@ -144,10 +142,8 @@ def message_at_end(
 ) -> Message | None:
     """The message to send when a run has ended; None if there is nothing to report.
 
-    Args:
-        campaign: The campaign.
-        known: Its status and record at the start of the run, in case the database can no longer be read.
-        error: The error that ended the run; None without one.
+    `known` is its status and record at the start of the run, in case the database can no longer be read.
+    `error` ended the run; it is None without one.
 
     Raises:
         StorageError: If the database cannot be read and there is nothing to report without it.

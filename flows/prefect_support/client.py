@@ -70,9 +70,6 @@ def mark_crashed_runs(database: Database) -> list[str]:
 
     These are runs of an ended process of this machine, and of a process anywhere that is known to have let
     its lease on a campaign of this database expire.
-
-    Args:
-        database: The results database.
     """
     with database.reading() as session:
         left = {lease.holder for lease in leases.unreleased(session) if is_gone(lease)}
@@ -171,12 +168,8 @@ def go_on_after_crashes(name: str, *, watched: UUID, started: UUID) -> None:
     """Start a deployment whenever a flow run of another one crashes.
 
     The runs that it starts are not watched, so that a campaign that kills its process each time is not
-    restarted forever: the next run, or a human, resumes it.
-
-    Args:
-        name: The schedule's, which names the automation.
-        watched: The deployment of the schedule.
-        started: The deployment that resumes unfinished campaigns.
+    restarted forever: the next run, or a human, resumes it. `started` is the deployment that resumes
+    unfinished campaigns.
     """
     trigger = EventTrigger(
         expect={CRASHED}, match_related=_runs_of(watched), posture=Posture.Reactive, threshold=1
@@ -190,13 +183,7 @@ def go_on_after_crashes(name: str, *, watched: UUID, started: UUID) -> None:
 
 
 def mark_silent_runs(name: str, *, watched: UUID, heartbeat_s: int) -> None:
-    """Mark a deployment's flow run as crashed when its heartbeats stop.
-
-    Args:
-        name: The schedule's, which names the automation.
-        watched: The deployment of the schedule.
-        heartbeat_s: Seconds between two heartbeats.
-    """
+    """Mark a deployment's flow run as crashed when its heartbeats stop."""
     trigger = EventTrigger(
         after={HEARTBEAT},
         expect={HEARTBEAT, *(f"prefect.flow-run.{state}" for state in ENDS)},

@@ -67,10 +67,7 @@ def fire_after_skipped_hours() -> None:
 async def early_firing(cron: str, zone: str, start: dt.datetime) -> tuple[dt.datetime, dt.datetime] | None:
     """The first skipped time of day within a year, and the one at which Prefect fires instead.
 
-    Args:
-        cron: The cron expression.
-        zone: IANA name of its time zone.
-        start: Start of the search.
+    `zone` is the IANA name of its time zone.
 
     Returns:
         Both as times of day in the zone; None if there is none, or the schedule fires at the second one too.

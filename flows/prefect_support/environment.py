@@ -14,9 +14,8 @@ TALKER = "EventsWorker"
 def settle_environment(folder: Path | None = None) -> None:
     """Set Prefect's defaults for this process before its first import, keeping the user's settings.
 
-    Args:
-        folder: Folder for Prefect's files if the user has no own Prefect; None for the user's state folder of
-            the working folder.
+    `folder` is for Prefect's files if the user has no own Prefect; None is the user's state folder of the
+    working folder.
     """
     settle_libraries()
     has_own = "PREFECT_API_URL" in os.environ or "PREFECT_PROFILE" in os.environ

@@ -18,8 +18,7 @@ def mask(url: str) -> str:
 def url_of_a_worker(shown: str | None) -> str | None:
     """The URL of the database for a process that Prefect started.
 
-    Args:
-        shown: The URL in Prefect, without its password; None if it has none.
+    `shown` is the URL in Prefect, without its password; None if it has none.
 
     Returns:
         The URL; WINNOW_STORAGE if Prefect has none, and None if that is not set either.

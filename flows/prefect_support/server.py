@@ -137,9 +137,8 @@ def early_server() -> Generator[None, None, None]:
 def prefect_server(log: Path = LOG, *, schedules: bool = False) -> Generator[None, None, None]:
     """Provide a Prefect server until the block ends; the user's own is used unchanged.
 
-    Args:
-        log: File for the output of a temporary server, unless that is an early one.
-        schedules: Whether a temporary one starts scheduled runs; only recording runs is less work.
+    `log` is the file for the output of a temporary server, unless that is an early one; `schedules` says
+    whether it starts scheduled runs: only recording runs is less work.
 
     Raises:
         PrefectServerFailed: If the user's does not answer, or the temporary one does not come up.

@@ -52,9 +52,7 @@ def artifact_key(campaign: str, what: str) -> str:
 def ending(look: Look, storage: str) -> str:
     """The status of a campaign after its flow run, and commands that show more; one sentence per line.
 
-    Args:
-        look: The campaign with its current state.
-        storage: URL of its database, without a password.
+    `storage` is the URL of its database, without a password.
     """
     status = campaign_status(look, in_full=True)
     lines = [_said(status), one_line(" ".join(status.headline_sentences()))]

@@ -145,11 +145,7 @@ WINNOW = logging.getLogger("winnow")
 
 
 class RunLog:
-    """Sends the lines of a run, and Winnow's log records of all threads, to Prefect's server.
-
-    Args:
-        run_id: Id of the flow run.
-    """
+    """Sends the lines of a run, and Winnow's log records of all threads, to Prefect's server."""
 
     def __init__(self, run_id: UUID) -> None:
         from prefect.logging.handlers import APILogHandler

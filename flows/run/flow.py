@@ -67,10 +67,7 @@ def run_campaign(storage: str, name: str) -> State[None]:
     Safe to repeat after any crash: each step does only work that is not stored.
 
     The run ends in a state whose message contains the campaign's status and commands that show more.
-
-    Args:
-        storage: URL of the results database, or what `mask` made of it.
-        name: The campaign.
+    `storage` may be what `mask` made of the URL of the results database.
 
     Raises:
         CampaignNotFound: If there is no campaign of this name.

@@ -175,11 +175,6 @@ def _imports(spec: CampaignSpec) -> AbstractContextManager[None]:
 def change_stored_campaign(campaign: Campaign, overrides: list[str], trust: Trust) -> None:
     """Change settings of a stored campaign, as far as they may be changed.
 
-    Args:
-        campaign: The campaign.
-        overrides: New settings, as `key=value`.
-        trust: The campaign's permissions.
-
     Raises:
         SpecError: If a setting is invalid, or needs more than was allowed.
         IdentityChanged: If one may not change.
@@ -191,12 +186,8 @@ def change_stored_campaign(campaign: Campaign, overrides: list[str], trust: Trus
 def run_stored_campaign(campaign: Campaign, trust: Trust | None = None, *, is_brief: bool = True) -> int:
     """Run a stored campaign to its end or an interruption, print its answer and return the exit code.
 
-    Then wait for unanswered webhooks for a limited time.
-
-    Args:
-        campaign: The campaign.
-        trust: The campaign's permissions; None if its file has just been approved.
-        is_brief: Whether a terminal shows only the headline and a few lines of the answer.
+    Then wait for unanswered webhooks for a limited time. `trust` is None if the campaign's file has just been
+    approved. If `is_brief`, a terminal shows only the headline and a few lines of the answer.
     """
     with delivering():
         return _run_stored_campaign(campaign, trust, is_brief=is_brief)
@@ -232,9 +223,7 @@ def _run_stored_campaign(campaign: Campaign, trust: Trust | None, *, is_brief: b
 def require_resumable(campaign: Campaign, trust: Trust | None) -> None:
     """Refuse a stored campaign that may not be resumed, or cannot be resumed here.
 
-    Args:
-        campaign: The campaign.
-        trust: The campaign's permissions; None if its file has just been approved.
+    `trust` is None if the campaign's file has just been approved.
 
     Raises:
         SpecError: If it needs more than was allowed, or objects that exist only in a Python program.

@@ -28,12 +28,7 @@ LOGGER = logging.getLogger("winnow.campaign")
 
 
 class RoundLog:
-    """A callback that logs and adds the campaign and round to every line.
-
-    Args:
-        interrupts: The requests to stop.
-        context: The run context of the log.
-    """
+    """A callback that logs and adds the campaign and round to every line."""
 
     def __init__(self, interrupts: Interrupts, context: RunContext) -> None:
         from winnow.tasks.queries.warnings.first_outputs import FirstOutputs

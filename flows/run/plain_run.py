@@ -45,10 +45,7 @@ Rounds = Callable[[CampaignSession, Callback], None]
 def run_campaign(storage: str, name: str, run: Rounds | None = None) -> str:
     """Run a stored campaign until it is decided, out of budget, waiting for people, or stopped.
 
-    Args:
-        storage: URL of the results database.
-        name: The campaign.
-        run: Runs its rounds; None for `run_rounds`.
+    `run` runs its rounds; None for `run_rounds`.
 
     Returns:
         The campaign's status, and commands that show more.

@@ -193,10 +193,7 @@ def progress_display(
 ) -> Generator[Callback, None, None]:
     """The callback for the present standard error, combined with one for Prefect's pages if they are visible.
 
-    Args:
-        interrupts: The requests to stop.
-        shown: Whether progress is written to standard error.
-        recorded: Whether Prefect records the run.
+    `shown` says whether progress is written to standard error, `recorded` whether Prefect records the run.
     """
     with _on_standard_error(interrupts) if shown else nullcontext(SilentProgress(interrupts)) as display:
         yield CallbackList(display, Artifacts()) if recorded and server_is_the_users() else display
@@ -250,9 +247,7 @@ FEWEST_LEFT = 2
 class LiveProgress(Tally):
     """A live display of a campaign, redrawn by the terminal.
 
-    Args:
-        interrupts: The requests to stop.
-        aside: Suspends the display while a block writes to the terminal.
+    `aside` suspends the display while a block writes to the terminal.
     """
 
     def __init__(

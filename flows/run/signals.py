@@ -49,10 +49,8 @@ class Interrupts:
         """Handle Ctrl-C, SIGTERM and SIGHUP until the block ends; `nohup` keeps SIGHUP ignored.
 
         Signals reach only the main thread, so other threads handle none. A Ctrl-C that
-        `hold_back_from_children` has blocked until now counts.
-
-        Args:
-            at_once: The signals that stop at once; in a flow run not SIGTERM, by which Prefect cancels it.
+        `hold_back_from_children` has blocked until now counts. Signals in `at_once` stop at once; in a flow
+        run not SIGTERM, by which Prefect cancels it.
 
         Raises:
             KeyboardInterrupt: At the second Ctrl-C, or at one of the others. Further ones are ignored, so

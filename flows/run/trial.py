@@ -204,10 +204,7 @@ PLAIN_WIDTH = 100
 def trial_lines(trial: Trial, width: int | None, most: int | None = None) -> list[str]:
     """A block of lines for each output, and a line for each warning.
 
-    Args:
-        trial: The trial.
-        width: Columns of the terminal; None if there is none.
-        most: Maximum number of outputs shown, from the first; None for all.
+    `width` is that of the terminal, None without one; at most the first `most` outputs are shown.
     """
     width = min(width or PLAIN_WIDTH, PLAIN_WIDTH)
     lines: list[str] = []

@@ -118,9 +118,7 @@ def require_stored_trust(campaign: Campaign, trust: Trust) -> None:
 def require_place(storage: str, how: str) -> None:
     """Refuse a database that was not named by the user, unless its use is allowed.
 
-    Args:
-        storage: Its URL.
-        how: Words on how to allow it.
+    `how` says how to allow it.
 
     Raises:
         SpecError: If its use is not allowed.

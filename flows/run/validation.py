@@ -67,9 +67,7 @@ class Validation:
 def validate(file: SpecFile, *, trust: bool = False) -> Validation:
     """Check a campaign's file and everything that it refers to.
 
-    Args:
-        file: The file.
-        trust: Whether to allow all acts of the campaign, such as running code and downloading data.
+    `trust` allows all acts of the campaign, such as running code and downloading data.
 
     Raises:
         SpecError: If it is invalid.

@@ -170,12 +170,8 @@ class Stops:
 def save_stops(path: Path, found: Sequence[Stops], *, axis: str, delta: float | None, title: str) -> None:
     """Write a PNG with a row per selector, earliest stop first.
 
-    Args:
-        path: The file.
-        found: One per selector, with at least one run each.
-        axis: Name of the horizontal axis.
-        delta: The requested error probability, drawn as a line; None without one.
-        title: Above the picture.
+    There is at least one run of each selector. The requested error probability `delta` is drawn as a line,
+    unless it is None.
     """
     draw_stops(found, axis=axis, delta=delta, title=title).savefig(path, dpi=150)
 

@@ -87,11 +87,7 @@ def prunable(
 ) -> list[Prunable]:
     """Campaigns without a plan, output, annotation or decision since a time, oldest first.
 
-    Args:
-        session: Reads.
-        before: The time.
-        name: Only the campaign of this name.
-        staying: Names of campaigns to keep in any case.
+    With `name`, only the campaign of this name; `staying` names campaigns to keep in any case.
     """
     rows = session.execute(
         select(
@@ -202,10 +198,8 @@ def prune(
 def forget(session: Session, campaign: CampaignRecord, seen: Collection[int]) -> None:
     """Delete a campaign that a command made for itself; its outputs stay, and are nobody's.
 
-    Args:
-        session: Writes.
-        campaign: The campaign; no process runs it.
-        seen: Positions of the examples whose outputs a user was shown; recorded, as `prune` does it.
+    No process may run the campaign. `seen` are the positions of the examples whose outputs a user was shown;
+    they are recorded, as `prune` does it.
     """
     if seen:
         remember(session, campaign, seen)

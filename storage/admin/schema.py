@@ -116,9 +116,6 @@ def require_schema(database: Database) -> None:
 def reading(url: str) -> Generator[Session, None, None]:
     """Open a read-only session on an existing database of this release; closes the database afterwards.
 
-    Args:
-        url: SQLAlchemy URL.
-
     Raises:
         StorageError: If the database does not exist, is of another release, or cannot be read.
     """
@@ -130,9 +127,7 @@ def reading(url: str) -> Generator[Session, None, None]:
 def existing(url: str, *, read_only: bool = False) -> Generator[Database, None, None]:
     """Open an existing database of this release; closes it afterwards.
 
-    Args:
-        url: SQLAlchemy URL.
-        read_only: Whether to forbid writes.
+    `read_only` forbids writes.
 
     Raises:
         StorageError: If the database does not exist, is of another release, or cannot be read.

@@ -162,10 +162,7 @@ class Database:
 def open_database(url: str, *, read_only: bool = False, creates: bool = True) -> Database:
     """Open a database by its SQLAlchemy URL.
 
-    Args:
-        url: URL of the database.
-        read_only: Whether to forbid writes.
-        creates: Whether to create a missing SQLite file, unless `read_only`.
+    `read_only` forbids writes; otherwise `creates` says whether to create a missing SQLite file.
 
     Raises:
         StorageUnavailable: If the URL is invalid or names no persistent place, its driver is not installed,
@@ -266,10 +263,8 @@ ANSWERS = "answers of this look"
 def once_a_look(ask: Callable[Concatenate[Session, P], T]) -> Callable[Concatenate[Session, P], T]:
     """Cache a query's answer within a reading session; a writing session runs it every time.
 
-    Callers must not modify the answer, because later callers receive the same object.
-
-    Args:
-        ask: A function of a session and hashable values.
+    Callers must not modify the answer, because later callers receive the same object. `ask` takes a session
+    and hashable values.
     """
 
     @wraps(ask)

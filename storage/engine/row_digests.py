@@ -71,10 +71,7 @@ def row_digest(table: Table, columns: Sequence[str], row: Sequence[object]) -> s
 def digests_of_rows(table: Table, columns: Sequence[str], rows: Sequence[Sequence[object]]) -> list[str]:
     """Compute the digests of rows of a table with a digest column.
 
-    Args:
-        table: The table.
-        columns: Names of the given columns; all others are None.
-        rows: Their values, in the types of the model's attributes or of a driver.
+    Columns that are not given are None. Values have the types of the model's attributes or of a driver.
     """
     by_column = list(zip(*rows, strict=True))
     lacking = (None,) * len(rows)

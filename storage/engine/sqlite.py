@@ -106,9 +106,8 @@ class OneFile:
     def require(self, lost: str, connection: sqlite3.Connection | None = None) -> None:
         """Raise if the path leads to another file than at first, or to another log than the connections have.
 
-        Args:
-            lost: Describes what the other file lacks.
-            connection: One in a transaction that has just begun, if there is one.
+        `lost` describes what the other file lacks. `connection` has just begun a transaction, if there is
+        one.
 
         Raises:
             StorageUnavailable: If the path leads to another file, or to none, or that of the log does, or if

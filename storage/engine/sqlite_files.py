@@ -53,9 +53,7 @@ ALLOWED = "writing_allowed"
 def require_one_writer(path: str, shown: str) -> None:
     """Raise if another name or machine can write to a file, unless the user has allowed writing to it.
 
-    Args:
-        path: Path of a SQLite file, existing or not.
-        shown: Name of the database in errors.
+    The file at `path` may not exist yet; `shown` names the database in errors.
 
     Raises:
         StorageUnavailable: With the risk and the command that allows it.
@@ -98,9 +96,7 @@ def read_mounts() -> str:
 def mount_of(path: str, mounts: str) -> tuple[str, str] | None:
     """Mount point and kind of a file's file system; None if the table does not contain it.
 
-    Args:
-        path: Path of a file, existing or not.
-        mounts: As `read_mounts` returns it.
+    The file may not exist; `mounts` is as `read_mounts` returns it.
     """
     place, found = Path(os.path.realpath(path)), ("", "")
     for line in mounts.splitlines():
@@ -236,9 +232,8 @@ class WatchedFiles:
     def are_overwritten(self, given: Ids | None = None) -> bool:
         """Whether another program wrote into the files.
 
-        Args:
-            given: The last ids as the connection reads them in a transaction that has just begun; None after
-                one has ended.
+        `given` are the last ids as the connection reads them in a transaction that has just begun; None after
+        one has ended.
         """
         if not self._open_log():
             return False

@@ -291,12 +291,7 @@ def comparison(
 ) -> Row | None:
     """Fetch one comparison of a campaign with all details; None if it does not exist.
 
-    Args:
-        session: Reads the results.
-        campaign_id: The campaign.
-        comparison_id: The comparison.
-        characters: Maximum number of characters of each text; `text_length` etc. are the full lengths. None
-            for no limit.
+    At most `characters` of each text are read, all if None; `text_length` etc. are the full lengths.
     """
     texts = {
         "prompt": PROMPT_A.text,

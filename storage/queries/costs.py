@@ -373,10 +373,7 @@ def texts_by_candidate(
 ) -> dict[str, CandidateTexts]:
     """Output statistics of each candidate with outputs, by name; an output counts once per comparison.
 
-    Args:
-        session: Reads the results.
-        campaign_id: The campaign.
-        names: Names of candidates; None for all.
+    `names` are those of candidates; None for all.
     """
     rows = session.execute(
         select(

@@ -79,10 +79,7 @@ def cut_replies(session: Session, campaign_id: int, reasons: Collection[str]) ->
 def first_calls(session: Session, campaign_id: int, *, rounds: int) -> list[tuple[str, str | None]]:
     """Judge of each first call about an output, with the reason if no verdict was parsed.
 
-    Args:
-        session: Reads the results.
-        campaign_id: The campaign.
-        rounds: Number of its first rounds to inspect.
+    Only the campaign's first rounds are inspected, as many as `rounds`.
     """
     found = (
         select(Judgment.judge, Judgment.reason)

@@ -165,11 +165,7 @@ def names_served(session: Session, campaign_id: int, model: str) -> dict[str, in
 
     Two servers can have different names for it: users declare that they serve the same model. Most models
     have one name in the whole database, which an index shows; the result is then empty without counting.
-
-    Args:
-        session: Reads.
-        campaign_id: The campaign.
-        model: `Canary.model`; campaigns can use several names for it.
+    `model` is a `Canary.model`: campaigns can use several names for it.
     """
     called = list(session.scalars(select(Canary.name).where(Canary.model == model).distinct()))
     if len({end for name in called for end in _ends(session, name)}) < 2:

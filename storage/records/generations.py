@@ -80,14 +80,7 @@ def _read(value: Any) -> Any:  # noqa: ANN401 -- a JSON value
 def own_or_since(
     session: Session, keys: Sequence[str], *, campaign_id: int, since: dt.datetime | None
 ) -> set[str]:
-    """Stored keys that a campaign paid for itself, or that were stored since a time.
-
-    Args:
-        session: Reads.
-        keys: The keys in question.
-        campaign_id: The campaign.
-        since: The time; None for only the campaign's own.
-    """
+    """Stored keys that a campaign paid for itself, or that were stored since a time."""
     counts = Round.campaign_id == campaign_id
     if since is not None:
         counts = or_(counts, Generation.created_at >= since)
@@ -174,9 +167,7 @@ def take_texts(session: Session, round_id: int, keys: Sequence[str]) -> dict[str
 def require_texts(session: Session, keys: Mapping[int, str]) -> None:
     """Raise if other outputs than those that were read, or none, are stored under some ids.
 
-    Args:
-        session: Writes rows that refer to these ids.
-        keys: The key that each id had when it was read.
+    `session` writes rows that refer to these ids; `keys` has the key that each id had when it was read.
 
     Raises:
         TextsLost: If an id has another key now, or no longer exists.

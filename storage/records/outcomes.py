@@ -80,11 +80,8 @@ def owners(parts: Iterable[str], where: str = "1 = 1") -> str:
     """Query for the owner of each output that rounds use: `round_id, generation_id, position, judge`.
 
     A shared output belongs to the candidate with the smallest position; to a judge only if no candidate uses
-    it.
-
-    Args:
-        parts: The parts of `USED` that the rounds have.
-        where: A condition on `used`, which is pushed into its parts so that their indexes apply.
+    it. `parts` are those of `USED` that the rounds have. `where` is a condition on `used`, which is pushed
+    into its parts so that their indexes apply.
     """
     used = " UNION ALL ".join(USED[part] for part in USED if part in {FIRST, *parts})
     return f"""
@@ -115,10 +112,8 @@ def paid(parts: Iterable[str], *, used: str = "1 = 1", where: str) -> str:
 def taken(owned: str, where: str) -> str:
     """Query for the outputs that rounds reused: `campaign_id, role, name, taken_from_id` and sums.
 
-    Args:
-        owned: Rows like those of `owners`.
-        where: A condition on these rows `u`, their rounds `r`, the outputs `g` and the rounds `paid` for
-            them.
+    `owned` are rows like those of `owners`; `where` is a condition on these rows `u`, their rounds `r`, the
+    outputs `g` and the rounds `paid` for them.
     """
     return f"""
         SELECT r.campaign_id, {ROLE}, {NAME}, coalesce(paid.campaign_id, 0), {SUMS}
@@ -289,12 +284,8 @@ def latest_decision(
     """The last decision of a campaign; None before the first round is finished.
 
     Except in routing, it is reopened if candidates were added after it, or if it stops the campaign while
-    other rounds are in flight.
-
-    Args:
-        session: Reads the results.
-        campaign_id: The campaign.
-        until: Latest time of the decision, or number of its round; None for any.
+    other rounds are in flight. `until` is the latest time of the decision, or the number of its round; None
+    for any.
     """
     stored = decision_as_stored(session, campaign_id, until)
     if stored is None:

@@ -18,10 +18,7 @@ _KEPT = tuple(field.name for field in fields(CampaignRecord) if field.name != "i
 def remember(session: Session, campaign: CampaignRecord, seen: Collection[int]) -> None:
     """Store what later answers need about a campaign that is about to be deleted.
 
-    Args:
-        session: Writes.
-        campaign: The campaign, still with all its rows.
-        seen: Positions of the examples on which it has outcomes.
+    The campaign still has all its rows. `seen` are the positions of the examples on which it has outcomes.
     """
     session.add(
         PrunedCampaign(

@@ -109,10 +109,7 @@ def next_round_number(session: Session, campaign_id: int) -> int:
 def told_rounds(session: Session, campaign_id: int, metrics: Sequence[str] = ()) -> Iterator[ToldRound]:
     """Yield all finished rounds with their outcomes, in order and in bounded memory.
 
-    Args:
-        session: Reads the results.
-        campaign_id: The campaign of the rounds.
-        metrics: Names of metrics whose values are included.
+    Values of the named `metrics` are included.
     """
     further = [aliased(Metric, name=f"metric_{place}") for place in range(len(metrics))]
     finished = (

@@ -17,12 +17,7 @@ def add_stream_batch(
 ) -> int:
     """Append arrived prompts to those of a campaign.
 
-    Args:
-        session: Writes.
-        campaign_id: The campaign.
-        examples: At least one.
-        fingerprint: Unique fingerprint of their dataset.
-        now: The current time.
+    There is at least one example; `fingerprint` is unique, that of their dataset.
 
     Returns:
         The example position of the first of them.

@@ -62,11 +62,8 @@ _WORDS = f"""
 def build(database: Database, report: Callable[[int, int], None] = lambda *_: None) -> int:
     """Index the comparisons that are not indexed yet, whole blocks only; return the number indexed.
 
-    An interrupted call can be repeated and continues; campaigns can run meanwhile.
-
-    Args:
-        database: Written to.
-        report: Called with the number of indexed comparisons and the final number.
+    An interrupted call can be repeated and continues; campaigns can run meanwhile. `report` is called with
+    the number of indexed comparisons and the final number.
 
     Raises:
         StorageUnavailable: If the database cannot be written, or its SQLite lacks such an index.
@@ -97,11 +94,7 @@ def indexed_blocks(session: Session) -> int | None:
 def candidate_blocks(session: Session, words: str, *, first: int, last: int) -> Iterator[int]:
     """Yield indexed blocks that can contain the words, newest first.
 
-    Args:
-        session: Reads.
-        words: The words in stored form, at least `SEQUENCE` characters.
-        first: Smallest block.
-        last: Largest block.
+    `words` are in stored form, with at least `SEQUENCE` characters.
     """
     connection = session.connection()
     if connection.dialect.name == "postgresql":

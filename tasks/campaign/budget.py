@@ -27,10 +27,8 @@ class Allowance:
     A pair without an output, for example because a model cannot be loaded, is free. The algorithm counts it
     all the same. So whenever the algorithm has observed as many pairs as its limit allows, the limit is
     raised by the number of free pairs. The limit depends only on the budget and on the outcomes of the
-    finished rounds, in order: a resumed campaign has the same one.
-
-    Args:
-        budget: Answered pairs that can be observed; None for no limit.
+    finished rounds, in order: a resumed campaign has the same one. Its budget is the number of answered pairs
+    that can be observed; None for no limit.
     """
 
     def __init__(self, budget: int | None) -> None:
@@ -161,9 +159,7 @@ def lowered_limits(before: CampaignRecord, after: CampaignRecord) -> list[str]:
 class BudgetTracker:
     """Tracks the spending of one campaign; each call adds only the rounds finished since the last one.
 
-    Args:
-        campaign: As stored; its spec also gives the settings of engines.
-        limits: Limits by kind; None for the campaign's own.
+    The stored spec also gives the settings of engines. Without limits by kind, the campaign's own apply.
     """
 
     def __init__(self, campaign: CampaignRecord, limits: Mapping[Kind, float] | None = None) -> None:
@@ -274,13 +270,7 @@ def total_price(session: Session, campaign: CampaignRecord) -> float | None:
 
 
 def has_ended(session: Session, campaign: CampaignRecord, decision: DecisionRecord | None) -> bool:
-    """Whether a campaign is ended by its selector or by a spent limit.
-
-    Args:
-        session: Reads the results.
-        campaign: The campaign.
-        decision: Its latest one.
-    """
+    """Whether a campaign is ended by its selector or by a spent limit."""
     if decision is None or decision.stop:
         return decision is not None
     return ending_limit(session, campaign, decision, BudgetTracker(campaign).usage(session)) is not None
@@ -292,14 +282,7 @@ def ending_limit(
     decision: DecisionRecord | None,
     budgets: tuple[BudgetUsage, ...],
 ) -> BudgetUsage | None:
-    """The spent limit that prevents a further round; None if it is the algorithm's own.
-
-    Args:
-        session: Reads the results.
-        campaign: The campaign.
-        decision: Its latest one.
-        budgets: From `BudgetTracker.usage`.
-    """
+    """The spent limit that prevents a further round; None if it is the algorithm's own."""
     if decision is None or rounds.unfinished_round(session, campaign.id) is not None:
         return None
     return overspent(budgets, None if _is_unaware(campaign, decision) else own_kind(campaign.objective))

@@ -121,9 +121,7 @@ def is_gone(lease: LeaseRecord) -> bool:
 def seems_gone(lease: LeaseRecord, *, now: dt.datetime) -> bool:
     """Whether a lease would be gone if all machines' clocks agreed: enough to report, not to write.
 
-    Args:
-        lease: A lease that was not released.
-        now: The time by the clock of this machine.
+    The lease was not released; `now` is the time by the clock of this machine.
     """
     return is_gone(lease) or (lease.is_expired is None and not _is_fresh(lease, now))
 

@@ -149,11 +149,8 @@ LOG = "vllm-imports.log"
 def imports_once(spec: CampaignSpec, *, at_once: bool = False) -> AbstractContextManager[None]:
     """Fork vLLM's processes of a campaign from one that has imported it, until the block ends.
 
-    On a Ray cluster this does nothing, because each engine is the only one of its actor.
-
-    Args:
-        spec: The campaign's.
-        at_once: Whether to import now, if one of its models runs on vLLM, instead of with the first engine.
+    On a Ray cluster this does nothing, because each engine is the only one of its actor. With `at_once`,
+    import now if one of its models runs on vLLM, instead of with the first engine.
     """
     if spec.execution.cluster is not None:
         return nullcontext()

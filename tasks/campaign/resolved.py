@@ -401,8 +401,7 @@ class ResolvedCampaign(ABC):
     def create_selector(self, limit: int | None = None) -> Selector:
         """Create a selector without observations, for the candidates that took part from the beginning.
 
-        Args:
-            limit: Maximum number of pairs, if it counts them; None for the budget of the spec.
+        `limit` is the maximum number of pairs, if it counts them; None for the budget of the spec.
         """
         return campaign_selector(
             self.spec.selector.name,
@@ -415,8 +414,7 @@ class ResolvedCampaign(ABC):
     def unused_selector(self, limit: int | None) -> Selector:
         """A selector without observations: the one of the check if its limit is the same, else a new one.
 
-        Args:
-            limit: See `create_selector`.
+        `limit` is as in `create_selector`.
         """
         if self.tried and limit in (None, self.spec.own_budget):
             return self.tried.pop()

@@ -42,9 +42,7 @@ from winnow.tasks.spec.stored_spec import LEFT_OUT, left_out_of
 class EarlyTexts:
     """Outputs of one round, generated in the background.
 
-    Args:
-        round_id: The round.
-        make: Generates them; called in a thread.
+    `make` generates them; it is called in a thread.
     """
 
     def __init__(self, round_id: int, make: Callable[[], GenerationBatch]) -> None:

@@ -46,11 +46,7 @@ class RoundSteps:
     ) -> list[NewComparison]:
         """One comparison per planned one, in planned order; raises like `round_functions.judge_round`.
 
-        Args:
-            campaign: The running campaign.
-            checked: Its definition, whose judge holds all that people said of the round.
-            round_: The round.
-            texts: Its outputs.
+        The judge of `checked` holds all that people said of the round.
         """
         assert isinstance(checked, ScoredCampaign)
         if checked.spec.samples is not None:

@@ -267,9 +267,7 @@ class JudgeBroken(WinnowError):
 def require_sound_judge(campaign: CampaignSession, comparisons: Sequence[NewComparison]) -> None:
     """Refuse to record a round whose third-party judge fails repeatedly.
 
-    Args:
-        campaign: The campaign, whose earlier rounds count as well.
-        comparisons: Comparisons of the round, in planned order.
+    Comparisons are in planned order; the campaign's earlier rounds count as well.
 
     Raises:
         JudgeBroken: With the last exception.

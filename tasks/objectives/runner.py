@@ -36,12 +36,8 @@ from winnow.tasks.spec.stored_spec import ONLY
 class JudgeAhead:
     """Calls of judges about the outputs of one round, as these arrive.
 
-    They are only made earlier: requests and storage keys depend only on the outputs.
-
-    Args:
-        campaign: The judges' campaign.
-        judges: Judges of the outcome and of metrics; at least one of them uses models.
-        round_: The round of the outputs.
+    They are only made earlier: requests and storage keys depend only on the outputs. At least one of the
+    judges, of the outcome and of metrics, uses models.
     """
 
     def __init__(
@@ -62,8 +58,7 @@ class JudgeAhead:
     def next_calls(self, texts: GenerationBatch) -> WantedTexts | None:
         """Calls that are needed now and were not before; None if there are none.
 
-        Args:
-            texts: Outputs of the round so far.
+        `texts` are the outputs of the round so far.
         """
         for calls, asked in self._asked:  # together, once all of them are answered
             if asked.are_there:
@@ -336,11 +331,9 @@ def finish_round(
 class Runner:
     """Run a campaign's rounds in planned order, with as many in flight as its lookahead allows.
 
-    Leaving this context manager closes all engines that still work on later rounds.
-
-    Args:
-        campaign: The running campaign, whose selector has observed all finished rounds.
-        observers: See each round that is recorded; any of them may end the stream before the next one.
+    Leaving this context manager closes all engines that still work on later rounds. The campaign's selector
+    has observed all finished rounds. Observers see each round that is recorded; any of them may end the
+    stream before the next one.
     """
 
     def __init__(self, campaign: CampaignSession, *observers: Observer) -> None:

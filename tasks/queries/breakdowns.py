@@ -38,11 +38,8 @@ def tags(look: Look, *, candidate: str | None = None, counts: TagCounts | None =
     `examples` is the number of examples in the dataset with the value. `lower` and `upper` are Wilson's
     interval at 95%, as if the scored examples were a random sample; they are not certified. `worst` marks the
     values of each tag in which a candidate has its lowest mean; none if it has the same one in all.
-
-    Args:
-        look: The campaign as it is now.
-        candidate: Only rows of this candidate: comparisons of others are not read.
-        counts: The counts of an earlier call, if there was one.
+    Comparisons of candidates other than `candidate` are not read; `counts` are those of an earlier call, if
+    there was one.
     """
     wanted = tags_of(look.record)
     if not wanted:

@@ -215,11 +215,9 @@ def _cell(names: tuple[str, str], scores: FloatArray, known: JsonView) -> CellEf
 def _are_enough(kinds: IntArray, examples: IntArray) -> bool:
     """Whether each kind of score occurs next to another kind on `LEAST_EXAMPLES` examples.
 
-    An effect is compared with those of all other kinds, so the rarest one limits its precision.
-
-    Args:
-        kinds: Kind of each score, shape (N,): its level of a factor, or its two levels together.
-        examples: Example of each score, shape (N,).
+    An effect is compared with those of all other kinds, so the rarest one limits its precision. `kinds` are
+    those of each score, shape (N,): its level of a factor, or its two levels together. `examples` are those
+    of each score, shape (N,).
     """
     pairs = np.unique(np.stack([examples, kinds]), axis=1)  # (2, number of different ones)
     of_example, counts = np.unique(pairs[0], return_counts=True)

@@ -352,13 +352,7 @@ def over_time(session: Session, series: Series) -> list[Row]:
 
 
 def tracks(session: Session, series: Series, names: Sequence[str]) -> dict[str, list[Row]]:
-    """Estimates of some candidates in the campaigns of a series that have them, oldest first.
-
-    Args:
-        session: Reads the results.
-        series: The campaigns.
-        names: Names of the candidates.
-    """
+    """Estimates of some candidates in the campaigns of a series that have them, oldest first."""
     found: dict[str, list[Row]] = {name: [] for name in names}
     for record in series.campaigns[-MOST_CAMPAIGNS:]:
         for row in ask(Look(session, record), "leaderboard"):

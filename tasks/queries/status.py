@@ -112,9 +112,7 @@ PROGRESS_OF_PEOPLE = "winnow.tasks.objectives.human.annotating:progress_of"
 def campaign_status(look: Look, *, in_full: bool = False) -> CampaignStatus:
     """The current status of a campaign.
 
-    Args:
-        look: The campaign as it is now.
-        in_full: Whether to include new examples and warnings, which reads every comparison of two candidates.
+    If `in_full`, new examples and warnings are included, which reads every comparison of two candidates.
     """
     decision = look.decision
     lease = leases.find(look.session, look.record.id)

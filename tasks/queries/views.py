@@ -59,11 +59,7 @@ def answered_by(objective: str) -> list[str]:
 def ask(look: Look, view: str, *, candidate: str | None = None, limit: int | None = None) -> Iterable[Row]:
     """The rows of a view.
 
-    Args:
-        look: The campaign as it is now.
-        view: One of `VIEWS`.
-        candidate: Only comparisons of this candidate.
-        limit: Maximum number of comparisons.
+    Only comparisons of `candidate` are included.
 
     Raises:
         SpecError: If campaigns of this objective do not have it, it cannot be limited, or there is no such

@@ -20,11 +20,8 @@ def plan_rounds(campaign: CampaignSession, *, begins: bool) -> list[RoundRecord]
 
     A further round is planned from all observations so far, and only while at most `lookahead` others are in
     flight. If candidates join with it, it waits for all of them: those rounds were planned without the new
-    candidates, and a selector's state depends on the order of observations and joins.
-
-    Args:
-        campaign: Its selector has observed all finished rounds.
-        begins: Whether further rounds may begin.
+    candidates, and a selector's state depends on the order of observations and joins. The selector has
+    observed all finished rounds; `begins` says whether further rounds may begin.
 
     Returns:
         In order; empty if none is left and none may begin, or the selector proposes nothing more.

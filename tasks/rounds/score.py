@@ -164,10 +164,7 @@ def pass_at(k: int, scores: Sequence[float]) -> float:
     Chen et al., "Evaluating large language models trained on code" (2021). Of any scores it is unbiased for
     the expected highest score of k texts. Of 1 - score it is one minus the same mean of the lowest: pass^k of
     Yao et al., "tau-bench: a benchmark for tool-agent-user interaction in real-world domains" (2024).
-
-    Args:
-        k: From 1 to n.
-        scores: In [0, 1], n of them.
+    k is from 1 to n, the number of scores, which are in [0, 1].
     """
     n = len(scores)
     # The i-th lowest is the highest of the k in C(i - 1, k - 1) of the ways.

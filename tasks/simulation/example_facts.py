@@ -71,10 +71,7 @@ def read_contexts(source: str, table: ScoreTable, storage: str) -> FloatArray:
 def embedded_contexts(template: str, table: ScoreTable, storage: str) -> FloatArray:
     """Embed the examples of the table's campaign, shape (n, d), and store the vectors in the database.
 
-    Args:
-        template: Template of the text to embed, over an example's fields.
-        table: The score table of a campaign.
-        storage: URL of the results database.
+    `template` is that of the text to embed, over an example's fields; the table is that of a campaign.
 
     Raises:
         WinnowError: One sentence: the table is a file, or an example cannot be embedded.
@@ -186,9 +183,7 @@ def _field(name: str, table: ScoreTable, storage: str) -> list[object]:
 def groups_of_campaign(source: str, storage: str) -> Groups | None:
     """The groups of a table's examples; None for a file, and for a campaign that compares plain means.
 
-    Args:
-        source: The table as named by the user.
-        storage: URL of the results database for `campaign:NAME`.
+    `source` is the table as named by the user, `storage` the database for `campaign:NAME`.
 
     Raises:
         StorageError: If the database cannot be read or has no such campaign.

@@ -175,9 +175,7 @@ def parts(budget: int) -> list[int]:
 def picks_by(environment: RouteEnvironment, budget: int) -> Callable[[Run], FloatArray] | None:
     """A function from a run to the shares of each prompt type routed to each arm, by part of the budget.
 
-    Args:
-        environment: The environment, with G types; without types the result is None.
-        budget: Number of prompts.
+    Without types of prompts the result is None; `budget` is a number of prompts.
 
     Returns:
         A function from a run to shares of shape (W, G, K), W as in `parts`; NaN if a type did not occur.

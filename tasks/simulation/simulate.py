@@ -197,11 +197,8 @@ def simulators(workers: int, given: _Given | None = None) -> Iterator[ProcessPoo
     """Processes for runs, started once, because starting takes longer than short runs.
 
     The block waits for their end, except after an exception, such as Ctrl-C: a program that ends meanwhile
-    may use a pipe that is being closed, and shows a traceback.
-
-    Args:
-        workers: Maximum number of processes.
-        given: The common input of all runs, if known.
+    may use a pipe that is being closed, and shows a traceback. At most `workers` processes; `given` is the
+    common input of all runs, if known.
     """
     pool = ProcessPoolExecutor(
         workers, multiprocessing.get_context("spawn"), initializer=_begin_worker, initargs=(given,)

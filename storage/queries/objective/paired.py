@@ -125,11 +125,7 @@ def outcomes_since(
 ) -> list[tuple[int, float | None]]:
     """Outcomes of a candidate with example ids, in rounds after a given one; for benchmarks.
 
-    Args:
-        session: Reads the results.
-        campaign_id: The campaign.
-        name: Name of the candidate.
-        after: Number of a round; None for all rounds.
+    Only rounds with a number above `after` count, or all if it is None.
     """
     rows = select(Comparison.example_id, Comparison.outcome).where(Comparison.candidate_b_id.is_(None))
     own = _candidate_id(campaign_id, name)

@@ -37,9 +37,7 @@ BETTING_RULE = "betting_rule"
 class LabelSelector:
     """Translate between the algorithm's numbers of labellable examples and example positions.
 
-    Args:
-        inner: The algorithm.
-        labellable: Example position of each of its examples, shape (n,).
+    Its examples have the positions `labellable` in the dataset, shape (n,).
     """
 
     def __init__(self, inner: Selector, labellable: IntArray) -> None:
@@ -74,12 +72,7 @@ def certifying_selector(
 ) -> LabelSelector:
     """Create the selector of a certify campaign, without observations.
 
-    Args:
-        spec: The campaign.
-        n_arms: K.
-        parts: Its examples.
-        rule: Its betting rule, resolved.
-        more: Parameters that override those of the spec.
+    `rule` is the betting rule, resolved; `more` are parameters that override those of the spec.
     """
     params = {**common_params(spec), **spec.selector.params, "betting": rule, **more}
     inner = campaign_selector(spec.selector.name, n_arms=n_arms, n_examples=len(parts.labellable), **params)

@@ -83,11 +83,7 @@ def next_question(
 ) -> Question | None:
     """The next task for an annotator, reserved for a while; None if none is left.
 
-    Args:
-        database: The database that holds the campaign.
-        campaign: A campaign with a human judge.
-        annotator: The annotator's name.
-        passed: Keys of tasks that the annotator postponed.
+    `passed` are keys of tasks that the annotator postponed.
     """
     require_name(annotator)
     with database.writing() as session:
@@ -230,9 +226,7 @@ def said_of(task: AnnotationTaskRecord, choices: Sequence[Choice]) -> str | None
 def require_name(annotator: str, place: str = "") -> None:
     """Refuse an invalid annotator name.
 
-    Args:
-        annotator: The annotator's name.
-        place: Where the name was given, which begins the message.
+    `place`, where the name was given, begins the message.
 
     Raises:
         WinnowError: If the name is blank, too long or not printable.

@@ -36,10 +36,7 @@ from winnow.tasks.text.canonical_json import sha256
 def typed_prompt(prompt: str, targets: Sequence[str], fields: Sequence[str]) -> Example:
     """A prompt from the command line.
 
-    Args:
-        prompt: Its text, the field `input`.
-        targets: Accepted answers.
-        fields: Further fields as "key=value".
+    `fields` are further ones as "key=value".
 
     Raises:
         SpecError: If a field has another form, or a text is not Unicode.
@@ -119,10 +116,7 @@ def require_route(
 ) -> Route:
     """Return the campaign as a route campaign.
 
-    Args:
-        campaign: As stored.
-        checked: As reopened.
-        does: The end of the error message for another campaign: what only route campaigns do.
+    `does` ends the error message for another campaign: what only route campaigns do.
 
     Raises:
         WinnowError: If it does not route.

@@ -90,10 +90,8 @@ def doubt_of(
 ) -> str | None:
     """A sentence that one candidate for all prompts may be as good; None if it was shown to be worse.
 
-    Args:
-        advantage: The advantage of routing so far, in scores in [0, 1]; None if unknown.
-        candidates: Names, by arm.
-        left_out: Arms with which routing is not compared: they were dropped, or are new.
+    `advantage` is that of routing so far, in scores in [0, 1], None if unknown. Routing is not compared with
+    the arms `left_out`, which were dropped or are new.
     """
     if advantage is None:
         return (

@@ -187,10 +187,6 @@ def campaign_warnings(look: Look, *, has_ended: bool) -> list[CampaignWarning]:
     All of it is read from the candidates' stats, except the influence of one example: that is read from the
     scores of two candidates, and only if a best-mean campaign ended with a best one. Duels are read until
     each side has won one, and of each model the first output and the last.
-
-    Args:
-        look: The campaign as it is now.
-        has_ended: Whether the campaign has ended.
     """
     counts = warning_views.counts(look.session, look.record.id)
     of_outputs = output_warnings(look, has_ended=has_ended)
@@ -239,12 +235,7 @@ class EarlyWarnings:
     ) -> list[CampaignWarning]:
         """Return warnings of kinds, or about candidates, that were not returned before.
 
-        Args:
-            database: The campaign's database.
-            campaign: The campaign.
-            comparisons: Number of its comparisons.
-            stop: Whether it stops after this round.
-            statuses: The status of each candidate after it.
+        `stop` says whether it stops after this round, and `statuses` the status of each candidate after it.
         """
         if stop:
             return []

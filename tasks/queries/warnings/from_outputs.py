@@ -113,9 +113,7 @@ class Looked:
 def looked_at(look: Look, only: Collection[int] | None = None) -> list[Looked]:
     """Candidates of a campaign with some of their outputs; empty if models score given texts.
 
-    Args:
-        look: The campaign as it is now.
-        only: Ids of the candidates; None for all.
+    `only` are ids of candidates; None for all.
     """
     if look.record.spec.get("output_type", "generate") != "generate":
         return []

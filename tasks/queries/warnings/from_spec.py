@@ -110,11 +110,7 @@ def check_first(warnings: Sequence[CampaignWarning]) -> list[str]:
 
 
 def own_judge(identity: JsonView) -> CampaignWarning | None:
-    """A warning if a model of the judge, or of a metric, is also a candidate's, by its weights.
-
-    Args:
-        identity: Identity of the campaign, as stored.
-    """
+    """A warning if a model of the judge, or of a metric, is also a candidate's, by its weights."""
     known = judging_fingerprints(identity)
     names = [model_name(each) for _, each in judging_models(identity)]
     judging = {known[name]: name for name in names if name in known}
@@ -132,8 +128,7 @@ def own_judge(identity: JsonView) -> CampaignWarning | None:
 def hidden_thoughts(identity: JsonView) -> CampaignWarning | None:
     """A warning if a tokenizer removes the tags around reasoning, and no parser separates it.
 
-    Args:
-        identity: Identity of the campaign, as stored. Only a checkpoint in a folder is inspected.
+    Of stored models, only a checkpoint in a folder is inspected.
     """
     for model in identity.get("models") or ():
         thinks = (model.get("chat_template_args") or {}).get("enable_thinking", True)
@@ -162,9 +157,7 @@ FIRST_TOKENS = (
 def begun_twice(identity: JsonView) -> CampaignWarning | None:
     """A warning if a prompt spells out the first token for a model that gets it in any case.
 
-    Args:
-        identity: Identity of the campaign, as stored. For models whose prompts Winnow tokenizes itself, only
-            chats are checked: other prompts get no second one.
+    For models whose prompts Winnow tokenizes itself, only chats are checked: other prompts get no second one.
     """
     for prompt in identity.get("prompts") or ():
         spelled = next((each for each in FIRST_TOKENS if str(prompt.get("template")).startswith(each)), None)
@@ -182,9 +175,7 @@ def begun_twice(identity: JsonView) -> CampaignWarning | None:
 def judge_changed(name: str, identity: JsonView) -> CampaignWarning | None:
     """A warning if a judge of single outputs now gives other verdicts than when a campaign began.
 
-    Args:
-        name: Name of the campaign, for the command that scores its outputs again.
-        identity: Its identity, as stored.
+    `name` is for the command that scores the campaign's outputs again.
     """
     code = (identity.get("judge_identity") or {}).get("code") or {}
     for judge, now, before in _versions(judge_tree(identity.get("judge")), code):
@@ -215,9 +206,7 @@ WEIGHTS = ("model", "revision", "lora", "chat_template", "served_identity", "mod
 def there_twice(identity: JsonView) -> CampaignWarning | None:
     """A warning if two choices have the same content, so that their candidates get the same requests.
 
-    Args:
-        identity: Identity of the campaign, as stored; if it excludes candidates, only one of two with the
-            same requests may be left.
+    If the campaign excludes candidates, only one of two with the same requests may be left.
     """
     if identity.get("exclude"):
         return None

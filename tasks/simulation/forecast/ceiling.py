@@ -152,9 +152,7 @@ class _Most:
 def plan_ceiling(checked: ResolvedCampaign, *, rate: float | None = None) -> Ceiling:
     """Compute the cost of the whole budget, without sending any request.
 
-    Args:
-        checked: The campaign.
-        rate: Requests per second; None for the models' measured rates in the database.
+    `rate` is in requests per second; None for the models' measured rates in the database.
     """
     most = _most(checked)
     pricing = Pricing(checked, most.judging, rate)

@@ -58,10 +58,8 @@ class Judged:
 class Pricing:
     """The cost of comparisons of each candidate.
 
-    Args:
-        checked: The campaign.
-        judging: Calls of judge models, about each output or about a comparison of several.
-        rate: Requests per second; None for the models' measured rates in the database.
+    `judging` are calls of judge models, about each output or about a comparison of several. `rate` is in
+    requests per second; None for the models' measured rates in the database.
     """
 
     def __init__(self, checked: ResolvedCampaign, judging: Sequence[JudgeUse], rate: float | None) -> None:

@@ -244,9 +244,8 @@ class Player:
     def play(self, scores: FloatArray, *, is_of_candidates: bool) -> Played:
         """Run every seed on a table.
 
-        Args:
-            scores: Shape (K, n), with n selection examples.
-            is_of_candidates: Whether row k belongs to candidate k; else each run assigns rows at random.
+        Scores have the shape (K, n), with n selection examples. If `is_of_candidates`, row k belongs to
+        candidate k; else each run assigns rows at random.
         """
         history = self._checked.found_params().get("history")
         shuffled = ShuffledScores(scores=scores, history=history)

@@ -104,10 +104,7 @@ class HeldOut:
 def held_out_of(look: Look, names: Sequence[str], decision: DecisionRecord | None) -> HeldOut | None:
     """Results of a campaign on its held-out examples so far; None if there are none.
 
-    Args:
-        look: The campaign as it is now.
-        names: Names of its candidates, by position.
-        decision: Its latest decision, None before the first round is finished.
+    `names` are those of its candidates, by position; `decision` is None before the first round is finished.
     """
     split = stored_split(look)
     if split is None:
@@ -182,9 +179,8 @@ def _joined(look: Look, names: Sequence[str], seen: int) -> str | None:
 def others_came_first(arms: Sequence[int], finalists: Sequence[int]) -> bool:
     """Whether held-out examples were first evaluated for other finalists, or in another order.
 
-    Args:
-        arms: Arms of the comparisons on them, in order: each example of the winner and then of the runner-up.
-        finalists: The winner, and the runner-up if there is one.
+    `arms` are those of the comparisons on them, in order: each example of the winner and then of the
+    runner-up, if there is one.
     """
     asked = list(dict.fromkeys(arms))
     return asked != list(finalists[: len(asked)])
