@@ -49,6 +49,10 @@ _READING_PRAGMAS = {
     "table_xinfo",
 }
 
+_RUNS_CODE = ("fts3_tokenizer", "load_extension")
+"""Functions that have SQLite call code: at an address in the statement, where SQLite was built so (Debian's
+is), or in a file."""
+
 STATEMENTS: LRUCache[object, object] = LRUCache(1_000)
 """Compiled statements, shared by all files of this process: a run opens its file several times."""
 
@@ -141,7 +145,7 @@ class OneFile:
         raise StorageUnavailable(self.shown, why, KEEP_THEM_AWAY)
 
     def _path_of_log(self) -> str:
-        return os.path.realpath(self.path) + SIDE_FILES[0]
+        return os.path.realpath(self.path) + WAL
 
 
 SHARED_FIRST, SHARED_SIZE = 0x40000002, 510
@@ -193,7 +197,7 @@ def sqlite_engine(path: str, *, shown: str, read_only: bool, creates: bool, wait
     def connect() -> sqlite3.Connection:
         if mode != "rwc" and not os.path.exists(path):
             raise NoSuchDatabase("there is no such file")
-        _refuse_others(path)
+        refuse_others(path)
         if mode == "rwc" and not os.path.exists(path):
             try:
                 refuse_link_elsewhere(given)
@@ -222,7 +226,7 @@ def sqlite_engine(path: str, *, shown: str, read_only: bool, creates: bool, wait
     def configure(connection: sqlite3.Connection, _: object) -> None:
         if read_only:
             connection.execute("PRAGMA query_only=ON")
-            connection.set_authorizer(_refuse_other_files)
+            connection.set_authorizer(_refuse_dangers)
             return
         _enter_wal_mode(connection, wait_ms)
         file.require(LOST_SINCE_THE_COPY)
@@ -265,12 +269,21 @@ def require_stored(engine: Engine) -> None:
         file.require(LOST_AT_LAST)
 
 
-SIDE_FILES = ("-wal", "-shm", "-journal")
+WAL, JOURNAL = "-wal", "-journal"
+SIDE_FILES = (WAL, "-shm", JOURNAL)
 """Suffixes of the files that SQLite keeps next to a database, and opens through links."""
 
+NAMES_A_FILE = bytes.fromhex("d9d505f920a163d7")
+"""The end of a journal with the name of a file that SQLite deletes after rolling the journal back: any file
+of the user's if a stranger wrote it. Only transactions that span several databases have one."""
 
-def _refuse_others(path: str) -> None:
-    """Raise if something else has the place of the file, or of one that SQLite keeps beside it."""
+
+def refuse_others(path: str) -> None:
+    """Raise if something else has the place of the file, or of one that SQLite keeps beside it.
+
+    Raises:
+        sqlite3.OperationalError: With what is there.
+    """
     beside = os.path.realpath(path)
     if link := next((end for end in SIDE_FILES if os.path.islink(beside + end)), None):
         raise sqlite3.OperationalError(
@@ -284,6 +297,21 @@ def _refuse_others(path: str) -> None:
         except OSError as error:
             why, _, _ = (error.strerror or str(error)).partition(";")
             raise sqlite3.OperationalError(f"{each} is not a database: {why}") from error
+    if _names_a_file(beside + JOURNAL):
+        raise sqlite3.OperationalError(
+            f"{beside}{JOURNAL} names another file, which SQLite would delete: if another program was "
+            "interrupted while it wrote to this database, open it with that program, otherwise remove "
+            f"{os.path.basename(beside)}{JOURNAL}"
+        )
+
+
+def _names_a_file(journal: str) -> bool:
+    try:
+        with open(journal, "rb") as file:
+            file.seek(-len(NAMES_A_FILE), os.SEEK_END)
+            return file.read() == NAMES_A_FILE
+    except OSError:  # missing, or shorter; SQLite tells of one that cannot be read
+        return False
 
 
 def is_busy(error: BaseException | None) -> bool:
@@ -320,12 +348,15 @@ def _enter_wal_mode(connection: sqlite3.Connection, wait_ms: int) -> None:
         time.sleep(0.01)
 
 
-def _refuse_other_files(action: int, subject: str | None, *_: str | None) -> int:
+def _refuse_dangers(action: int, subject: str | None, function: str | None, *_: str | None) -> int:
     """Deny statements that a read-only SQLite connection would still allow.
 
-    ATTACH and VACUUM INTO (which attaches too) would write other files, and a PRAGMA could lift `query_only`.
+    ATTACH and VACUUM INTO (which attaches too) would write other files, a PRAGMA could lift `query_only`, and
+    `_RUNS_CODE` runs code.
     """
-    refused = action == sqlite3.SQLITE_ATTACH or (
-        action == sqlite3.SQLITE_PRAGMA and subject not in _READING_PRAGMAS
+    refused = (
+        action == sqlite3.SQLITE_ATTACH
+        or (action == sqlite3.SQLITE_PRAGMA and subject not in _READING_PRAGMAS)
+        or (action == sqlite3.SQLITE_FUNCTION and (function or "").lower() in _RUNS_CODE)
     )
     return sqlite3.SQLITE_DENY if refused else sqlite3.SQLITE_OK

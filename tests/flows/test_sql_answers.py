@@ -61,6 +61,12 @@ def test_every_kind_of_value_is_unpacked_as_it_was_packed():
         ("DELETE FROM comparisons", "the statement was refused"),
         ("PRAGMA query_only = OFF", "the statement was refused"),
         ("ATTACH '/tmp/other.db' AS other", "the statement was refused"),
+        ("SELECT fts3_tokenizer('simple')", "not authorized to use function: fts3_tokenizer"),
+        (
+            "SELECT FTS3_Tokenizer('simple', x'4141414141414141') || rtreecheck('main', 'fts3tokenize')",
+            "not authorized to use function",
+        ),
+        ("SELECT load_extension('/tmp/other.so')", "the statement was refused: not authorized"),
         ("SELECT 1 FROM nowhere", "no such table"),
         ("SELECT '\ud800'", "half a surrogate pair"),
         ("", "returns no rows"),

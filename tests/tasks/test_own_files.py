@@ -1,11 +1,13 @@
 """What Winnow writes unasked goes to files of its own: no link in their place leads it elsewhere."""
 
 import os
+import struct
 
 import pytest
 from stored_campaigns import new_database
 
 from winnow.flows.cli.start.demo import demo
+from winnow.flows.reports.export.trackers.mlflow_run import _require_no_links
 from winnow.storage.engine.database import open_database
 from winnow.storage.errors import StorageUnavailable
 from winnow.tasks.errors import SpecError, WinnowError
@@ -139,6 +141,33 @@ def test_files_beside_a_database_are_no_links(there, end):
             ):
                 session.connection()
             database.close()
+
+
+@pytest.mark.parametrize("begin", ["", "rows"])
+def test_no_journal_has_sqlite_delete_a_file_of_the_user(there, begin):
+    (kept := there.parent / "kept.txt").write_text("mine")
+    new_database(there / "results.db").close()
+    name, magic = str(kept).encode(), bytes.fromhex("d9d505f920a163d7")
+    head = (magic + struct.pack(">5I", 0, 0, 1, 512, 4096)).ljust(512, b"\0")
+    # The page that SQLite never uses, the file's name, its length and sum.
+    tail = struct.pack(">I", 0x40000000 // 4096 + 1) + name + struct.pack(">2I", len(name), sum(name)) + magic
+    (there / "results.db-journal").write_bytes(head + begin.encode() + tail)
+    for read_only in (False, True):
+        database = open_database(f"sqlite:///{there}/results.db", read_only=read_only)
+        with (
+            pytest.raises(StorageUnavailable, match="journal names another file, which SQLite would delete"),
+            database.reading() as session,
+        ):
+            session.connection()
+        database.close()
+    with pytest.raises(WinnowError, match=r"--mlflow .* names another file, which SQLite would delete"):
+        _require_no_links(f"sqlite:///{there}/results.db")
+    assert kept.read_text() == "mine"
+    (there / "results.db-journal").write_bytes(b"\0" * 512)  # of an interrupted transaction, and empty
+    database = open_database(f"sqlite:///{there}/results.db")
+    with database.reading() as session:
+        session.connection()
+    database.close()
 
 
 def umask():

@@ -2,6 +2,7 @@
 
 import math
 import os
+import sqlite3
 from collections.abc import Mapping
 from contextlib import closing
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING
 from winnow.flows.reports.export.trackers.campaign_run import FINAL, TAG, CampaignRun
 from winnow.storage.admin.schema import REVISIONS, current_revision
 from winnow.storage.engine.database import open_database, shown_url
+from winnow.storage.engine.sqlite import refuse_others
 from winnow.storage.errors import StorageError
 from winnow.tasks.campaign.lease import now
 from winnow.tasks.errors import WinnowError
@@ -30,6 +32,8 @@ MOST_METRICS, MOST_PARAMS = 1_000, 100
 ARTIFACTS = "mlruns"
 """Folder for run files if the server names none, in the working folder."""
 
+SQLITE = "sqlite:///"
+
 DEFAULTS = {"MLFLOW_DISABLE_TELEMETRY": "true", "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "2"}
 """Settings without telemetry, and with short timeouts for unresponsive servers."""
 
@@ -48,7 +52,7 @@ def export_to_mlflow(run: CampaignRun, uri: str, experiment: str) -> str:
     """
     _require_other_tables(uri)
     if not uri.startswith("http"):  # whose server keeps the files of runs
-        _require_no_links()
+        _require_no_links(uri)
     for name, value in DEFAULTS.items():
         os.environ.setdefault(name, value)
     from mlflow import MlflowClient
@@ -77,8 +81,13 @@ def _require_other_tables(uri: str) -> None:
         )
 
 
-def _require_no_links() -> None:
-    """Refuse links in MLflow's folder of run files."""
+def _require_no_links(uri: str) -> None:
+    """Refuse links in MLflow's folder of run files, and what would have SQLite touch other files."""
+    if uri.startswith(SQLITE):
+        try:
+            refuse_others(uri.removeprefix(SQLITE))
+        except sqlite3.OperationalError as error:
+            raise WinnowError(f"--mlflow {uri}: {error}") from error
     if (link := link_below(Path(ARTIFACTS))) is not None:
         raise WinnowError(f"{link} is a link, and MLflow would write files to its target: remove it")
 
