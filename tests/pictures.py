@@ -1,29 +1,63 @@
-"""`make pictures`: those of docs/how-to/results.md, made again from the campaign that the quick demo leaves.
+"""`make pictures`: those of docs/, made again from the quick demo and two forks of its campaign.
 
 It also says what axe-core finds on these pages, in light and in dark.
 """
 
 import argparse
+import io
 from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import NamedTuple
 
+from PIL import Image
 from playwright.sync_api import Browser, Page, sync_playwright
 
 from tests.browser_pages import DRAWN, let_axe_in, violations
+from tests.campaigns import winnow
 from tests.flows.dashboard_servers import chromium, serving
 from winnow.flows.reports.html.render import write_report
 from winnow.flows.reports.open_readonly import reading
+from winnow.storage.errors import StorageError
 from winnow.storage.records.campaigns import get_campaign
 from winnow.tasks.campaign.look import Look
 
+
+class Picture(NamedTuple):
+    """A page, and the part of it that is shown."""
+
+    page: str
+    campaign: str
+    width: int
+    height: int
+    below: str | None = None
+    """The heading at its top; None for the top of the page."""
+
+
 PICTURES = {
-    "report.png": ("report", 1280, 860),
-    "page.png": ("campaign", 1280, 900),
-    "phone.png": ("campaign", 390, 844),
-    "matrix.png": ("matrix", 1280, 860),
+    "report.png": Picture("report", "quick", 1280, 860),
+    "page.png": Picture("campaign", "quick", 1280, 900),
+    "phone.png": Picture("campaign", "quick", 390, 844),
+    "matrix.png": Picture("matrix", "quick", 1280, 860),
+    "compare.png": Picture("compare", "quick", 1280, 900, "Examples"),
+    "factors.png": Picture("factors", "quick", 1280, 860),
+    "duels.png": Picture("campaign", "duels", 1280, 620, "Head to head"),
+    "over-time.png": Picture("over-time", "quick", 1280, 860),
 }
-"""File -> page, width and height."""
+"""Picture of docs/assets -> what it shows."""
+
+FORKS = {
+    "release": ("gate", "--baseline", "skilled/asked/warm", "--set", "stopping.epsilon=0.05"),
+    "duels": (
+        "run",
+        *("--set", "objective=best-duel", "--set", "selector.name=llm-po", "--set", "stopping.budget=300"),
+        *("--set", "judge={type: rules, scorer: {type: exact}, both_right: tie, both_wrong: tie}"),
+    ),
+}
+"""Campaign -> the command that makes it of the quick demo's file, as docs/gallery.md shows it."""
+
+COLOURS = 128
+"""Colours of a picture, which has few, and so a third of its bytes."""
 
 SETTLED = """() => !document.querySelector('[data-testid=stStatusWidget]')
     && document.querySelector('[data-testid=stDataFrame] canvas, .js-plotly-plot .main-svg')"""
@@ -32,9 +66,12 @@ SETTLED = """() => !document.querySelector('[data-testid=stStatusWidget]')
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--storage", default="sqlite:///.winnow/demo/winnow.db")
-    parser.add_argument("--campaign", default="quick")
+    parser.add_argument("--file", default=".winnow/demo/quick.yaml")
     parser.add_argument("--out", type=Path, default=Path("docs/assets"))
     options = parser.parse_args()
+    for name, (command, *rest) in FORKS.items():
+        if not _is_stored(options.storage, name):
+            winnow(Path(), command, options.file, "--fork", name, *rest, "--storage", options.storage)
     with (
         TemporaryDirectory() as folder,
         serving(options.storage) as (_, url),
@@ -43,32 +80,46 @@ def main() -> None:
     ):
         report = Path(folder) / "report.html"
         with reading(options.storage) as session:
-            write_report(Look(session, get_campaign(session, options.campaign)), html=report)
+            write_report(Look(session, get_campaign(session, "quick")), html=report)
         places = {"report": report.as_uri(), "": url}
-        for file, (name, width, height) in PICTURES.items():
-            for scheme, page in _pages(browser, places, name, options.campaign, width, height):
+        for file, picture in PICTURES.items():
+            for scheme, page in _pages(browser, places, picture):
                 if scheme == "light":
-                    page.screenshot(path=options.out / file)
+                    shot = Image.open(io.BytesIO(page.screenshot())).convert("RGB")
+                    shot.quantize(COLOURS, dither=Image.Dither.NONE).save(options.out / file, optimize=True)
                 print(file, scheme, violations(page))
 
 
-def _pages(
-    browser: Browser, places: dict[str, str], name: str, campaign: str, width: int, height: int
-) -> Iterator[tuple[str, Page]]:
+def _is_stored(storage: str, name: str) -> bool:
+    try:
+        with reading(storage) as session:
+            get_campaign(session, name)
+    except StorageError:
+        return False
+    return True
+
+
+def _pages(browser: Browser, places: dict[str, str], picture: Picture) -> Iterator[tuple[str, Page]]:
     """A page in both colour schemes, drawn."""
+    size = {"width": picture.width, "height": picture.height}
     for scheme in ("light", "dark"):
-        context = browser.new_context(viewport={"width": width, "height": height}, color_scheme=scheme)
+        context = browser.new_context(viewport=size, color_scheme=scheme)
         let_axe_in(context)
         page = context.new_page()
-        if name in places:
-            page.goto(places[name])
+        if picture.page in places:
+            page.goto(places[picture.page])
             page.wait_for_function(DRAWN)
         else:
             page.goto(places[""])  # the token is exchanged for a cookie
-            page.goto(f"{places[''].partition('?')[0]}{name}?campaign={campaign}")
+            page.goto(f"{places[''].partition('?')[0]}{picture.page}?campaign={picture.campaign}")
             page.wait_for_function(SETTLED)
             page.wait_for_load_state("networkidle")
             page.wait_for_timeout(1_000)  # until tables have faded in
+        if picture.below is not None:
+            page.get_by_role("heading", name=picture.below, exact=True).evaluate(
+                "(heading) => heading.scrollIntoView({block: 'start'})"
+            )
+            page.wait_for_timeout(2_000)  # figures are drawn once they are near the window
         yield scheme, page
         context.close()
 
