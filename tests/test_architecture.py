@@ -183,7 +183,6 @@ SATELLITES = (
     "tasks.engines.ray", "tasks.engines.litellm",
     "tasks.judges.code", "tasks.harness",
     "tasks.judges.rules.inspect", "tasks.judges.pointwise.inspect_graded",
-    "tasks.judges.pointwise.inspect_prompts",
     "tasks.objectives.certify", "tasks.objectives.route",
     "tasks.answer.sentences.certify", "tasks.answer.sentences.route",
     "tasks.simulation", "flows.simulate", "flows.reports.dashboard", "flows.reports.export.trackers",

@@ -27,7 +27,7 @@ from winnow.tasks.data.datasets import Dataset
 from winnow.tasks.data.score_tables import CAMPAIGN, ScoreTable, ScoreTableError, checked_table, read_table
 from winnow.tasks.errors import SpecError
 from winnow.tasks.spec.campaign import CampaignSpec
-from winnow.tasks.spec.same_scores import exhaustive_name, has_the_same_scores
+from winnow.tasks.spec.identity_keys import exhaustive_name, has_the_same_scores
 from winnow.tasks.spec.stored_spec import LAST_ROUNDS, ONLY
 
 

@@ -1,11 +1,13 @@
 """Evaluation harnesses whose tasks describe campaigns, and the readers of their tasks."""
 
+import re
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Protocol
 
 from winnow.algorithms.state.plugin_registry import object_at
 from winnow.storage.json_types import JsonObject, JsonView
+from winnow.storage.objectives import OBJECTIVES, traits_of
 from winnow.tasks.data.dataset_files import PlacedRow
 from winnow.tasks.plugins.allowed_code import Act
 from winnow.tasks.spec.sections.dataset import DatasetSpec, TaskSpec
@@ -81,3 +83,22 @@ def harness_of(spec: TaskSpec | DatasetSpec) -> Harness | None:
     addresses = (address for key, address in HARNESSES.items() if getattr(spec, key) is not None)
     found: Harness | None = next((object_at(each)() for each in addresses), None)
     return found
+
+
+def with_settings(model: object, settings: JsonView) -> object:
+    """A model of the file with a task's settings; the model's own take precedence."""
+    if not isinstance(model, dict):
+        return model
+    own = model.get("generate_config") or {}
+    return {**model, "generate_config": {**settings, **own} if isinstance(own, dict) else own}
+
+
+def prompt_name(task: str) -> str:
+    """The task's name in the form of a prompt name."""
+    return re.sub(r"[^A-Za-z0-9._-]", "-", task).lstrip("._-")[:100] or "task"
+
+
+def compares_pairs(values: JsonView) -> bool:
+    """Whether a campaign's objective compares pairs of outputs, which no task's judge does."""
+    objective = values.get("objective")
+    return objective in OBJECTIVES and traits_of(objective).compares_pairs

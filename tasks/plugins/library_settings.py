@@ -8,7 +8,7 @@ switch for this: their modules are changed at import, or are imported in an empt
 | Prefect | .env, prefect.toml, pyproject.toml, profiles.toml | `_close_prefect`, `_close_prefects_models` |
 | Streamlit | .streamlit/config.toml, .streamlit/secrets.toml | a process with another working folder |
 | W&B | wandb/settings | `_close_wandb` |
-| LiteLLM | .env, there and above | variables of its process, `litellm/worker_connection.py` |
+| LiteLLM | .env, there and above | variables of its process, `litellm/engine.py` |
 | MLflow | .env, by its command alone | nothing: its command is not used |
 | numba, of vLLM | .numba_config.yaml | `_close_numba` |
 | matplotlib | matplotlibrc | an import elsewhere |

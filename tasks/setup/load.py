@@ -22,7 +22,7 @@ from winnow.tasks.errors import SpecError
 from winnow.tasks.setup.check import check_campaign
 from winnow.tasks.setup.yaml_file import SpecFile, parse_spec, read_spec_file
 from winnow.tasks.spec.campaign import CampaignSpec, SelectorSpec, StoppingSpec
-from winnow.tasks.spec.same_scores import exhaustive_name
+from winnow.tasks.spec.identity_keys import exhaustive_name
 from winnow.tasks.spec.selector_traits import refuse_confidence
 from winnow.tasks.spec.stored_spec import LONGEST_NAME
 

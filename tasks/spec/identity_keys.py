@@ -5,6 +5,7 @@ without a row is a key of the file with none of these properties. Patterns are r
 of a key's path; `{}` is replaced by their groups.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from winnow.tasks.spec.stored_spec import CUT_AT_STOP, LAST_ROUNDS
@@ -148,3 +149,16 @@ FOLLOWS = tuple(
     (key + each.follows[0], each.follows[1]) for key, each in KEYS.items() if each.follows is not None
 )
 IN_WORDS = tuple((key + pattern, words) for key, each in KEYS.items() for pattern, words in each.words)
+
+
+SUFFIX = "-exhaustive"
+
+
+def exhaustive_name(name: str) -> str:
+    """The name of the campaign that scores every pair of this one."""
+    return f"{name}{SUFFIX}"
+
+
+def has_the_same_scores(one: Mapping[str, object], other: Mapping[str, object]) -> bool:
+    """Whether two stored identities agree in everything that a score depends on."""
+    return all(one.get(key) == other.get(key) for key in (one.keys() | other.keys()) - SEARCH)

@@ -10,7 +10,7 @@ from campaigns import winnow
 from faulty_server import faulty_server
 
 from winnow.storage.engine.database import absolute_url
-from winnow.tasks.engines.litellm.worker_connection import FORCED
+from winnow.tasks.engines.litellm.engine import FORCED
 from winnow.tasks.processes.child_process import worker_environment
 
 CAPTURED = {"capture_output": True, "text": True}

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from property_settings import tries
 
 from winnow.tasks.judges.pairwise.verdicts import named_format
-from winnow.tasks.judges.pointwise.points import points_of
+from winnow.tasks.judges.pointwise.llm import points_of
 from winnow.tasks.judges.protocol import Sample, Verdict
 from winnow.tasks.judges.registry import create_judge
 

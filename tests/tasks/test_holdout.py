@@ -47,7 +47,7 @@ from winnow.tasks.queries.status import campaign_status
 from winnow.tasks.queries.views import ask
 from winnow.tasks.setup.load import check_campaign_file, exhaustive_campaign
 from winnow.tasks.simulation.forecast.requests import Player
-from winnow.tasks.spec.same_scores import has_the_same_scores
+from winnow.tasks.spec.identity_keys import has_the_same_scores
 
 KEYS = [f"e{i}" for i in range(30)]
 

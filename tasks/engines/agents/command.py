@@ -17,10 +17,9 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import AfterValidator, Field
 
 from winnow.storage.json_types import JsonObject
-from winnow.tasks.engines.agents.kit.calls import CallFailed
+from winnow.tasks.engines.agents.kit.calls import NAME, CallFailed, shown, variable_values
 from winnow.tasks.engines.agents.kit.program_files import code_of_command, code_to_allow, ignores_variables
 from winnow.tasks.engines.agents.kit.replies import is_reply, json_or_text
-from winnow.tasks.engines.agents.kit.secrets import NAME, shown, variable_values
 from winnow.tasks.engines.agents.kit.settings import AgentSettings
 from winnow.tasks.engines.errors import EngineLoadFailed
 from winnow.tasks.plugins.allowed_code import Act

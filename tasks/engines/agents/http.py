@@ -11,9 +11,8 @@ from pydantic import AfterValidator, Field, JsonValue, model_validator
 from pydantic_core import PydanticCustomError
 
 from winnow.storage.json_types import JsonObject
-from winnow.tasks.engines.agents.kit.calls import CallFailed, Unreachable
+from winnow.tasks.engines.agents.kit.calls import CallFailed, Unreachable, shown, variable_values
 from winnow.tasks.engines.agents.kit.replies import json_or_text, refuse_depth
-from winnow.tasks.engines.agents.kit.secrets import shown, variable_values
 from winnow.tasks.engines.agents.kit.settings import AgentSettings
 from winnow.tasks.engines.errors import EngineLoadFailed, one_sentence
 

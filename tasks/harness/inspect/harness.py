@@ -5,9 +5,15 @@ from pathlib import Path
 
 from winnow.storage.json_types import JsonObject, JsonView
 from winnow.tasks.data.dataset_files import PlacedRow
-from winnow.tasks.harness.filling import compares_pairs, prompt_name, with_settings
-from winnow.tasks.harness.inspect.definition import InspectTask, generation_of, judge_of
-from winnow.tasks.harness.inspect.reading import act_of_task, read_task, rows_of
+from winnow.tasks.data.harnesses import compares_pairs, prompt_name, with_settings
+from winnow.tasks.harness.inspect.reading import (
+    InspectTask,
+    act_of_task,
+    generation_of,
+    judge_of,
+    read_task,
+    rows_of,
+)
 from winnow.tasks.plugins.allowed_code import Act
 from winnow.tasks.spec.sections.dataset import DatasetSpec, InspectSpec, TaskSpec
 

@@ -1,24 +1,242 @@
-"""Read a task of Inspect in a separate process."""
+"""Read a task of Inspect in a separate process; features that Winnow does not support raise an error."""
 
 import json
 import os
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from subprocess import STDOUT, TimeoutExpired
+from typing import NoReturn
 
-from winnow.storage.json_types import JsonObject
+from winnow.storage.json_types import JsonObject, JsonView
 from winnow.tasks.data.dataset_files import PlacedRow, json_row
-from winnow.tasks.errors import DatasetError
-from winnow.tasks.harness.inspect.definition import KEY, InspectTask, definition_of
+from winnow.tasks.errors import DatasetError, SpecError
 from winnow.tasks.plugins.allowed_code import Act, digests_of, file_digest, require_allowed
 from winnow.tasks.plugins.own_files import state_folder
 from winnow.tasks.processes.child_process import last_lines, running_process
 from winnow.tasks.spec.sections.dataset import InspectSpec
 from winnow.tasks.text.printable import one_line
+
+KEY = "task.inspect"
+
+PREFIX = "inspect_ai/"
+"""Name prefix of everything that Inspect provides."""
+
+PROMPTS = ("assistant_message", "chain_of_thought", "prompt_template", "system_message", "user_message")
+"""Solvers that change the prompt."""
+
+ASKS = ("generate", "multiple_choice")
+"""Solvers that call the model."""
+
+METRICS = ("accuracy", "bootstrap_stderr", "mean", "std", "stderr", "var")
+"""Metrics of scores; a campaign estimates the mean, and the others describe its uncertainty."""
+
+RULES: Mapping[str, tuple[str, ...]] = {
+    "answer": ("pattern",),
+    "choice": (),
+    "exact": (),
+    "f1": ("stop_words",),
+    "includes": ("ignore_case",),
+    "match": ("location", "ignore_case", "numeric"),
+    "pattern": ("pattern", "ignore_case", "match_all"),
+}
+"""Scorers without a model, and their options."""
+
+GRADED = ("model_graded_fact", "model_graded_qa")
+GRADED_OPTIONS = ("template", "instructions", "grade_pattern", "include_history", "partial_credit")
+"""Scorers with a model, and their options."""
+
+WHO_GRADES = ("model", "model_role")
+"""Options of these scorers that name the grader; the campaign names it instead."""
+
+_SETTINGS = """
+    frequency_penalty logit_bias max_tokens presence_penalty stop_seqs temperature top_k top_p
+"""
+SETTINGS = tuple(_SETTINGS.split())
+"""Sampling settings with the same names in Winnow."""
+
+_WITHOUT_EFFECT = """
+    adaptive_connections attempt_timeout batch cache cache_prompt internal_tools logprobs max_connections
+    max_retries max_tool_output parallel_tool_calls prompt_logprobs seed stream_idle_timeout timeout
+    top_logprobs
+"""
+WITHOUT_EFFECT = frozenset(_WITHOUT_EFFECT.split())
+"""Settings that change no output, or that a campaign sets itself."""
+
+REMEDY = "write a judge of your own beside the task"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InspectTask:
+    """A task as described by its code."""
+
+    name: str
+    solvers: Sequence[JsonView]
+    """The steps, each with `name` and `params`, already checked."""
+    scorers: Sequence[JsonView]
+    metrics: Sequence[str] | None
+    """Metrics instead of the scorers' own."""
+    config: JsonView
+    """Sampling settings."""
+    rows: Sequence[JsonObject]
+
+    @property
+    def is_one_question(self) -> bool:
+        """Whether the prompt of every sample is one user message."""
+        return all("context" in row for row in self.rows)
+
+    def refuse(self, feature: str, remedy: str = "choose another task") -> NoReturn:
+        """Raise a `SpecError` for an unsupported feature, with the remedy."""
+        raise SpecError(f"the task {self.name} {feature}; {remedy}", KEY)
+
+
+def _definition_of(told: JsonView, spec: str) -> InspectTask:
+    """Check a task's description.
+
+    Args:
+        told: The description that `child` wrote.
+        spec: The task's name in the campaign's file.
+
+    Raises:
+        SpecError: If it needs a feature that Winnow does not support, or is not a description.
+    """
+    try:
+        if "ignored" in told:
+            there = ", ".join(told["arguments"]) or "none"
+            raise SpecError(
+                f"the task {spec} has no argument {told['ignored']!r}; its arguments: {there}", "task.args"
+            )
+        task = InspectTask(
+            name=spec,
+            solvers=told["solvers"],
+            scorers=told["scorers"],
+            metrics=told["metrics"],
+            config=told["config"],
+            rows=[_with_context(row) for row in told["rows"]],
+        )
+        for refused in _refusals(task, told):
+            task.refuse(refused)
+    except (AttributeError, LookupError, TypeError, ValueError) as error:
+        raise SpecError(f"the task {spec} is not as Inspect has tasks: {error}", KEY) from error
+    if not task.rows:
+        task.refuse("has no samples")
+    return task
+
+
+def _with_context(row: JsonView) -> JsonObject:
+    messages = row["messages"]
+    if len(messages) == 1 and messages[0]["role"] == "user":
+        return {**row, "context": messages[0]["content"]}
+    return dict(row)
+
+
+def _refusals(task: InspectTask, told: JsonView) -> Iterator[str]:
+    names, known = [each["name"] for each in task.solvers], (*PROMPTS, *ASKS)
+    for name in names:
+        if name == f"{PREFIX}use_tools":
+            yield "gives models tools (use_tools)"
+        own = name.removeprefix(PREFIX)
+        if own not in known or not name.startswith(PREFIX):
+            yield f"has the solver {own}, which is none of {', '.join(known)}"
+    asking = [at for at, name in enumerate(names) if name.removeprefix(PREFIX) in ASKS]
+    if not asking:
+        yield "has no solver that asks the model (generate or multiple_choice)"
+    if asking[0] != len(names) - 1:
+        yield f"continues after the model has answered (with {names[asking[0] + 1].removeprefix(PREFIX)})"
+    if task.solvers[-1]["params"].get("shuffle"):
+        yield "shuffles choices as it asks (shuffle of multiple_choice)"
+    if told["epochs"] not in (None, 1):
+        yield f"asks {told['epochs']} times (epochs)"
+    for feature in told["features"]:
+        yield f"has {feature}"
+
+
+def generation_of(task: InspectTask) -> JsonObject:
+    """The task's generation settings, in the form of `generate_config`.
+
+    Raises:
+        SpecError: If Winnow does not support one of them.
+    """
+    for key, value in task.config.items():
+        if key not in (*SETTINGS, *WITHOUT_EFFECT) and (key, value) != ("num_choices", 1):
+            task.refuse(f"sets {key} of the model's configuration")
+    return {key: task.config[key] for key in SETTINGS if key in task.config}
+
+
+def judge_of(task: InspectTask, name: str | None, grader: JsonView | None) -> JsonObject:
+    """The judge in a campaign's file that scores like the task.
+
+    Args:
+        task: The task.
+        name: Name of one of its scorers; None is the first with a judge in Winnow.
+        grader: The grading model, if the scorer needs one.
+
+    Raises:
+        SpecError: If Winnow does not support the task's scoring.
+    """
+    if task.metrics is not None and (
+        others := {each.removeprefix(PREFIX) for each in task.metrics} - {*METRICS}
+    ):
+        task.refuse(f"is measured by {min(others)}", REMEDY)
+    scorer = _wanted(task, name)
+    own, params = scorer["name"].removeprefix(PREFIX), dict(scorer["params"])
+    if own in GRADED:
+        if grader is None:
+            task.refuse(f"is scored by {own}", "say which model grades as task.grader")
+        return {"type": "inspect-graded", "scorer": own, **_options(task, own, params), "model": dict(grader)}
+    if grader is not None:
+        raise SpecError(f"nobody is asked to grade by {own}; remove it", "task.grader")
+    _refuse_empty_targets(task)
+    return {"type": "inspect", "scorer": own, **_options(task, own, params), **_of_choices(task, own)}
+
+
+def _wanted(task: InspectTask, name: str | None) -> JsonView:
+    there = [each["name"].removeprefix(PREFIX) for each in task.scorers]
+    if name is not None and name not in there:
+        task.refuse(f"has no scorer {name!r}", f"its scorers: {', '.join(there)}")
+    for each in task.scorers:
+        own = each["name"].removeprefix(PREFIX)
+        if each["name"].startswith(PREFIX) and own in (*RULES, *GRADED) and name in (None, own):
+            return each
+    task.refuse(f"is scored by {name or ', '.join(there) or 'nobody'}, which Winnow does not", REMEDY)
+
+
+def _options(task: InspectTask, scorer: str, params: JsonView) -> JsonObject:
+    known = GRADED_OPTIONS if scorer in GRADED else RULES[scorer]
+    options: JsonObject = {}
+    for key, value in params.items():
+        if scorer in GRADED and (key in WHO_GRADES or key == "reducer"):
+            if isinstance(value, list):
+                task.refuse(f"is graded by {len(value)} models ({key} of {scorer})", REMEDY)
+        elif value is not None and key not in known:
+            task.refuse(f"gives {scorer} the option {key}", REMEDY)
+        elif key == "include_history" and not isinstance(value, bool):
+            task.refuse(f"gives {scorer} a function as include_history", REMEDY)
+        elif value is not None:
+            options[key] = value
+    return options
+
+
+def _of_choices(task: InspectTask, scorer: str) -> JsonObject:
+    """Parameters of the choice scorer, from the solver that requests a choice."""
+    if scorer != "choice":
+        return {}
+    if task.solvers[-1]["name"] != f"{PREFIX}multiple_choice":
+        task.refuse("is scored by choice, and not asked by multiple_choice", REMEDY)
+    return {"multiple_correct": True} if task.solvers[-1]["params"].get("multiple_correct") else {}
+
+
+def _refuse_empty_targets(task: InspectTask) -> None:
+    for number, row in enumerate(task.rows, 1):
+        if not row["target"] or "" in row["target"]:
+            task.refuse(
+                f"has no target in its sample {number}, to which a rule could compare an output", REMEDY
+            )
+
 
 CHILD = Path(__file__).with_name("child.py")
 
@@ -54,7 +272,7 @@ def read_task(spec: InspectSpec, *, is_allowed: bool) -> InspectTask:
             KEY,
         )
     require_allowed(*act_of_task(spec, Path.cwd()))
-    return definition_of(_asked(spec, _interpreter(spec)), spec.task)
+    return _definition_of(_asked(spec, _interpreter(spec)), spec.task)
 
 
 def act_of_task(spec: InspectSpec, folder: Path) -> Act:

@@ -3,6 +3,7 @@
 import ast
 import random
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, Literal, NoReturn
 
@@ -22,8 +23,80 @@ from winnow.tasks.errors import DatasetError, TemplateError
 from winnow.tasks.harness.lm_eval import seeds
 from winnow.tasks.harness.lm_eval.definition import Definition
 from winnow.tasks.harness.lm_eval.files import Function
-from winnow.tasks.harness.lm_eval.messages import Message, as_text, as_turns, turns_of
 from winnow.tasks.text.patterns import TIMEOUT_SECONDS, compiled
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One message, and what follows it in a text."""
+
+    role: str
+    content: str
+    delimiter: str = ""
+
+    @property
+    def text(self) -> str:
+        """As part of a text."""
+        return self.content + self.delimiter
+
+    @property
+    def turn(self) -> dict[str, str]:
+        """As part of a chat."""
+        return {"role": self.role, "content": self.content}
+
+
+def _turns_of(
+    question: str,
+    answer: str | None,
+    *,
+    prefix: str | None,
+    target_delimiter: str,
+    delimiter: str,
+) -> list[Message]:
+    """A question, and its answer or the beginning of one.
+
+    Args:
+        question: The question.
+        answer: The answer of a solved example; None or empty if there is none.
+        prefix: The text that the answer begins with.
+        target_delimiter: Between question and answer in a text.
+        delimiter: After the answer in a text.
+    """
+    between = target_delimiter if answer and not prefix else ""
+    if prefix and _needs_delimiter(question, prefix):
+        between = target_delimiter
+    asked = Message("user", question, between)
+    if answer:
+        return [asked, Message("assistant", _joined(prefix, answer), delimiter)]
+    return [asked, Message("assistant", prefix)] if prefix else [asked]
+
+
+def _as_text(messages: Sequence[Message]) -> str:
+    """All messages as one text."""
+    return "".join(each.text for each in messages)
+
+
+def _as_turns(messages: Sequence[Message], *, multiturn: bool) -> list[dict[str, str]]:
+    """The messages of a chat; unless multiturn, solved examples are part of the single user message.
+
+    The beginning of an answer is omitted: it is stored separately, see `Documents`.
+    """
+    if multiturn:
+        return [each.turn for each in messages]
+    start = int(messages[0].role == "system")
+    asked = [*messages[start:-1], replace(messages[-1], delimiter="")]
+    return [*(each.turn for each in messages[:start]), Message("user", _as_text(asked)).turn]
+
+
+def _needs_delimiter(before: str, after: str) -> bool:
+    return before != "" and not (before[-1].isspace() or after[0].isspace())
+
+
+def _joined(prefix: str | None, answer: str) -> str:
+    if not prefix:
+        return answer
+    return f"{prefix} {answer}" if _needs_delimiter(prefix, answer) else prefix + answer
+
 
 KEY = "dataset.lm_eval"
 
@@ -139,18 +212,18 @@ class Documents:
         choices = self._choices(document, self._task.config.get("doc_to_choice"))
         prefix = self._named_or_rendered(self._task.config.get("gen_prefix"), document)
         messages = self._before(document)
-        asked = turns_of(
+        asked = _turns_of(
             question, None, prefix=None, target_delimiter=self._task.target_delimiter, delimiter=""
         )
         row: Row = {"input": question, "target": self._gold(document, choices, place)}
         if choices is not None:
             row["choices"] = choices
         if self._chat is None:
-            asked = turns_of(
+            asked = _turns_of(
                 question, None, prefix=prefix, target_delimiter=self._task.target_delimiter, delimiter=""
             )
-            return {**row, "context": as_text([*messages, *asked])}
-        row["messages"] = as_turns([*messages, *asked], multiturn=self._chat == "multiturn")
+            return {**row, "context": _as_text([*messages, *asked])}
+        row["messages"] = _as_turns([*messages, *asked], multiturn=self._chat == "multiturn")
         return {**row, "prefix": prefix} if prefix else row
 
     def _before(self, document: Document) -> list[Message]:
@@ -170,7 +243,7 @@ class Documents:
             answer = choices[answer]
         elif isinstance(answer, list):
             answer = answer[0]
-        return turns_of(
+        return _turns_of(
             question,
             self._text_of(answer, "a solved example", "doc_to_target"),
             prefix=self._named_or_rendered(fewshot.gen_prefix, solved),

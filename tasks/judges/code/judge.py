@@ -5,8 +5,11 @@ their prompt. The tests are the example's target, which no prompt shows, or a fi
 how both run, and `inside` how they are confined.
 """
 
+import os
+import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from platform import python_version
 from typing import Annotated, ClassVar
 
@@ -18,9 +21,68 @@ from winnow.tasks.data.template_grammar import TARGET
 from winnow.tasks.errors import JudgeError, TemplateError
 from winnow.tasks.judges.code.inside.confinement import Limits, missing
 from winnow.tasks.judges.code.sandbox import Outcome, Task, run_task, run_tasks
-from winnow.tasks.judges.code.self_test import escape
 from winnow.tasks.judges.protocol import JUDGE_FAILED, NO_TARGET, Judge, Sample, Scale, Verdict
 from winnow.tasks.plugins.allowed_code import PROGRAMS_OF_MODELS, require_allowed
+
+_LIMITS = Limits(seconds=20, memory=512 << 20)
+
+_ATTEMPTS = """
+import os, socket, threading
+escaped = []
+
+def attempt(name, act, *args):
+    try:
+        act(*args)
+    except OSError:
+        return
+    escaped.append(name)
+
+attempt("reads a file", open, OUTSIDE)
+attempt("writes a file", open, OUTSIDE, "a")
+attempt("cuts a file", os.truncate, OUTSIDE, 0)
+attempt("changes a file's rights", os.chmod, OUTSIDE, 0o777)
+attempt("lists a folder", os.listdir, os.path.dirname(OUTSIDE))
+attempt("lists processes", os.listdir, "/proc")
+attempt("opens a socket", socket.socket, socket.AF_INET)
+attempt("opens a local socket", socket.socket, socket.AF_UNIX)
+attempt("sends a signal", os.kill, PARENT, 0)
+attempt("makes a process", os.fork)
+attempt("runs a program", os.execv, "/bin/sh", ["sh", "-c", "exit"])
+attempt("makes a folder", os.mkdir, "folder")
+
+with open("own", "w") as file:
+    file.write("kept")
+thread = threading.Thread(target=escaped.extend, args=((),))
+thread.start()
+thread.join()
+"""
+
+_TESTS = """
+assert not escaped, ', '.join(escaped)
+assert open("own").read() == "kept"
+"""
+
+
+@cache
+def escape() -> str | None:
+    """A fault of the sandbox on this machine, tested once; None if there is none.
+
+    A fault is a forbidden action that succeeds, or anything that prevents a program from running.
+    """
+    with tempfile.NamedTemporaryFile(prefix="winnow-outside-") as outside:
+        values = f"OUTSIDE, PARENT = {outside.name!r}, {os.getpid()}\n"
+        task = Task(
+            output=values + _ATTEMPTS,
+            prefix="",
+            tests=_TESTS,
+            entry_point=None,
+            stops=True,
+            same_process=True,
+            limits=_LIMITS,
+        )
+        outcome = run_task(task)
+    return outcome.broken or outcome.no_tests or outcome.failure
+
 
 UNREADABLE_TARGET, NO_ANSWER = "unreadable_target", "no_answer"
 

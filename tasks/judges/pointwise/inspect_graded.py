@@ -27,11 +27,69 @@ from winnow.tasks.judges.asking.calls import (
     Replies,
 )
 from winnow.tasks.judges.asking.judge_models import JudgeModel, judge_model
-from winnow.tasks.judges.pointwise.inspect_prompts import FACT, QA, TEMPLATES, instructions_for
 from winnow.tasks.judges.protocol import INVALID_SCORE, Judge, Sample, Scale, Verdict
 from winnow.tasks.spec.sections.generate_config import GenerateConfig
 from winnow.tasks.text.canonical_json import sha256
 from winnow.tasks.text.patterns import TIMEOUT_SECONDS, compiled
+
+QA = """
+You are assessing a submitted answer on a given task based on a criterion. Here is the data:
+
+[BEGIN DATA]
+***
+[Task]: {question}
+***
+[Submission]: {answer}
+***
+[Criterion]: {criterion}
+***
+[END DATA]
+
+Does the submission meet the criterion?
+
+{instructions}
+"""
+
+FACT = """
+You are comparing a submitted answer to an expert answer on a given question. Here is the data:
+
+[BEGIN DATA]
+************
+[Question]: {question}
+************
+[Expert]: {criterion}
+************
+[Submission]: {answer}
+************
+[END DATA]
+
+Compare the factual content of the submitted answer with the expert answer. Ignore any differences in \
+style, grammar, or punctuation.
+
+Does the submission contain the content in the expert answer?
+
+{instructions}
+"""
+
+TEMPLATES = {"model_graded_qa": QA, "model_graded_fact": FACT}
+
+
+def _instructions_for(partial_credit: bool) -> str:
+    """Instructions on how to reply, if a task gives none."""
+    letter, partly = ("P", '"P" for partially correct answers,') if partial_credit else ("", "")
+    return f"""
+After assessing the submitted answer, reply with 'GRADE: $LETTER' (without quotes) where LETTER is one of \
+C{letter}I.  Please choose ONE option for the grade: either "C" for correct answers, {partly}or "I" for \
+incorrect answers.
+
+For example, after reviewing a correct answer you might write 'GRADE: C' or after reviewing an incorrect \
+answer you might write 'GRADE: I'.
+
+First, write out in a step by step manner your reasoning about the criterion to be sure that your \
+conclusion is correct. Avoid simply stating the correct answers at the outset. Then, end with your answer \
+formatted as 'GRADE: $LETTER' (without quotes) where LETTER is one of C{letter}I.
+"""
+
 
 _SPACING = r"[\s\u200b\u200c\u200d\u200e\u200f\u2060\u2063\ufeff]*"
 _GRADE = rf"(?is).*(?<!\w)GRADE(?!\w){_SPACING}:{_SPACING}"
@@ -53,7 +111,7 @@ class InspectGradedJudge:
     @staticmethod
     def code(**params: object) -> JsonObject:
         """A digest of the texts that its prompts use besides its parameters."""
-        return {"prompt": sha256([QA, FACT, instructions_for(True), instructions_for(False)])}
+        return {"prompt": sha256([QA, FACT, _instructions_for(True), _instructions_for(False)])}
 
     def __call__(
         self,
@@ -89,7 +147,7 @@ class InspectGradedJudge:
                 model, GenerateConfig(temperature=temperature, max_tokens=max_tokens), "judge.model"
             ),
             template=_checked(template or TEMPLATES[scorer]),
-            instructions=instructions or instructions_for(partial_credit),
+            instructions=instructions or _instructions_for(partial_credit),
             pattern=_pattern(grade_pattern, is_free=bool(instructions)),
             is_own_pattern=bool(grade_pattern),
             offered=None if instructions or grade_pattern else "CPI" if partial_credit else "CI",

@@ -860,7 +860,7 @@ def test_programs_end_with_the_process_that_runs_them(tmp_path):
 
 
 def test_a_value_that_begins_another_and_one_at_the_end_of_what_is_shown_are_hidden():
-    from winnow.tasks.engines.agents.kit.secrets import SHOWN, shown
+    from winnow.tasks.engines.agents.kit.calls import SHOWN, shown
 
     hidden = {"SHORT": "abcd", "LONG": "abcdTOPSECRET"}
     assert shown("x abcdTOPSECRET abcd", hidden) == "x $LONG $SHORT"

@@ -333,7 +333,7 @@ async def record(self, request):
     return httpx.Response(429, request=request, json={"error": {"message": "slow"}})
 httpx.AsyncHTTPTransport.handle_async_request = record
 httpx.HTTPTransport.handle_request = lambda self, request: sys.exit("asked at once")
-from winnow.tasks.engines.litellm.guard import EXCHANGE, Exchange
+from winnow.tasks.engines.litellm.worker import EXCHANGE, Exchange
 from winnow.tasks.engines.litellm.worker import Caller
 async def main():
     for name, base in json.loads(sys.argv[1]).items():
@@ -348,7 +348,7 @@ anyio.run(main)
 
 
 def test_every_api_is_asked_where_the_user_was_told_that_its_key_goes(tmp_path):
-    from winnow.tasks.engines.litellm.worker_connection import FORCED, INHERITED
+    from winnow.tasks.engines.litellm.engine import FORCED, INHERITED
     from winnow.tasks.processes.child_process import worker_environment
 
     own = "https://own.example/base"

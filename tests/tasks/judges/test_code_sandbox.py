@@ -12,7 +12,8 @@ import pytest
 from tests.tasks.judges.hostile_programs import ESCAPES, HOSTILE, LOOPS, PRELUDE
 from winnow.tasks.errors import JudgeError
 from winnow.tasks.judges.code import judge as code_judge
-from winnow.tasks.judges.code import sandbox, self_test
+from winnow.tasks.judges.code import judge as self_test
+from winnow.tasks.judges.code import sandbox
 from winnow.tasks.judges.code.inside import seccomp, syscalls
 from winnow.tasks.judges.code.inside.confinement import Limits
 from winnow.tasks.judges.protocol import Sample

@@ -11,7 +11,7 @@ from winnow.tasks.data.sandboxed_templates import MAX_CHARACTERS
 from winnow.tasks.engines.protocol import GenerationFailure
 from winnow.tasks.errors import JudgeError, SpecError
 from winnow.tasks.judges.asking.calls import JudgeReply
-from winnow.tasks.judges.pointwise.points import points_of
+from winnow.tasks.judges.pointwise.llm import points_of
 from winnow.tasks.judges.registry import create_pair_judge
 
 SCALES = {"yes/no": 2, "1..5": 5, "1..10": 10}

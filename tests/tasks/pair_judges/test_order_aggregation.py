@@ -6,7 +6,7 @@ from itertools import product
 import pytest
 from scripted_judges import duel, outcome, panel, play
 
-from winnow.tasks.judges.pairwise.comparing import aggregate, aggregate_orders
+from winnow.tasks.judges.pairwise.llm import aggregate, aggregate_orders
 
 VALUES = (0.0, 0.5, 1.0)
 SAID = {1.0: "[[A]]", 0.0: "[[B]]", 0.5: "[[C]]", None: "no idea"}

@@ -14,7 +14,7 @@ SLOW = (
     "torch",
     "vllm",
     "transformers",
-    "winnow.tasks.judges.pairwise.llm_params",
+    "winnow.tasks.judges.pairwise.llm",
     "winnow.tasks.judges.pairwise.rules",
 )
 MODULE = '''

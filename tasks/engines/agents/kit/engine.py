@@ -4,7 +4,8 @@ import importlib
 import json
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache, partial
 from pathlib import Path
 from queue import SimpleQueue
@@ -13,7 +14,6 @@ from typing import NamedTuple, cast
 from winnow.storage.json_types import JsonObject
 from winnow.tasks.engines.agents.kit.calls import Caller, CallFailed, Unreachable
 from winnow.tasks.engines.agents.kit.replies import Reply, read_reply, spent_of
-from winnow.tasks.engines.agents.kit.seats import leave_seats, take_seats
 from winnow.tasks.engines.agents.kit.settings import COST, AgentSettings
 from winnow.tasks.engines.errors import EngineDied, EngineError, EngineLoadFailed, one_sentence
 from winnow.tasks.engines.protocol import (
@@ -29,6 +29,84 @@ from winnow.tasks.engines.providers import EngineSettings
 from winnow.tasks.engines.time_shares import TimeShares
 from winnow.tasks.plugins.allowed_code import require_allowed
 from winnow.tasks.text.canonical_json import sha256
+
+Task = Callable[[], None]
+
+
+class Seats:
+    """A bounded number of threads, which start when they are needed.
+
+    The threads are daemons: a run that cannot be broken off does not keep the process from ending.
+
+    Args:
+        count: Number of tasks at the same time.
+        name: Name of the threads.
+    """
+
+    def __init__(self, count: int, name: str) -> None:
+        self._count, self._name = count, name
+        self._changed = threading.Condition()  # guards everything below
+        self._waiting: deque[Task] = deque()
+        self._threads = self._idle = self._users = 0
+
+    def submit(self, task: Task) -> None:
+        """Run a task, which raises nothing, once a seat is free; tasks begin in the order of submission."""
+        with self._changed:
+            self._waiting.append(task)
+            if self._idle >= len(self._waiting):
+                self._changed.notify()
+            elif self._threads < self._count:
+                self._threads += 1
+                threading.Thread(target=self._work, name=self._name, daemon=True).start()
+
+    def take(self) -> "Seats":
+        """Note one more user."""
+        with self._changed:
+            self._users += 1
+            return self
+
+    def leave(self) -> bool:
+        """Note one user less; return whether it was the last, for which the threads end."""
+        with self._changed:
+            self._users -= 1
+            self._changed.notify_all()
+            return self._users <= 0
+
+    def _work(self) -> None:
+        while (task := self._next()) is not None:
+            task()
+
+    def _next(self) -> Task | None:
+        with self._changed:
+            self._idle += 1
+            try:
+                self._changed.wait_for(lambda: self._waiting or self._users <= 0)
+                if self._waiting:
+                    return self._waiting.popleft()
+                self._threads -= 1
+                return None
+            finally:
+                self._idle -= 1
+
+
+_lock = threading.Lock()
+_seats: dict[tuple[str, int], Seats] = {}
+
+
+def _take_seats(key: str, count: int) -> Seats:
+    """The seats that all engines with this key share; give them back with `_leave_seats`."""
+    with _lock:
+        if (key, count) not in _seats:
+            _seats[key, count] = Seats(count, f"agent {key[:8]}")
+        return _seats[key, count].take()
+
+
+def _leave_seats(key: str, count: int) -> None:
+    """Give seats back; the last user ends their threads."""
+    with _lock:
+        if (key, count) in _seats and _seats[key, count].leave():
+            del _seats[key, count]
+
 
 FIRST_DELAY = 0.5
 LONGEST_DELAY = 30.0
@@ -58,7 +136,7 @@ class AgentEngine:
     def __init__(self, model: ModelRef, settings: AgentSettings, caller: Caller) -> None:
         self._model, self._settings, self._caller = model, settings, caller
         self._key = seats_key(model)
-        self._seats = take_seats(self._key, settings.concurrency)
+        self._seats = _take_seats(self._key, settings.concurrency)
         self._shares = TimeShares()
         self._closed = threading.Event()
         self._has_left = False
@@ -107,7 +185,7 @@ class AgentEngine:
         self._caller.close()
         if not self._has_left:
             self._has_left = True
-            leave_seats(self._key, self._settings.concurrency)
+            _leave_seats(self._key, self._settings.concurrency)
 
     def _run(
         self,

@@ -1,16 +1,195 @@
-"""The scorers of Inspect 0.3.285 that follow a rule, with its verdicts."""
+"""The scorers of Inspect 0.3.285 that follow a rule, with its verdicts.
 
+`match`, `includes`, `exact` and `f1` compare an output with targets; `choice` reads the letters that an
+answer and a target name, as its `multiple_choice` does.
+"""
+
+import re
+import string
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
+from math import isfinite
 from typing import ClassVar, Literal
 
 import regex
 
 from winnow.tasks.errors import JudgeError
 from winnow.tasks.judges.protocol import Judge, Sample, Scale, Verdict
-from winnow.tasks.judges.rules.inspect.matching import Location, f1, includes, is_exact, matches
-from winnow.tasks.judges.rules.inspect.multiple_choice import chosen, right_choices
+from winnow.tasks.judges.rules.inspect.numbers import number
 from winnow.tasks.text.patterns import TIMEOUT_SECONDS, compiled
+
+Location = Literal["begin", "end", "any", "exact"]
+
+_ESCAPED = re.compile(r"\\([$,£€*_])")
+_DECORATION = re.compile(r"[$,£€*_]")
+_FULL_STOP = re.compile(r"\.(?=\s|$|\D)")
+_ARTICLES = re.compile(r"\b(a|an|the)\b")
+_PUNCTUATION = str.maketrans("", "", string.punctuation)
+
+
+def _matches(output: str, target: str, location: Location, *, ignore_case: bool, numeric: bool) -> bool:
+    """Whether the target is at the searched location; numbers are compared by value if `numeric`."""
+    said, wanted = output.strip(), target.strip()
+    if ignore_case:
+        said, wanted = said.casefold(), wanted.casefold()
+    if numeric:
+        wanted = _undecorated(wanted)
+        if number(wanted) is not None:
+            return _same_number(_undecorated(said), _normal(wanted), location)
+    said, wanted = _bare(said), _bare(wanted)
+    if location == "begin":
+        return said.startswith(wanted)
+    if location == "end":
+        return said.endswith(wanted)
+    return said == wanted if location == "exact" else wanted in said
+
+
+def _same_number(said: str, wanted: str, location: Location) -> bool:
+    """Compare the first or last word that is a number, the whole text, or any word."""
+    if location == "exact":
+        return _normal(said, trims=False) == wanted
+    words = re.split(r"\s+", said)
+    if location == "end":
+        words.reverse()
+    numbers = (_normal(word) for word in words if number(word) is not None)
+    return wanted in numbers if location == "any" else next(numbers, "") == wanted
+
+
+def _normal(text: str, *, trims: bool = True) -> str:
+    value = number(text, trims=trims)
+    return text if value is None else f"{value:.5g}"
+
+
+def _bare(text: str) -> str:
+    return text.strip(string.whitespace + string.punctuation)
+
+
+def _undecorated(text: str) -> str:
+    """The text without currencies, thousands separators, emphasis marks and full stops."""
+    return _FULL_STOP.sub("", _DECORATION.sub("", _ESCAPED.sub(r"\1", text)))
+
+
+def _includes(output: str, target: str, *, ignore_case: bool) -> bool:
+    """Whether the target is part of the output."""
+    return target.casefold() in output.casefold() if ignore_case else target in output
+
+
+def _is_exact(output: str, targets: Sequence[str]) -> bool:
+    """Whether both have the same words; a target without words never matches."""
+    said = _words(output, ())
+    return any(said == wanted for target in targets if (wanted := _words(target, ())))
+
+
+def f1(output: str, targets: Sequence[str], stop_words: Sequence[str]) -> float:
+    """The best harmonic mean of precision and recall of words, in hundredths; 0 to 1."""
+    left_out = [_token(word) for word in stop_words]
+    said = Counter(_words(output, left_out))
+    wanted = (Counter(_words(target, left_out)) for target in targets)
+    return round(max((_f1(said, each) for each in wanted if each), default=0.0), 2)
+
+
+def _f1(said: Counter[str], wanted: Counter[str]) -> float:
+    common = (said & wanted).total()
+    precision = common / said.total() if said else 1.0
+    recall = common / wanted.total()
+    return 0.0 if precision == recall == 0.0 else 2 * precision * recall / (precision + recall)
+
+
+def _words(text: str, left_out: Sequence[str]) -> list[str]:
+    tokens = (_token(each) for each in re.split(" |-", text))
+    return " ".join(each for each in tokens if each not in left_out and each.strip()).split()
+
+
+def _token(text: str) -> str:
+    text = _without_punctuation(text.casefold())
+    text = str(float(text)) if _is_number(text) else text
+    return " ".join(_ARTICLES.sub(" ", text).split())
+
+
+def _without_punctuation(text: str) -> str:
+    if _is_number(text):
+        return text
+    bare = _bare(text)
+    return bare if _is_number(bare) else text.translate(_PUNCTUATION)
+
+
+def _is_number(text: str) -> bool:
+    try:
+        return isfinite(float(text))
+    except ValueError:
+        return False
+
+
+_LETTERS = r"([A-Za-z\d][A-Za-z\d ,]*?)"
+_IN_DOLLARS = regex.compile(rf"\$\s*{_LETTERS}\s*\$")
+_IN_STARS = regex.compile(rf"\*\*\s*{_LETTERS}\s*\*\*")
+_IN_BRACKETS = regex.compile(r"(?i)(^|[:,])(\s*)\(([A-Za-z\d])\)(?=\s*(?:,|\.|\n|\Z))")
+_STRICT = regex.compile(r"(?im)^ANSWER\s*:\s*([A-Za-z\d ,]+)\s*(?:$|\n|\.)")
+_LENIENT = regex.compile(r"(?i)ANSWER\s*:\s*([A-Za-z\d ,]+)(?:[^\w]|\n|$|\.)")
+
+
+def _chosen(output: str, n_choices: int, *, several: bool) -> list[int]:
+    """The positions of the choices that an output selects, in order; empty if it selects none.
+
+    Args:
+        output: Output of a model whose prompt requests "ANSWER: LETTER" at the end.
+        n_choices: Number of choices.
+        several: Whether more than one may be right.
+
+    Raises:
+        TimeoutError: If reading it takes too long.
+    """
+    text = _IN_DOLLARS.sub(r"\1", output, timeout=TIMEOUT_SECONDS)
+    text = _IN_STARS.sub(r"\1", text, timeout=TIMEOUT_SECONDS)
+    text = _IN_BRACKETS.sub(r"\1\2\3", text, timeout=TIMEOUT_SECONDS)
+    found = _STRICT.findall(text, timeout=TIMEOUT_SECONDS) or _LENIENT.findall(text, timeout=TIMEOUT_SECONDS)
+    if not found:
+        return []
+    said = found[-1].strip().rstrip(".").upper()
+    letters = [_letter(position) for position in range(n_choices)]
+    named = _several(said, letters) if several else _one(said, letters)
+    return sorted(letters.index(each) for each in named)
+
+
+def _several(said: str, letters: list[str]) -> set[str]:
+    said = said.replace(" AND ", ",").replace(" ", "")
+    for named in ({each for each in said.split(",") if each}, set(said)):
+        if named <= set(letters):
+            return named
+    return set()
+
+
+def _one(said: str, letters: list[str]) -> set[str]:
+    named = [each for each in said.split(",") if each]
+    return set(named) & set(letters) if len(named) == 1 else set()
+
+
+def _right_choices(targets: tuple[str, ...], n_choices: int) -> list[int]:
+    """The positions named by targets such as "B", "AC" or "27", in order.
+
+    Raises:
+        ValueError: If one is not a choice.
+    """
+    words = [word for target in targets for word in target.replace(",", " ").split()]
+    named = [each for word in words for each in ([word] if word.isnumeric() else word)]
+    positions = sorted(map(_position, named))
+    if positions and positions[-1] >= n_choices:
+        raise ValueError(f"there are {n_choices} choices, and a target names another one")
+    return positions
+
+
+def _letter(position: int) -> str:
+    return chr(ord("A") + position) if position < 26 else str(position - 25)
+
+
+def _position(name: str) -> int:
+    if len(name) == len(name.upper()) == 1 and name.isalpha():
+        return ord(name.upper()) - ord("A")
+    if not name.isnumeric() or (value := int(name)) == 0:
+        raise ValueError(f"{name!r} is neither a letter nor a number of a choice")
+    return 25 + value
+
 
 Scorer = Literal["answer", "choice", "exact", "f1", "includes", "match", "pattern"]
 
@@ -94,13 +273,13 @@ class InspectJudge(Judge[Sample]):
         if self.scorer == "f1":
             return Verdict(score=f1(output, targets, self.stop_words))
         if self.scorer == "exact":
-            return Verdict.scored(is_exact(output, targets), None)
+            return Verdict.scored(_is_exact(output, targets), None)
         if self.scorer == "includes":
             return Verdict.scored(
-                any(includes(output, each, ignore_case=self.ignore_case) for each in targets), None
+                any(_includes(output, each, ignore_case=self.ignore_case) for each in targets), None
             )
         found = (
-            matches(output, each, self.location, ignore_case=self.ignore_case, numeric=self.numeric)
+            _matches(output, each, self.location, ignore_case=self.ignore_case, numeric=self.numeric)
             for each in targets
         )
         return Verdict.scored(any(found), None)
@@ -126,10 +305,10 @@ class InspectJudge(Judge[Sample]):
         if not isinstance(choices, list) or not choices:
             return Verdict.unscored("unreadable_target", detail="the example has no list of choices")
         try:
-            right = right_choices(tuple(sample.targets), len(choices))
+            right = _right_choices(tuple(sample.targets), len(choices))
         except ValueError as error:
             return Verdict.unscored("unreadable_target", detail=str(error))
-        named = chosen(sample.output, len(choices), several=self.multiple_correct)
+        named = _chosen(sample.output, len(choices), several=self.multiple_correct)
         if not named and right:
             return Verdict.unscored("no_choice")
         return Verdict.scored(named == right, ", ".join(str(choices[each])[:100] for each in named))

@@ -1,0 +1,250 @@
+"""The LLM judge of duels: its parameters, and the form in which a model compares two answers.
+
+Answers are shown in one order or in both. Two identical answers are a tie, without a call. See
+`tasks.judges.asking.panel` for how models are asked.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import fsum
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from winnow.tasks.errors import JudgeError, TemplateError
+from winnow.tasks.judges.asking.calls import (
+    NO_PROBABILITIES,
+    PROMPT_FAILED,
+    VERDICT_MISSING,
+    Completed,
+    JudgeCall,
+    PresentationOrder,
+)
+from winnow.tasks.judges.asking.judge_models import JudgeModel, check_counts, judge_models
+from winnow.tasks.judges.asking.panel import Panel, Prompts
+from winnow.tasks.judges.pairwise.pair_prompt import BUILT_IN, REPLY_FORMAT, PairTemplate, load_template
+from winnow.tasks.judges.pairwise.verdicts import (
+    Read,
+    VerdictFormat,
+    VerdictFormatName,
+    mapped_format,
+    named_format,
+)
+from winnow.tasks.judges.protocol import SAME_ANSWER, SIDES, Duel, Verdict
+from winnow.tasks.spec.sections.generate_config import GenerateConfig
+from winnow.tasks.text.canonical_json import sha256
+
+OrderAggregation = Literal["tie", "mean"]
+"""The rule for combining the two orders of a question."""
+
+Aggregation = Literal["majority", "mean"]
+"""The rule for combining several values of the same kind (repeats, then judges)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Comparing:
+    """See `tasks.judges.asking.panel.Form`."""
+
+    template: PairTemplate
+    verdicts: VerdictFormat
+    reads: Read
+    presentation_orders: tuple[PresentationOrder, ...]
+    order_aggregation: OrderAggregation
+    aggregation: Aggregation
+    weighs: bool = False
+
+    @property
+    def labels(self) -> Sequence[str]:
+        """The verdict labels."""
+        return self.verdicts.choices
+
+    @property
+    def identity(self) -> Mapping[str, object]:
+        """The texts of its prompts, which may come from a file or change with a release."""
+        return {"template": self.template.source, REPLY_FORMAT: self.verdicts.instructions(self.reads)}
+
+    @property
+    def is_deterministic(self) -> bool:
+        """Whether both orders are shown; else a coin decides which answer is A."""
+        return len(self.presentation_orders) == 2
+
+    def prompts(self, subject: Duel, /) -> Prompts | Verdict:
+        """The prompt of each order; a tie if both answers are identical."""
+        if subject.answer_a == subject.answer_b:
+            return SAME_ANSWER
+        reply_format = self.verdicts.instructions(self.reads)
+        try:
+            return {
+                order: self.template.prompt(subject, order, reply_format)
+                for order in self.presentation_orders
+            }
+        except TemplateError as error:
+            return Verdict.unscored(PROMPT_FAILED, error.message)
+
+    def reminder(self, number: int) -> str:
+        """See `VerdictFormat`."""
+        return self.verdicts.reminder(number)
+
+    def seed(self, subject: Duel, place: Sequence[object], /) -> int:
+        """The seed of a call, which follows from the duel's."""
+        return int(sha256([subject.seed, *place])[:8], 16) >> 1
+
+    def read(self, call: JudgeCall, reply: Completed, /) -> tuple[float | None, str | None]:
+        """The preference for A, in either order of presentation."""
+        if self.reads == "probabilities":
+            shown_first, reason = self.verdicts.expected(reply.choice_logprobs), NO_PROBABILITIES
+        elif self.reads == "choice":
+            shown_first, reason = self.verdicts.scores.get(reply.text), VERDICT_MISSING
+        else:
+            is_cut = reply.finish_reason == "length"
+            shown_first, reason = self.verdicts.in_text(reply.text, is_cut=is_cut), VERDICT_MISSING
+        if shown_first is None:
+            return None, reason
+        return 1.0 - shown_first if call.presentation_order == "swapped" else shown_first, None
+
+    def of_orders(self, values: Sequence[float]) -> float:
+        """See `aggregate_orders`."""
+        return aggregate_orders(values, self.order_aggregation)
+
+    def aggregated(self, values: Sequence[float]) -> float:
+        """See `aggregate`."""
+        return aggregate(values, self.aggregation)
+
+    def shown(self, value: float) -> str:
+        """The preferred answer."""
+        return SIDES.get(value, f"{value:.3f}")
+
+
+def aggregate_orders(values: Sequence[float], rule: OrderAggregation) -> float:
+    """Combine the two orders of a question, or return the value of the only one.
+
+    Under "tie", orders that prefer different answers are a tie, and so are orders of which only one prefers
+    neither; orders that agree keep their mean. Under "mean" it is always the mean. A judge with a position
+    preference only gives one half under both.
+    """
+    if rule == "tie" and len({_side(value) for value in values}) > 1:
+        return 0.5
+    return _mean(values)
+
+
+def aggregate(values: Sequence[float], rule: Aggregation) -> float:
+    """Combine one or more values; a single one is returned unchanged.
+
+    Under "majority" each value above one half is a vote for A and each below it one for B; the side with more
+    than half of all values wins, otherwise it is a tie.
+    """
+    if rule == "mean" or len(values) == 1:
+        return _mean(values)
+    sides = [_side(value) for value in values]
+    for winner in (1, -1):
+        if 2 * sides.count(winner) > len(sides):
+            return (1 + winner) / 2
+    return 0.5
+
+
+def _side(value: float) -> int:
+    """1 if A is preferred, -1 if B is, 0 if neither is."""
+    return (value > 0.5) - (value < 0.5)
+
+
+def _mean(values: Sequence[float]) -> float:
+    return fsum(values) / len(values)
+
+
+def llm_judge(
+    *,
+    models: Annotated[Sequence[Mapping[str, object]], Field(min_length=1)],
+    template: str = "mt-bench",
+    verdict_format: VerdictFormatName | None = None,
+    score_mapping: Mapping[str, float] | None = None,
+    verdict_pattern: str | None = None,
+    read: Read = "text",
+    position_swap: bool = True,
+    order_aggregation: OrderAggregation = "tie",
+    max_reasks: Annotated[int, Field(ge=0, le=10)] = 1,
+    repeats: Annotated[int, Field(ge=1, le=100)] = 1,
+    aggregation: Aggregation = "majority",
+    min_valid_judges: Annotated[int, Field(ge=1)] = 1,
+    max_tokens: Annotated[int, Field(ge=1)] = 1024,
+    temperature: Annotated[float, Field(ge=0.0, le=10.0)] = 0.0,
+) -> Panel[Duel]:
+    """One or more language models prefer an answer, shown both orders; orders that disagree are a tie.
+
+    Args:
+        models: The judges, with the keys of a campaign's models and `judge_id`.
+        template: "mt-bench", "arena-hard", "alpaca", a file that ends in .j2, .jinja, .jinja2 or .txt, or the
+            text of a template; see `tasks.judges.pairwise.pair_prompt`.
+        verdict_format: Format of the judge's verdict; by default that which a built-in template is for.
+        score_mapping: Labels of one's own in its place: label -> preference for the answer shown first.
+        verdict_pattern: A regular expression that finds those labels; by default [[label]].
+        read: The verdict that ends a reasoned text, one of the verdicts by constrained decoding, or the
+            verdicts' probabilities, which make outcomes between 0 and 1.
+        position_swap: Whether every question is asked in both orders.
+        order_aggregation: Orders that disagree are a "tie", or the "mean" is taken.
+        max_reasks: Number of times that a reply without a verdict is requested again, at most.
+        repeats: Number of times that every question is asked; above 1 only at a temperature.
+        aggregation: "majority" or "mean" over repeats and over judges.
+        min_valid_judges: Judges that must have an opinion for the duel to be scored.
+        max_tokens: Length of a reply, in tokens.
+        temperature: 0 is greedy.
+
+    Raises:
+        SpecError: Naming the parameter, what is wrong and what to do.
+    """
+    defaults = GenerateConfig(temperature=temperature, max_tokens=max_tokens)
+    judges = judge_models(models, defaults)
+    check_counts(judges, repeats, min_valid_judges)
+    loaded = load_template(template)
+    verdicts = _verdicts(template, verdict_format, score_mapping, verdict_pattern)
+    form = Comparing(
+        template=loaded,
+        verdicts=verdicts,
+        reads=read,
+        presentation_orders=("original", "swapped") if position_swap else ("original",),
+        order_aggregation=order_aggregation,
+        aggregation=aggregation,
+    )
+    return Panel(
+        judges=judges if read == "text" else _choosing(judges, verdicts),
+        form=form,
+        max_reasks=max_reasks,
+        repeats=repeats,
+        min_valid_judges=min_valid_judges,
+    )
+
+
+def _verdicts(
+    template: str,
+    name: VerdictFormatName | None,
+    score_mapping: Mapping[str, float] | None,
+    pattern: str | None,
+) -> VerdictFormat:
+    if score_mapping is not None:
+        if name is not None:
+            raise JudgeError("give a verdict_format or a score_mapping, not both", "judge.verdict_format")
+        return mapped_format(score_mapping, pattern)
+    if pattern is not None:
+        raise JudgeError("needs a score_mapping with the score of each label", "judge.verdict_pattern")
+    if name is None:
+        name = BUILT_IN.get(template)
+    if name is None:
+        raise JudgeError(
+            "give the form of the template's verdicts: verdict_format '[[A]]', '[[A>>B]]' or 'm/M', or a "
+            "score_mapping",
+            "judge.verdict_format",
+        )
+    return named_format(name)
+
+
+def _choosing(judges: Sequence[JudgeModel], verdicts: VerdictFormat) -> tuple[JudgeModel, ...]:
+    if silent := [judge.ref.name for judge in judges if judge.ref.provider == "litellm"]:
+        raise JudgeError(
+            f"litellm tells no probabilities, and {silent[0]!r} is asked through it; set read: text",
+            "judge.read",
+        )
+    try:
+        return tuple(
+            replace(judge, sampling=replace(judge.sampling, choices=verdicts.choices)) for judge in judges
+        )
+    except ValueError as error:
+        raise JudgeError(str(error), "judge.score_mapping") from error
