@@ -23,7 +23,7 @@ from winnow.tasks.queries.status import CampaignStatus, campaign_status
 from winnow.tasks.text.phrases import amount, count_of, ends, list_of, percentage, rounded
 from winnow.tasks.text.printable import printable
 
-KEY_WIDTH = 10
+KEY_WIDTH = 13
 
 BETWEEN_WORDS = re.compile(r"(?<!\d) | (?!(?:s|min|h)\b)")
 """Matches spaces except those between a number and its unit."""
@@ -38,7 +38,7 @@ PARTS = re.compile(r"[^/]*/+|[^/]+")
 MOST_BRIEF = 6
 """Maximum number of lines of a brief block."""
 
-FIRST_TOLD = ("runner-up", "risk", "pays", "sure", "cost")
+FIRST_TOLD = ("runner-up", "risk", "pays", "confidence", "cost")
 """Labels of a brief block's lines, in their order after the headline."""
 
 
@@ -97,11 +97,11 @@ def _brief(told: Sequence[Line], status: CampaignStatus) -> list[Line]:
     Warnings come first, because one may say that the judge caused the scores, not the candidates.
     """
     found = [*told[:1], *(line for line in told[1:] if line[0] in FIRST_TOLD)]
-    warnings: list[Line] = [("check", warning.sentence) for warning in status.warnings]
+    warnings: list[Line] = [("warning", warning.sentence) for warning in status.warnings]
     room = MOST_BRIEF - len(found)
     if len(warnings) > room:
         left = len(warnings) - (room - 1)
-        warnings = [*warnings[: room - 1], ("check", f"{left} more warnings, told by winnow status")]
+        warnings = [*warnings[: room - 1], ("warning", f"{left} more; winnow status shows them")]
     return [*warnings, *found]
 
 
@@ -146,7 +146,7 @@ def _with_storage(sentence: str, name: str, storage: str) -> str:
 def further_lines(status: CampaignStatus) -> list[Line]:
     """Lines after the answer: warnings, costs, budgets and coverage."""
     return [
-        *(("check", warning.sentence) for warning in status.warnings),
+        *(("warning", warning.sentence) for warning in status.warnings),
         ("spent", _spent(status)),
         ("budget", ", ".join(str(each) for each in status.budgets)),
         ("coverage", _coverage(status)),

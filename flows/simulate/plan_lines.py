@@ -12,7 +12,7 @@ from winnow.tasks.simulation.forecast.pricing import Amounts
 from winnow.tasks.text.phrases import amount, count_of, list_of, percentage
 
 WIDTH = 80
-KEY_WIDTH = 13
+KEY_WIDTH = 15
 UNKNOWN_PRICE = (
     "not known: add execution.prices for every model, or execution.price_per_hour and a rate for those that "
     "run on your devices"
@@ -258,7 +258,7 @@ def _gap(plan: Plan, gap_of_grid: float) -> str:
 
 def _on_new(plan: Plan) -> list[tuple[str, str]]:
     found = plan.on_new_examples
-    return [] if found is None else [("beyond", resolution_words(found, "as assumed"))]
+    return [] if found is None else [("new examples", resolution_words(found, "as assumed"))]
 
 
 def _about(value: float) -> str:

@@ -14,7 +14,7 @@ from winnow.tasks.text.phrases import amount, count_of, list_of, percentage
 NAMING = ("winner", "best", "certified", "passed")
 """Labels of lines that begin with the name of a winner, if there is one."""
 
-SETTLES = ("sure", "open", "next")
+SETTLES = ("confidence", "open", "next")
 """Labels of lines on how far the question is settled. The cost follows them and precedes all explanations, so
 both fit on a phone's screen."""
 
@@ -27,12 +27,12 @@ def status_lines(answer: Answer, totals: JsonView) -> list[Line]:
         totals: `answered` comparisons and `rounds` so far, and the comparisons of the full `grid`.
     """
     running = answer.running and running_words(answer.running, is_of_program=answer.is_of_program)
-    takes = [("takes", running)] if running else []
-    again = [*_asked_lines(answer), *repeat_lines(answer.unsteady or ())]
+    running_cost = [("running cost", running)] if running else []
+    repeated = [*_asked_lines(answer), *repeat_lines(answer.unsteady or ())]
     servers = [("server", change.sentence) for change in answer.servers]
     if answer.without_canaries:
         servers.append(("server", NOT_ASKED))
-    said = [*answer_lines(answer), *_score_lines(answer), *servers, *again, *takes]
+    said = [*answer_lines(answer), *_score_lines(answer), *servers, *repeated, *running_cost]
     last = max((place for place, (word, _) in enumerate(said) if word in SETTLES), default=len(said) - 1)
     return [*said[: last + 1], ("cost", cost(answer, totals)), *said[last + 1 :]]
 
@@ -60,16 +60,14 @@ def repeat_lines(engines: Sequence[str]) -> list[Line]:
     """The warning that a run may not be reproducible; empty if all engines are reproducible."""
     if not engines:
         return []
-    whose, verb = list_of(engines), "writes" if len(engines) == 1 else "write"
     said = (
-        "stored texts always give this answer; a run that is made again, or killed and resumed, may have "
-        f"others: what {whose} {verb} may depend on what is written beside it"
+        f"not exactly: outputs of {list_of(engines)} can depend on what else is generated at the same time. "
+        "Stored outputs always give this answer; if the campaign runs again, or is killed and resumed, "
+        "outputs can differ"
     )
     if seedless := [each for each in engines if each.endswith(NO_SEED)]:
-        said += (
-            f"; {list_of(seedless)} is sent no seed, so that texts drawn at a temperature differ each time"
-        )
-    return [("again", said)]
+        said += f". {list_of(seedless)} gets no seed, so outputs drawn at a temperature differ each time"
+    return [("repeatable", said)]
 
 
 def _score_lines(answer: Answer) -> list[Line]:

@@ -42,7 +42,7 @@ TOLD = (
     "winner b",
     "runner-up a: b is ahead by 0.300",
     "between 0.100 and 0.500",
-    "the chance that this is wrong is at most 0.05",
+    "(at most 5% risk of error)",
     "cost 4 comparisons in 1 round: 26.7% of the full grid of 15 (73.3% saved)",
 )
 

@@ -39,7 +39,7 @@ def test_a_spent_budget_ends_the_run_after_its_round_and_says_which_it_was(folde
     assert result.stdout.startswith("survivor: undecided")
     assert f"the token budget is spent: 48 of 33; {GOES_ON}" in result.stdout
     assert "--set stopping.budget.tokens=MORE" in result.stdout
-    assert "budget    comparisons 24 of 100, tokens 48 of 33" in result.stdout
+    assert "budget       comparisons 24 of 100, tokens 48 of 33" in result.stdout
     assert "tokens 48 of 33" in result.stderr.splitlines()[-1]
     assert processes.rows(folder, "SELECT count(*) FROM rounds") == [(3,)]
     found = status_json(folder)
@@ -100,12 +100,12 @@ def test_labels_stay_fixed_to_certify_and_other_limits_may_be_raised(tmp_path, m
     certify.write_certify(tmp_path, labelled=certify.N_EXAMPLES)
     result = run(tmp_path, "{human_labels: 60, comparisons: 15}")
     assert result.returncode == 3
-    assert f"ended     the comparison budget is spent: 20 of 15; {GOES_ON}" in result.stdout
+    assert f"ended        the comparison budget is spent: 20 of 15; {GOES_ON}" in result.stdout
     refused = run(tmp_path, "{human_labels: 61}")
     assert refused.returncode == 2
     assert "stopping.budget: 60 -> 61" in one_message(refused)
     assert run(tmp_path, "60").returncode == 0
-    assert "budget    human labels" in winnow(tmp_path, "status", "survivor").stdout
+    assert "budget       human labels" in winnow(tmp_path, "status", "survivor").stdout
 
 
 def test_a_campaign_killed_with_its_budget_nearly_spent_ends_where_it_would_have(tmp_path):

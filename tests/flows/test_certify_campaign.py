@@ -168,7 +168,7 @@ def test_a_spent_label_budget_is_not_raised_and_what_is_said_instead_works(tmp_p
     assert raised.returncode == 2
     assert "stopping.budget: 16 -> 32" in raised.stderr
     assert ran(tmp_path, "--fork", "again", "--set", f"stopping.budget={certify.BUDGET}") == 0
-    assert "in sight of" not in done(tmp_path, "status", "again")  # the same test, with more labels
+    assert "after seeing" not in done(tmp_path, "status", "again")  # the same test, with more labels
     text = (tmp_path / "campaign.yaml").read_text()
     (tmp_path / "campaign.yaml").write_text(text.replace("{{ input }}=", "{{ input }} ="))
     ran(tmp_path, "--fork", "mended", "--set", f"stopping.budget={certify.BUDGET}")
@@ -375,7 +375,7 @@ def test_an_example_that_no_human_can_answer_holds_nothing_up_and_counts_as_a_lo
     states = {row["id"]: row["state"] for row in asked(tmp_path, "labels")}
     assert {states[first], states[second]} == {"skipped"}
     assert {states[key] for key in others} == {"used"}
-    assert "skipped   2 labels of the 10 used say that no human can answer their examples" in done(
+    assert "skipped      2 labels of the 10 used say that no human can answer their examples" in done(
         tmp_path, "status", "survivor"
     )
     assert status_json(tmp_path)["certificate"]["incomplete"] == 0
@@ -581,7 +581,7 @@ def test_whose_missing_texts_had_a_candidate_dropped_is_said(tmp_path, monkeypat
     write_certify(tmp_path, labelled=240, certify=certify)
     assert ran(tmp_path) == 3
     said = done(tmp_path, "status", "survivor")
-    assert re.search(rf"dropped   large/plain: \d+ of its 10 comparisons lack a loss \({told}\); ", said)
+    assert re.search(rf"dropped      large/plain: \d+ of its 10 comparisons lack a loss \({told}\); ", said)
 
 
 def test_none_certified_is_said_plainly_and_is_no_answer(tmp_path):

@@ -32,11 +32,13 @@ def test_the_answer_names_the_best_the_chosen_one_and_what_is_saved(tmp_path):
     assert result.stdout.startswith(
         "survivor: no candidate is better by more than 30 points (5% risk of error), proven\n"
     )
-    assert "winner    knows/plain" in result.stdout
-    assert "chosen    slips/plain: cost 2.5 in the place of the 10 of knows/plain, 75% less" in result.stdout
+    assert "winner       knows/plain" in result.stdout
+    assert (
+        "chosen       slips/plain: cost 2.5 in the place of the 10 of knows/plain, 75% less" in result.stdout
+    )
     assert (
         "on these 120 examples no candidate has a mean that is higher than that of knows/plain or of "
-        "slips/plain by more than 0.3; the chance that this is wrong is at most 0.05"
+        "slips/plain by more than 0.3 (at most 5% risk of error)"
     ) in result.stdout
     shown = status_json(tmp_path)
     assert (shown["best"], shown["chosen"], shown["costs"]["slips/plain"]) == (

@@ -349,11 +349,11 @@ def test_a_fork_reuses_every_generation_and_a_larger_budget_goes_on(finished, wi
     result = winnow(finished, "run", "campaign.yaml", "--fork", "again")
     assert result.returncode == 3
     assert "32 comparisons in 4 rounds" in result.stdout
-    assert "  spent     0 generations" in result.stdout
+    assert "  spent        0 generations" in result.stdout
     result = winnow(finished, "run", "campaign.yaml", "--fork", "again", "--set", "stopping.budget=40")
     assert result.returncode == 3
     assert "40 comparisons in 5 rounds" in result.stdout
-    assert "  spent     8 generations" in result.stdout
+    assert "  spent        8 generations" in result.stdout
 
 
 def test_pulse_learns_from_an_earlier_campaign_and_its_history_is_part_of_its_identity(

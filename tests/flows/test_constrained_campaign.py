@@ -41,12 +41,12 @@ def test_the_answer_names_the_best_of_those_that_meet_the_constraints(tmp_path):
     assert result.returncode == 0, result.stderr
     assert result.stdout.startswith("survivor: winner, proven\n")
     assert (
-        "must      bare at least 0.9: slips/plain has 0.975 on the 120 examples (known exactly)\n"
-        "  must      bare at most 0.98: slips/plain has 0.975 on the 120 examples (known exactly)\n"
+        "must         bare at least 0.9: slips/plain has 0.975 on the 120 examples (known exactly)\n"
+        "  must         bare at most 0.98: slips/plain has 0.975 on the 120 examples (known exactly)\n"
     ) in result.stdout
     assert (
         "on these 120 examples slips/plain meets the constraints (known exactly), and of all that meet them "
-        "no candidate has a mean that is higher; the chance that this is wrong is at most 0.05\n"
+        "no candidate has a mean that is higher (at most 5% risk of error)\n"
     ) in result.stdout
     shown = status_json(tmp_path)
     assert shown["constraints"][0] == {
@@ -56,7 +56,9 @@ def test_the_answer_names_the_best_of_those_that_meet_the_constraints(tmp_path):
         "judges": [],
     }
     assert shown["candidates"][0]["status"] == "unfit"
-    assert "candidates are out by bets that they miss a constraint, which is not certain" in result.stdout
+    assert (
+        "candidates are eliminated by bets that they miss a constraint, which is not certain" in result.stdout
+    )
     ((asked,),) = rows(tmp_path, "SELECT count(*) FROM comparisons")
     assert asked < 240
 
@@ -95,13 +97,15 @@ def test_where_nobody_meets_them_the_answer_is_that_nobody_does(tmp_path):
     result = winnow(tmp_path, "run", "campaign.yaml")
     assert result.returncode == 3, result.stderr
     assert result.stdout.startswith("survivor: none\nNo candidate meets the constraints. ")
-    assert "must      bare at least 1\n" in result.stdout
-    assert "sure      exact: on these 120 examples no candidate meets the constraints\n" in result.stdout
+    assert "must         bare at least 1\n" in result.stdout
+    assert "confidence   exact: on these 120 examples no candidate meets the constraints\n" in result.stdout
     said = _said(status_of(f"sqlite:///{tmp_path / 'winnow.db'}", "survivor"))
     assert said.startswith("survivor: none, no candidate meets the constraints; comparisons ")
     (*_, last_round) = [line for line in result.stderr.splitlines() if line.startswith("round ")]
     assert "no candidate meets the constraints" in last_round
-    assert "missed    3 of 3 candidates cannot meet the constraints, whatever is not known" in result.stdout
+    assert (
+        "missed       3 of 3 candidates cannot meet the constraints, whatever is not known" in result.stdout
+    )
     report = winnow(tmp_path, "report", "survivor").stdout
     assert report.count("infeasible") >= len(NAMES)
 

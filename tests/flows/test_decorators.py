@@ -261,7 +261,9 @@ def test_a_campaign_runs_on_an_engine_and_a_judge_of_the_program(tmp_path, monke
         resumed = winnow_command(tmp_path, "resume", "broken")
         stands = winnow_command(tmp_path, "status", "broken").stdout
         as_json = json.loads(winnow_command(tmp_path, "status", "broken", "--json").stdout)
-    assert stands.endswith("\n  go on     by winnow.run, where provider 'echo' is named by @winnow.engine\n")
+    assert stands.endswith(
+        "\n  go on        by winnow.run, where provider 'echo' is named by @winnow.engine\n"
+    )
     assert as_json["resume"] is None
     assert resumed.returncode == 2
     assert "unknown provider 'echo'; available: " in resumed.stderr

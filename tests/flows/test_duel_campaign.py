@@ -304,7 +304,7 @@ def test_a_candidate_that_cannot_be_loaded_is_dropped_at_no_cost_and_its_duels_s
     )
     (tmp_path / "model-2" / "model.safetensors").write_bytes(b"these are no weights")
     told = ran(tmp_path)
-    assert "leading   one/" in told
+    assert "leading      one/" in told
     found = duels(tmp_path)
     for each in found:
         broken = [name for name in (each["a"], each["b"]) if name.startswith("two/")]
@@ -327,7 +327,7 @@ def test_a_judge_that_cannot_be_loaded_leaves_every_duel_unscored_and_nothing_de
     (tmp_path / "broken").mkdir()
     (tmp_path / "broken" / "config.json").write_text("{}")
     told = ran(tmp_path)
-    assert "sure      undecided" in told
+    assert "confidence   undecided" in told
     found = [each for each in duels(tmp_path) if each["text_a"] != each["text_b"]]
     assert {(each["outcome"], each["reason"]) for each in found} == {(None, "load_failed")}
     assert len(found) < 400

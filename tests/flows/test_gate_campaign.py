@@ -42,8 +42,8 @@ def test_a_candidate_that_is_no_worse_passes(tmp_path):
     result = winnow(tmp_path, "gate", "campaign.yaml")
     assert result.returncode == 0, result.stderr
     assert result.stdout.startswith("survivor: no worse, proven\n")
-    assert "baseline  knows/plain: mean " in result.stdout
-    assert "no worse  slips/plain: " in result.stdout
+    assert "baseline     knows/plain: mean " in result.stdout
+    assert "no worse     slips/plain: " in result.stdout
     assert (
         "on these 120 examples the mean of slips/plain is at most 0.1 below that of knows/plain; the chance "
         "that any of this is wrong is at most 0.05"
@@ -91,7 +91,7 @@ def test_nobody_is_called_the_best_wherever_a_gate_is_looked_at(tmp_path):
     assert "best" not in result.stderr
     shown = status_json(tmp_path)
     assert [shown[name] for name in ("best", "estimate", "lower", "upper")] == [None] * 4
-    assert "knows/plain scores " in dict(shown["lines"])["beyond"]
+    assert "knows/plain scores " in dict(shown["lines"])["new examples"]
     assert rows(tmp_path, "SELECT DISTINCT best FROM v_leaderboard") == [(0,)]
     for view in ("v_campaigns", "v_rounds", "v_curve"):
         assert rows(tmp_path, f"SELECT DISTINCT best FROM {view}") == [(None,)], view

@@ -39,17 +39,17 @@ def test_a_longer_list_goes_on_with_what_was_learned_and_the_answer_states_what_
 ):
     write_growing(tmp_path, selector={"name": selector})
     said = run(tmp_path)
-    assert "winner    guesses/plain" in said
-    assert "the chance that this is wrong is at most 0.05" in said
+    assert "winner       guesses/plain" in said
+    assert "(at most 5% risk of error)" in said
     early, n_rounds = processes.history(tmp_path), rows(tmp_path, "SELECT count(*) FROM rounds")[0][0]
     write_growing(tmp_path, LONGER, selector={"name": selector})
     said = run(tmp_path)
-    assert "winner    mumbles/plain" in said
+    assert "winner       mumbles/plain" in said
     assert (
-        "the chance that this is wrong is at most 0.1 (0.05 was asked for; candidates that were added after "
+        "(at most 10% risk of error; a 5% risk of error was requested; candidates that were added after "
         "scores had been seen raise it), if how often candidates were added did not depend on the scores"
     ) in " ".join(said.split())
-    assert f"added     mumbles/plain joined after {n_rounds} rounds" in said
+    assert f"added        mumbles/plain joined after {n_rounds} rounds" in said
     assert "mumbles/plain joined after scores on these examples had been seen" in " ".join(said.split())
     late = processes.history(tmp_path)
     for table in ("rounds", "comparisons", "decisions"):
@@ -68,8 +68,8 @@ def test_where_additions_are_expected_the_answer_states_what_was_asked_for(tmp_p
     run(tmp_path)
     write_growing(tmp_path, LONGER, selector=selector)
     said = " ".join(run(tmp_path).split())
-    assert "the chance that this is wrong is at most 0.05" in said
-    assert "was asked for" not in said
+    assert "(at most 5% risk of error)" in said
+    assert "was requested" not in said
 
 
 def test_a_campaign_that_candidates_joined_is_open_until_they_are_tested(tmp_path):
@@ -85,7 +85,7 @@ def test_a_campaign_that_candidates_joined_is_open_until_they_are_tested(tmp_pat
     assert (found["outcome"], found["claim"]["kind"]) == ("undecided", "none")
     board = json.loads(winnow(tmp_path, "query", "survivor", "leaderboard", "--json").stdout)
     assert {row["status"] for row in board} <= {"active", "eliminated"}
-    assert "winner    mumbles/plain" in run(tmp_path, "--set", "stopping.budget=720")
+    assert "winner       mumbles/plain" in run(tmp_path, "--set", "stopping.budget=720")
 
 
 def test_killed_at_any_commit_after_candidates_joined_it_comes_to_the_same(forks, tmp_path):
@@ -120,7 +120,7 @@ def test_a_list_that_joins_while_a_round_is_unfinished_takes_part_from_the_next_
         "SELECT r.number FROM rounds r LEFT JOIN decisions d ON d.round_id = r.id WHERE d.id IS NULL",
     )
     write_growing(tmp_path, LONGER)
-    assert "winner    mumbles/plain" in run(tmp_path)
+    assert "winner       mumbles/plain" in run(tmp_path)
     assert rows(tmp_path, CANDIDATES)[2] == (2, "mumbles/plain", unfinished[0] + 1)
 
 
@@ -143,8 +143,8 @@ def test_with_a_larger_budget_the_asked_error_probability_is_stated_still(tmp_pa
         assert status_json(tmp_path)["claim"]["kind"] == "none"
     write_growing(tmp_path)
     said = " ".join(run(tmp_path).split())
-    assert "no candidate has a mean that is higher; the chance that this is wrong is at most 0.05" in said
-    assert "was asked for" not in said
+    assert "no candidate has a mean that is higher (at most 5% risk of error)" in said
+    assert "was requested" not in said
 
 
 def test_when_each_candidate_was_shown_to_be_out_is_shown_wherever_a_user_looks(tmp_path):
@@ -167,7 +167,7 @@ def test_when_each_candidate_was_shown_to_be_out_is_shown_wherever_a_user_looks(
         assert (row["level"], row["wealth"] >= 20.0) == (20.0, True)
     last = out[-1]
     when = f"after {last['out_in_round'] + 1} rounds and {last['out_at']} comparisons"
-    assert f"out       {len(out)} of 3 candidates, the last ({last['candidate']}) {when}" in said
+    assert f"eliminated   {len(out)} of 3 candidates, the last ({last['candidate']}) {when}" in said
     found = {each["name"]: each for each in status_json(tmp_path)["candidates"]}
     assert found[last["candidate"]]["out_at"] == last["out_at"]
     shown = winnow(tmp_path, "query", "survivor", "eliminations").stdout.splitlines()
@@ -179,7 +179,8 @@ def test_when_each_candidate_was_shown_to_be_out_is_shown_wherever_a_user_looks(
     page = (tmp_path / "page.html").read_text()
     for shown_to_people in (report, page):  # as the lines of the run count, and not as the view does
         assert (
-            f"out in round {last['out_in_round'] + 1}, after {last['out_at']} comparisons" in shown_to_people
+            f"eliminated in round {last['out_in_round'] + 1}, after {last['out_at']} comparisons"
+            in shown_to_people
         )
     assert winnow(tmp_path, "export", "survivor", "exported", "--format", "csv").returncode == 0
     (exported,) = (tmp_path / "exported").rglob("*eliminations*")
@@ -200,7 +201,7 @@ def test_interrupted_at_any_time_a_campaign_claims_nothing_yet(forks, tmp_path):
         assert found["sure"] == "not yet: the campaign has not ended"
         assert {each["status"] for each in found["candidates"]} <= {"active", "eliminated"}
     assert rows(tmp_path, "SELECT count(*) FROM decisions") >= [(1,)]
-    assert "the chance that this is wrong is at most 0.05" in run(tmp_path)
+    assert "(at most 5% risk of error)" in run(tmp_path)
 
 
 def test_candidates_that_join_after_held_out_scores_were_seen_take_their_guarantee_away(tmp_path):
@@ -211,7 +212,7 @@ def test_candidates_that_join_after_held_out_scores_were_seen_take_their_guarant
     assert status_json(tmp_path)["held_out"]["is_complete"]
     write_growing(tmp_path, LONGER, holdout=0.25)
     said = run(tmp_path)
-    assert "winner    mumbles/plain" in said
+    assert "winner       mumbles/plain" in said
     assert (
         "this guarantees nothing: mumbles/plain joined after scores on these examples had been seen" in said
     )

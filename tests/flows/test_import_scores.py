@@ -71,7 +71,7 @@ def test_outputs_in_a_file_are_candidates_of_any_judge(tmp_path):
     )
     told = winnow(tmp_path, "run", "c.yaml")
     assert told.returncode == 0, told.stderr
-    assert "winner    new" in told.stdout
+    assert "winner       new" in told.stdout
 
 
 def test_an_output_that_is_not_there_is_no_score(tmp_path):

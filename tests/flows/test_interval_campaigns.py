@@ -66,8 +66,8 @@ def test_mended_and_as_published_a_campaign_is_confident_of_the_same_and_asks_ot
     assert published.returncode == 0, published.stderr
     for result in (mended, published):
         assert re.search(r"winner +knows", result.stdout)
-        assert "the chance that this is wrong is at most 0.05" in result.stdout
-        assert "all intervals hold at once, at every round, with probability 95%" in result.stdout
+        assert "(at most 5% risk of error)" in result.stdout
+        assert "95% confidence for all intervals and rounds together" in result.stdout
     assert [arms_of_first_round(folder, name) for name in ("letters", "published")] == [2, 1]
 
 

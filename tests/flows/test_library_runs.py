@@ -192,7 +192,7 @@ def test_a_notebook_runs_one_and_shows_the_answer(spec, tmp_path, monkeypatch):
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in CELLS])
     NotebookClient(notebook, timeout=PATIENCE_S, kernel_name="python3", allow_errors=True).execute()
     *_, shown, printed = notebook.cells[:-FAILING]
-    assert "winner    knows/plain" in shown.outputs[-1]["data"]["text/plain"]
+    assert "winner       knows/plain" in shown.outputs[-1]["data"]["text/plain"]
     assert printed.outputs[0]["text"] == "winner knows/plain\n"
     errors = [cell.outputs[-1] for cell in notebook.cells[-FAILING:]]
     blocks = [error["traceback"] for error in errors]

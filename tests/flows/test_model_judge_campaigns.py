@@ -101,7 +101,7 @@ def test_the_calls_of_a_served_judge_are_paid_for_shown_and_told(tmp_path):
         ran = winnow(tmp_path, "run", "campaign.yaml")
     assert ran.returncode == 3, ran.stderr
     assert "the token budget is spent" in ran.stdout
-    assert "judge     every score is what judging said of an output, asked as the file says" in ran.stdout
+    assert "judge        every score is what judging said of an output, asked as the file says" in ran.stdout
     judgments = asked(tmp_path, "judgments")
     assert len(judgments) == 12
     bought = {each["prompt"] for each in judgments}  # the same text on the same example is judged once
@@ -135,7 +135,7 @@ def test_a_server_that_tells_no_probabilities_is_asked_for_texts_and_what_says_n
 def test_a_judge_of_its_own_outputs_is_told_before_and_after(tmp_path):
     written(tmp_path, comparing(model=model("judging", "compares") | {"model": "knows"}))
     told = winnow(tmp_path, "validate", "campaign.yaml").stdout
-    assert "check: judging judges its own outputs, those of knows; models tend to prefer their own" in told
+    assert "warning: judging judges its own outputs, those of knows; models tend to prefer their own" in told
     written(tmp_path, comparing())
     assert "check" not in winnow(tmp_path, "validate", "campaign.yaml").stdout
 
@@ -143,7 +143,7 @@ def test_a_judge_of_its_own_outputs_is_told_before_and_after(tmp_path):
 def test_what_rules_have_settled_is_not_said_to_be_a_models_opinion(tmp_path):
     written(tmp_path, {"type": "any", "judges": [{"type": "exact"}, comparing()]}, budget=12)
     told = winnow(tmp_path, "run", "campaign.yaml").stdout
-    assert "judge     scores come from rules and from what judging said of an output" in told
+    assert "judge        scores come from rules and from what judging said of an output" in told
     outputs = rows(tmp_path, "SELECT outcome FROM comparisons")
     assert 0 < len(asked(tmp_path, "judgments")) == len([each for each in outputs if each == (0.0,)])
 

@@ -36,7 +36,7 @@ def test_the_quick_demo_ends_with_an_answer_a_page_and_what_shows_more(demo, tmp
     shown = [line.split("  #")[0].split() for line in ran.stdout.partition("to see more:\n")[2].splitlines()]
     assert [command[1] for command in shown] == ["report", "query"]
     for word, command in (("page", "winnow report quick --html quick.html"), ("browse", "winnow view")):
-        assert f"\n  {word:<10}{command} --storage sqlite:///.winnow/demo/winnow.db\n" in ran.stdout
+        assert f"\n  {word:<13}{command} --storage sqlite:///.winnow/demo/winnow.db\n" in ran.stdout
     for command in shown:
         assert winnow(tmp_path, *command[1:]).returncode == 0
     monkeypatch.setattr(

@@ -127,7 +127,7 @@ def test_who_lacks_texts_is_not_ruled_out_and_the_answer_says_what_it_covers(end
     assert ran.returncode == 3, ran.stderr
     found = answer(ended)
     assert (found["outcome"], found["is_guaranteed"]) == ("undecided", False)
-    assert "  open      between " in ran.stdout
+    assert "  open         between " in ran.stdout
     assert reasons(ended) == {None: n_texts, "no_stored_text": 240 - n_texts}
     assert f"stored ones only: {240 - n_texts} of 240 comparisons have none" in ran.stdout
     assert "are assumed to be the worst for the claim" in ran.stdout

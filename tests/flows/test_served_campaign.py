@@ -131,7 +131,7 @@ def test_a_campaign_begins_once_its_models_can_be_asked_or_without_those_that_ca
         assert begun.returncode == 3
         assert "campaign 'smaller' continues without 'one' (" in begun.stderr
         assert begun.stdout.startswith("smaller: undecided without one")
-        assert "left out  one (" in begun.stdout
+        assert "left out     one (" in begun.stdout
         broken.clear()
         assert run(campaign).returncode == 3
     assert processes.rows(campaign, "SELECT DISTINCT reason FROM comparisons") == [(None,)]

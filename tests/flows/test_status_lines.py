@@ -52,31 +52,32 @@ def test_a_winner_is_told_in_a_few_lines_of_a_narrow_terminal(decided):
         "Use b: mean 0.900 (0.800 to 1.000) on these 5 examples. Best of 3 candidates",
         "there (5% risk of error); it took 4 of 15 comparisons (26.7%). Not known:",
         "whether b is better than a on new examples.",
-        "  winner    b",
-        "  mean      0.900, between 0.800 and 1.000 on the 5 examples (all intervals hold",
-        "            at once, at every round, with probability 95%)",
-        "  runner-up a: b is ahead by 0.300 on the 5 examples, between 0.100 and 0.500",
-        "  sure      on these 5 examples no candidate has a mean that is higher; the",
-        "            chance that this is wrong is at most 0.05",
-        "  cost      4 comparisons in 1 round: 26.7% of the full grid of 15 (73.3% saved)",
-        "  out       2 of 3 candidates, shown not to be the best",
-        "  beyond    nothing follows for new examples: only 0 examples scored for both b",
-        "            and a are a random sample",
-        "  takes     1,000 examples: b 250 s of engine time, 5,000 tokens; a 250 s of",
-        "            engine time, 5,000 tokens; at the measured speed, without loading",
+        "  winner       b",
+        "  mean         0.900, between 0.800 and 1.000 on the 5 examples (95% confidence",
+        "               for all intervals and rounds together)",
+        "  runner-up    a: b is ahead by 0.300 on the 5 examples, between 0.100 and 0.500",
+        "  confidence   on these 5 examples no candidate has a mean that is higher (at",
+        "               most 5% risk of error)",
+        "  cost         4 comparisons in 1 round: 26.7% of the full grid of 15 (73.3%",
+        "               saved)",
+        "  eliminated   2 of 3 candidates, shown not to be the best",
+        "  new examples nothing is known: only 0 examples scored for both b and a are a",
+        "               random sample, and at least 30 are needed",
+        "  running cost 1,000 examples: b 250 s of engine time, 5,000 tokens; a 250 s of",
+        "               engine time, 5,000 tokens; at the measured speed, without loading",
     ]
 
 
 def test_a_brief_answer_has_six_lines_below_its_headline_and_says_where_the_rest_is(decided):
     lines = summary_lines(decided, STORAGE, width=200, is_brief=True)
-    assert [line.split()[0] for line in lines[2:]] == ["winner", "runner-up", "sure", "cost", "more"]
-    assert lines[-1] == f"  more      winnow status letters --storage {STORAGE}"
+    assert [line.split()[0] for line in lines[2:]] == ["winner", "runner-up", "confidence", "cost", "more"]
+    assert lines[-1] == f"  more         winnow status letters --storage {STORAGE}"
     warnings = tuple(CampaignWarning(kind="all-equal", sentence=f"check {n}") for n in range(4))
     block = summary_lines(replace(decided, warnings=warnings), STORAGE, width=200, is_brief=True)[2:-1]
     assert len(block) == 6
-    assert block[:2] == ["  check     check 0", "  check     3 more warnings, told by winnow status"]
+    assert block[:2] == ["  warning      check 0", "  warning      3 more; winnow status shows them"]
     two = summary_lines(replace(decided, warnings=warnings[:2]), STORAGE, width=200, is_brief=True)[2:-1]
-    assert two[:2] == ["  check     check 0", "  check     check 1"]
+    assert two[:2] == ["  warning      check 0", "  warning      check 1"]
 
 
 def test_a_brief_answer_is_whole_where_there_is_no_terminal(decided, capsys):
@@ -94,7 +95,7 @@ def test_page_and_terminal_say_the_same_of_every_outcome(tmp_path):
         whole = summary_lines(status, STORAGE)
         for word, sentence in status_lines(status.answer, status.totals):
             assert f"{word}{sentence}" in text
-            assert f"  {word:<10}{sentence}" in [line.replace(f" --storage {STORAGE}", "") for line in whole]
+            assert f"  {word:<13}{sentence}" in [line.replace(f" --storage {STORAGE}", "") for line in whole]
         assert whole[0] == f"letters: {headline(status.answer, status.state)}"
 
 

@@ -79,10 +79,12 @@ def test_it_ends_with_an_answer_that_the_command_line_shows_as_well(storage, tmp
         known = found.scores[CANDIDATES.index(candidate), EXAMPLES.index(example)]
         assert known == score(candidate, example)
     shown = winnow(tmp_path, "status", "chosen", "--storage", storage)
-    assert "  winner    ask" in shown.stdout
-    assert f"  cost      {found.comparisons} comparisons" in shown.stdout
-    assert re.search(rf"\n  spent     {found.comparisons} calls of its function, \d+\.\d s\n", shown.stdout)
-    assert re.search(r"\n  takes     1,000 examples: ask \S+ s; \S.* \S+ s; by the calls", shown.stdout)
+    assert "  winner       ask" in shown.stdout
+    assert f"  cost         {found.comparisons} comparisons" in shown.stdout
+    assert re.search(
+        rf"\n  spent        {found.comparisons} calls of its function, \d+\.\d s\n", shown.stdout
+    )
+    assert re.search(r"\n  running cost 1,000 examples: ask \S+ s; \S.* \S+ s; by the calls", shown.stdout)
     assert not {"engine", "tokens", "models"} & set(shown.stdout.split())
     assert str(found.results).startswith("chosen: winner, proven")
     leaderboard = found.results.leaderboard()
@@ -190,7 +192,7 @@ def test_only_the_program_goes_on_with_it(storage, tmp_path):
         "scores come from a function of a program, which is not here; continue where it is" in refused.stderr
     )
     stands = winnow(tmp_path, "status", "chosen").stdout
-    assert "\n  go on     by winnow.select, where its function is\n" in stands
+    assert "\n  go on        by winnow.select, where its function is\n" in stands
     assert "Traceback" not in refused.stderr
     assert refused.stderr.count("\n") == 1
     assert "winnow resume" not in refused.stderr

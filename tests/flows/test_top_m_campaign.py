@@ -27,8 +27,8 @@ def test_the_answer_names_the_two_best_and_who_comes_next(tmp_path):
     result = winnow(tmp_path, "run", "campaign.yaml")
     assert result.returncode == 0, result.stderr
     assert result.stdout.startswith("survivor: the 2 best, exact\n")
-    assert "best      knows/plain: mean " in result.stdout
-    assert "best      slips/plain: mean " in result.stdout
+    assert "best         knows/plain: mean " in result.stdout
+    assert "best         slips/plain: mean " in result.stdout
     assert "runner-up guesses/plain: slips/plain is ahead by " in result.stdout
     assert "no other candidate has a mean that is higher than that of any of these" in result.stdout
     shown = status_json(tmp_path)

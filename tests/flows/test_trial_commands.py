@@ -261,7 +261,7 @@ def test_commands_to_go_on_with_fit_a_terminal(folder, server):
 def test_a_run_names_a_prompt_that_is_the_same_for_every_example(folder, server):
     write(folder, server, prompts=[TERSE, "Label it."])
     said = winnow(folder, "run", "campaign.yaml").stderr
-    assert "check: prompts[1]: prompt 'prompt-2' is the same for every example" in said.replace(
+    assert "warning: prompts[1]: prompt 'prompt-2' is the same for every example" in said.replace(
         ".template", ""
     )
 

@@ -27,14 +27,12 @@ from winnow.tasks.campaign.changed_models import CanaryChange
 from winnow.tasks.campaign.look import Look
 from winnow.tasks.objectives.certify.certificate import Certificate
 from winnow.tasks.objectives.route.status import Standing
-from winnow.tasks.text.phrases import rounded
+from winnow.tasks.text.phrases import risk_of, rounded
 
 TOKENS = BudgetUsage(kind="tokens", spent=16, limit=15, key="stopping.budget.tokens")
 OWN = BudgetUsage(kind="comparisons", spent=40, limit=40, key="stopping.budget")
 LABELS = BudgetUsage(kind="human_labels", spent=40, limit=40, key="stopping.budget")
 
-WITHIN = "the chance that this is wrong is at most"
-ANY_WITHIN = "the chance that any of this is wrong is at most"
 UNSCORED = (
     "undecided: no comparison is left, and comparisons without an outcome could still change who is best "
     "(a lacks 2, b lacks 1); winnow query letters coverage says why; correct the cause, then winnow run SPEC "
@@ -114,23 +112,23 @@ DUEL = "on these 5 examples no candidate {}is preferred over b{}"
 SITUATIONS = [
     # best-mean
     Situation("mean running", "best-mean", "running", NONE, "interrupted", "not yet: the campaign has not ended", status=OPEN, ended=False),
-    Situation("mean proven", "best-mean", "confident", PROVEN, "winner, proven", f"{MEAN.format('', '')}; {WITHIN} 0.05"),
-    Situation("mean proven at another delta", "best-mean", "confident", ("proven", 0.1, ()), "winner, proven", f"{MEAN.format('', '')}; {WITHIN} 0.1", delta=0.1),
-    Situation("mean proven within epsilon", "best-mean", "confident", PROVEN, "no candidate is better by more than 2 points (5% risk of error), proven", f"{MEAN.format('', ' by more than 0.02')}; {WITHIN} 0.05", status=("not-better", "best", "eliminated"), epsilon=0.02),
-    Situation("mean proven, one dropped", "best-mean", "confident", PROVEN, "winner, proven", f"{MEAN.format(ONE_GONE, '')}; {WITHIN} 0.05", status=("dropped", "best", "eliminated")),
-    Situation("mean proven, two of four dropped", "best-mean", "confident", PROVEN, "winner, proven", f"{MEAN.format(TWO_GONE, '')}; {WITHIN} 0.05", status=("dropped", "best", "dropped", "eliminated")),
-    Situation("mean proven with a larger bound, none dropped", "best-mean", "confident", ("proven", 0.1, ()), "winner, proven", f"{MEAN.format('', '')}; {WITHIN} 0.1 (0.05 was asked for)", status=("eliminated", "best", "eliminated")),
-    Situation("mean proven with a larger bound after drops by a selector that names no reason", "best-mean", "confident", ("proven", 0.075, ()), "winner, proven", f"{MEAN.format(ONE_GONE, '')}; {WITHIN} 0.075 (0.05 was asked for; candidates that were dropped on the way raise it)", status=("dropped", "best", "eliminated")),
-    Situation("mean proven with a larger bound after drops", "best-mean", "confident", ("proven", 0.1, ()), "winner, proven", f"{MEAN.format(ONE_GONE, '')}; {WITHIN} 0.1 (0.05 was asked for; candidates that were dropped on the way raise it)", status=("dropped", "best", "eliminated"), raised_by=("dropped",)),
-    Situation("mean proven with a larger bound, one added", "best-mean", "confident", ("proven", 0.1, ("planned-additions",)), "winner, proven", f"{MEAN.format('', '')}; {WITHIN} 0.1 (0.05 was asked for; {ADDED} raise it), {PLANNED}", raised_by=("added",)),
-    Situation("mean proven with a larger bound, one added and one dropped", "best-mean", "confident", ("proven", 0.15, ("planned-additions",)), "winner, proven", f"{MEAN.format(ONE_GONE, '')}; {WITHIN} 0.15 (0.05 was asked for; candidates that were dropped on the way and {ADDED} raise it), {PLANNED}", status=("dropped", "best", "eliminated"), raised_by=("dropped", "added")),
-    Situation("mean proven, one added, and one dropped that was reserved for", "best-mean", "confident", ("proven", 0.1, ("planned-additions",)), "winner, proven", f"{MEAN.format(ONE_GONE, '')}; {WITHIN} 0.1 (0.05 was asked for; {ADDED} raise it), {PLANNED}", status=("dropped", "best", "eliminated"), raised_by=("added",)),
+    Situation("mean proven", "best-mean", "confident", PROVEN, "winner, proven", f"{MEAN.format('', '')} (at most 5% risk of error)"),
+    Situation("mean proven at another delta", "best-mean", "confident", ("proven", 0.1, ()), "winner, proven", f"{MEAN.format('', '')} (at most 10% risk of error)", delta=0.1),
+    Situation("mean proven within epsilon", "best-mean", "confident", PROVEN, "no candidate is better by more than 2 points (5% risk of error), proven", f"{MEAN.format('', ' by more than 0.02')} (at most 5% risk of error)", status=("not-better", "best", "eliminated"), epsilon=0.02),
+    Situation("mean proven, one dropped", "best-mean", "confident", PROVEN, "winner, proven", f"{MEAN.format(ONE_GONE, '')} (at most 5% risk of error)", status=("dropped", "best", "eliminated")),
+    Situation("mean proven, two of four dropped", "best-mean", "confident", PROVEN, "winner, proven", f"{MEAN.format(TWO_GONE, '')} (at most 5% risk of error)", status=("dropped", "best", "dropped", "eliminated")),
+    Situation("mean proven with a larger bound, none dropped", "best-mean", "confident", ("proven", 0.1, ()), "winner, proven", f"{MEAN.format('', '')} (at most 10% risk of error; a 5% risk of error was requested)", status=("eliminated", "best", "eliminated")),
+    Situation("mean proven with a larger bound after drops by a selector that names no reason", "best-mean", "confident", ("proven", 0.075, ()), "winner, proven", f"{MEAN.format(ONE_GONE, '')} (at most 7.5% risk of error; a 5% risk of error was requested; candidates that were dropped on the way raise it)", status=("dropped", "best", "eliminated")),
+    Situation("mean proven with a larger bound after drops", "best-mean", "confident", ("proven", 0.1, ()), "winner, proven", f"{MEAN.format(ONE_GONE, '')} (at most 10% risk of error; a 5% risk of error was requested; candidates that were dropped on the way raise it)", status=("dropped", "best", "eliminated"), raised_by=("dropped",)),
+    Situation("mean proven with a larger bound, one added", "best-mean", "confident", ("proven", 0.1, ("planned-additions",)), "winner, proven", f"{MEAN.format('', '')} (at most 10% risk of error; a 5% risk of error was requested; {ADDED} raise it), {PLANNED}", raised_by=("added",)),
+    Situation("mean proven with a larger bound, one added and one dropped", "best-mean", "confident", ("proven", 0.15, ("planned-additions",)), "winner, proven", f"{MEAN.format(ONE_GONE, '')} (at most 15% risk of error; a 5% risk of error was requested; candidates that were dropped on the way and {ADDED} raise it), {PLANNED}", status=("dropped", "best", "eliminated"), raised_by=("dropped", "added")),
+    Situation("mean proven, one added, and one dropped that was reserved for", "best-mean", "confident", ("proven", 0.1, ("planned-additions",)), "winner, proven", f"{MEAN.format(ONE_GONE, '')} (at most 10% risk of error; a 5% risk of error was requested; {ADDED} raise it), {PLANNED}", status=("dropped", "best", "eliminated"), raised_by=("added",)),
     Situation("mean exact", "best-mean", "exhausted", EXACT, "winner, exact", f"exact: {MEAN.format('', '')}"),
     Situation("mean exact without delta", "best-mean", "exhausted", EXACT, "winner, exact", f"exact: {MEAN.format('', '')}", delta=None),
     Situation("mean exact, one dropped", "best-mean", "exhausted", EXACT, "winner, exact", f"exact: {MEAN.format(ONE_GONE, '')}", status=("dropped", "best", "eliminated")),
     Situation("mean exact within epsilon", "best-mean", "exhausted", EXACT, "winner, exact", f"exact: {MEAN.format('', ' by more than 0.01')}", epsilon=0.01),
     Situation("mean tied exactly", "best-mean", "exhausted", EXACT, "tied, exact", "exact: on these 5 examples the tied candidates have the same mean, and no other candidate has one that is higher", status=TIED),
-    Situation("mean tied, rest proven worse", "best-mean", "confident", PROVEN, "tied, proven", f"on these 5 examples the tied candidates have the same mean, and no other candidate has one that is higher; {WITHIN} 0.05", status=TIED),
+    Situation("mean tied, rest proven worse", "best-mean", "confident", PROVEN, "tied, proven", "on these 5 examples the tied candidates have the same mean, and no other candidate has one that is higher (at most 5% risk of error)", status=TIED),
     Situation("mean tied within epsilon", "best-mean", "exhausted", EXACT, "tied: no candidate is better by more than 5 points, exact", "exact: on these 5 examples the tied candidates have means within 0.05 of the highest, and no other candidate has one that is higher by more than 0.05", status=TIED, epsilon=0.05),
     Situation("mean tied, one dropped", "best-mean", "exhausted", EXACT, "tied, exact", f"exact: on these 5 examples the tied candidates have the same mean, and no other candidate {ONE_GONE}has one that is higher", status=("tied", "tied", "dropped")),
     Situation("mean exhausted with unscored cells", "best-mean", "exhausted", NONE, "undecided", UNSCORED, status=("active", "active", "eliminated")),
@@ -142,9 +140,7 @@ SITUATIONS = [
     Situation("mean tokens spent, nothing known, no delta", "best-mean", "running", NONE, "undecided", "undecided: the token budget is spent: 16 of 15; continue with winnow resume letters --set stopping.budget.tokens=MORE", best=None, status=OPEN, delta=None, spent=TOKENS),
     Situation("mean all dropped", "best-mean", "all-dropped", NONE, "failed", NOBODY, best=None, status=("dropped",) * 3),
     Situation("mean all dropped, no delta", "best-mean", "all-dropped", NONE, "failed", NOBODY, best=None, status=("dropped",) * 3, delta=None),
-    Situation("mean missing at random", "best-mean", "confident", ("proven", 0.05, ("missing-at-random",)), "winner, proven", (f"{MEAN.format('', '')}; "
-                                                                                                                               f"{WITHIN} "
-                                                                                                                               "0.05, "
+    Situation("mean missing at random", "best-mean", "confident", ("proven", 0.05, ("missing-at-random",)), "winner, proven", (f"{MEAN.format('', '')} (at most 5% risk of error), "
                                                                                                                                "if "
                                                                                                                                "the "
                                                                                                                                "outcome "
@@ -163,33 +159,33 @@ SITUATIONS = [
                                                                                                                                "missing")),
     Situation("mean exact, all others dropped", "best-mean", "exhausted", EXACT, "winner, heuristic", "heuristic: every other candidate was dropped, so there is none to compare it with", status=("dropped", "best", "dropped")),
     Situation("mean proven of a served model that changed", "best-mean", "confident", PROVEN, "winner, heuristic", "heuristic: a served model changed on the way, so that one candidate stands for two models", mixed=True),
-    Situation("mean, a cheaper one chosen", "best-mean", "confident", PROVEN, "no candidate is better by more than 10 points (5% risk of error), proven", f"on these 5 examples no candidate has a mean that is higher than that of b or of a by more than 0.1; {WITHIN} 0.05", status=("chosen", "best", "not-better"), epsilon=0.1, costs=COSTS),
-    Situation("mean, a cheaper one chosen, one dropped", "best-mean", "confident", ("proven", 0.075, ()), "no candidate that was not dropped is better by more than 10 points (7.5% risk of error), proven", f"on these 5 examples no candidate {ONE_GONE}has a mean that is higher than that of b or of a by more than 0.1; {WITHIN} 0.075 (0.05 was asked for; candidates that were dropped on the way raise it)", status=("chosen", "best", "dropped"), epsilon=0.1, costs=COSTS, raised_by=("dropped",)),
-    Situation("mean tied, a cheaper one chosen", "best-mean", "confident", PROVEN, "tied: no candidate is better by more than 10 points (5% risk of error), proven", f"on these 5 examples the tied candidates and a have means within 0.1 of the highest, and no other candidate has one that is higher by more than 0.1; {WITHIN} 0.05", status=("chosen", "tied", "tied"), epsilon=0.1, costs=COSTS),
-    Situation("mean, nobody cheaper chosen", "best-mean", "confident", ("proven", 0.025, ()), "no candidate is better by more than 10 points (2.5% risk of error), proven", f"{MEAN.format('', ' by more than 0.1')}; {WITHIN} 0.025", status=("not-better", "best", "not-better"), epsilon=0.1, costs=COSTS),
-    Situation("mean, budget before one was chosen", "best-mean", "budget", ("proven", 0.025, ()), "no candidate is better by more than 10 points (2.5% risk of error), proven", f"{MEAN.format('', ' by more than 0.1')}; {WITHIN} 0.025", status=("not-better", "best", "not-better"), epsilon=0.1, costs=COSTS, spent=OWN),
+    Situation("mean, a cheaper one chosen", "best-mean", "confident", PROVEN, "no candidate is better by more than 10 points (5% risk of error), proven", "on these 5 examples no candidate has a mean that is higher than that of b or of a by more than 0.1 (at most 5% risk of error)", status=("chosen", "best", "not-better"), epsilon=0.1, costs=COSTS),
+    Situation("mean, a cheaper one chosen, one dropped", "best-mean", "confident", ("proven", 0.075, ()), "no candidate that was not dropped is better by more than 10 points (7.5% risk of error), proven", f"on these 5 examples no candidate {ONE_GONE}has a mean that is higher than that of b or of a by more than 0.1 (at most 7.5% risk of error; a 5% risk of error was requested; candidates that were dropped on the way raise it)", status=("chosen", "best", "dropped"), epsilon=0.1, costs=COSTS, raised_by=("dropped",)),
+    Situation("mean tied, a cheaper one chosen", "best-mean", "confident", PROVEN, "tied: no candidate is better by more than 10 points (5% risk of error), proven", "on these 5 examples the tied candidates and a have means within 0.1 of the highest, and no other candidate has one that is higher by more than 0.1 (at most 5% risk of error)", status=("chosen", "tied", "tied"), epsilon=0.1, costs=COSTS),
+    Situation("mean, nobody cheaper chosen", "best-mean", "confident", ("proven", 0.025, ()), "no candidate is better by more than 10 points (2.5% risk of error), proven", f"{MEAN.format('', ' by more than 0.1')} (at most 2.5% risk of error)", status=("not-better", "best", "not-better"), epsilon=0.1, costs=COSTS),
+    Situation("mean, budget before one was chosen", "best-mean", "budget", ("proven", 0.025, ()), "no candidate is better by more than 10 points (2.5% risk of error), proven", f"{MEAN.format('', ' by more than 0.1')} (at most 2.5% risk of error)", status=("not-better", "best", "not-better"), epsilon=0.1, costs=COSTS, spent=OWN),
     # groups of best-mean
-    Situation("mean of groups, proven", "best-mean", "confident", PROVEN, "winner, proven", f"on these 5 examples no candidate has a mean of group means that is higher; {WITHIN} 0.05", groups=("mean", "equal")),
+    Situation("mean of groups, proven", "best-mean", "confident", PROVEN, "winner, proven", "on these 5 examples no candidate has a mean of group means that is higher (at most 5% risk of error)", groups=("mean", "equal")),
     Situation("mean of groups by weight, exact, one dropped", "best-mean", "exhausted", EXACT, "winner, exact", f"exact: on these 5 examples no candidate {ONE_GONE}has a weighted mean of group means that is higher", status=("dropped", "best", "eliminated"), groups=("mean", {"x": 2.0, "y": 1.0})),
     Situation("mean of groups by weight, tied within epsilon", "best-mean", "exhausted", EXACT, "tied: no candidate is better by more than 5 points, exact", "exact: on these 5 examples the tied candidates have weighted means of group means within 0.05 of the highest, and no other candidate has one that is higher by more than 0.05", status=TIED, epsilon=0.05, groups=("mean", "size")),
-    Situation("worst group, proven within epsilon", "best-mean", "confident", PROVEN, "no candidate is better by more than 2 points (5% risk of error), proven", f"on these 5 examples no candidate has a worst-group mean that is higher by more than 0.02; {WITHIN} 0.05", status=("not-better", "best", "eliminated"), epsilon=0.02, groups=("worst", "equal")),
+    Situation("worst group, proven within epsilon", "best-mean", "confident", PROVEN, "no candidate is better by more than 2 points (5% risk of error), proven", "on these 5 examples no candidate has a worst-group mean that is higher by more than 0.02 (at most 5% risk of error)", status=("not-better", "best", "eliminated"), epsilon=0.02, groups=("worst", "equal")),
     Situation("worst group, tied", "best-mean", "exhausted", EXACT, "tied, exact", "exact: on these 5 examples the tied candidates have the same worst-group mean, and no other candidate has one that is higher", status=TIED, groups=("worst", "equal")),
     Situation("worst group, budget, no delta", "best-mean", "budget", HEURISTIC, "winner, heuristic", "heuristic: the comparison budget is spent: 40 of 40, and no error probability (stopping.delta) was asked for", status=OPEN, delta=None, spent=OWN, groups=("worst", "equal")),
     Situation("mean of groups, budget", "best-mean", "budget", NONE, "undecided", "undecided at error probability 0.05: the comparison budget is spent: 40 of 40; continue with winnow resume letters --set stopping.budget=MORE", status=OPEN, spent=OWN, groups=("mean", "equal")),
-    Situation("mean of groups, tied, rest proven worse, one dropped", "best-mean", "confident", ("proven", 0.1, ()), "tied, proven", f"on these 5 examples the tied candidates have the same mean of group means, and no other candidate {ONE_GONE}has one that is higher; {WITHIN} 0.1 (0.05 was asked for; candidates that were dropped on the way raise it)", status=("tied", "tied", "dropped"), raised_by=("dropped",), groups=("mean", "equal")),
-    Situation("worst group, proven, one added and one dropped", "best-mean", "confident", ("proven", 0.2, ("planned-additions",)), "winner, proven", f"on these 5 examples no candidate {ONE_GONE}has a worst-group mean that is higher; {WITHIN} 0.2 (0.05 was asked for; candidates that were dropped on the way and {ADDED} raise it), {PLANNED}", status=("dropped", "best", "eliminated"), raised_by=("dropped", "added"), groups=("worst", "equal")),
+    Situation("mean of groups, tied, rest proven worse, one dropped", "best-mean", "confident", ("proven", 0.1, ()), "tied, proven", f"on these 5 examples the tied candidates have the same mean of group means, and no other candidate {ONE_GONE}has one that is higher (at most 10% risk of error; a 5% risk of error was requested; candidates that were dropped on the way raise it)", status=("tied", "tied", "dropped"), raised_by=("dropped",), groups=("mean", "equal")),
+    Situation("worst group, proven, one added and one dropped", "best-mean", "confident", ("proven", 0.2, ("planned-additions",)), "winner, proven", f"on these 5 examples no candidate {ONE_GONE}has a worst-group mean that is higher (at most 20% risk of error; a 5% risk of error was requested; candidates that were dropped on the way and {ADDED} raise it), {PLANNED}", status=("dropped", "best", "eliminated"), raised_by=("dropped", "added"), groups=("worst", "equal")),
     Situation("worst group, exhausted with unscored cells", "best-mean", "exhausted", NONE, "undecided", UNSCORED, status=("active", "active", "eliminated"), groups=("worst", "equal")),
     Situation("worst group, all others dropped", "best-mean", "exhausted", EXACT, "winner, heuristic", "heuristic: every other candidate was dropped, so there is none to compare it with", status=("dropped", "best", "dropped"), groups=("worst", "equal")),
     Situation("worst group of a served model that changed", "best-mean", "confident", PROVEN, "winner, heuristic", "heuristic: a served model changed on the way, so that one candidate stands for two models", groups=("worst", "equal"), mixed=True),
     # constraints of best-mean
-    Situation("mean under constraints, proven", "best-mean", "confident", PROVEN, "winner, proven", f"on these 5 examples {MEETS}; {WITHIN} 0.05", status=("infeasible", "best", "eliminated"), constraints=VALID),
-    Situation("mean under constraints, proven within epsilon, one dropped", "best-mean", "confident", ("proven", 0.1, ()), "no candidate that meets the constraints and was not dropped is better by more than 2 points (10% risk of error), proven", f"on these 5 examples b meets the constraints (known exactly), and of all that meet them no candidate {ONE_GONE}has a mean that is higher by more than 0.02; {WITHIN} 0.1 (0.05 was asked for; candidates that were dropped on the way raise it)", status=("dropped", "best", "not-better"), epsilon=0.02, raised_by=("dropped",), constraints=VALID),
+    Situation("mean under constraints, proven", "best-mean", "confident", PROVEN, "winner, proven", f"on these 5 examples {MEETS} (at most 5% risk of error)", status=("infeasible", "best", "eliminated"), constraints=VALID),
+    Situation("mean under constraints, proven within epsilon, one dropped", "best-mean", "confident", ("proven", 0.1, ()), "no candidate that meets the constraints and was not dropped is better by more than 2 points (10% risk of error), proven", f"on these 5 examples b meets the constraints (known exactly), and of all that meet them no candidate {ONE_GONE}has a mean that is higher by more than 0.02 (at most 10% risk of error; a 5% risk of error was requested; candidates that were dropped on the way raise it)", status=("dropped", "best", "not-better"), epsilon=0.02, raised_by=("dropped",), constraints=VALID),
     Situation("mean under constraints, exact", "best-mean", "confident", EXACT, "winner, exact", "exact: on these 5 examples b meets the constraints, and of all that meet them no candidate has a mean that is higher", status=("infeasible", "best", "infeasible"), constraints=VALID),
-    Situation("mean under constraints, all others dropped", "best-mean", "confident", ("proven", 0.15, ()), "winner, proven", f"on these 5 examples b meets the constraints (known exactly); every other candidate was dropped, so there is none to compare it with; {WITHIN} 0.15 (0.05 was asked for; candidates that were dropped on the way raise it)", status=("dropped", "best", "dropped"), raised_by=("dropped",), constraints=VALID),
-    Situation("mean under constraints, tied", "best-mean", "confident", PROVEN, "tied, proven", f"on these 5 examples the tied candidates meet the constraints (known exactly) and have the same mean, and no other candidate that meets them has one that is higher; {WITHIN} 0.05", status=TIED, constraints=VALID),
+    Situation("mean under constraints, all others dropped", "best-mean", "confident", ("proven", 0.15, ()), "winner, proven", "on these 5 examples b meets the constraints (known exactly); every other candidate was dropped, so there is none to compare it with (at most 15% risk of error; a 5% risk of error was requested; candidates that were dropped on the way raise it)", status=("dropped", "best", "dropped"), raised_by=("dropped",), constraints=VALID),
+    Situation("mean under constraints, tied", "best-mean", "confident", PROVEN, "tied, proven", "on these 5 examples the tied candidates meet the constraints (known exactly) and have the same mean, and no other candidate that meets them has one that is higher (at most 5% risk of error)", status=TIED, constraints=VALID),
     Situation("mean under constraints, tied within epsilon", "best-mean", "confident", EXACT, "tied: no candidate that meets the constraints is better by more than 5 points, exact", "exact: on these 5 examples the tied candidates meet the constraints and have means within 0.05 of the highest of all that meet them, and no other candidate that meets them has one that is higher by more than 0.05", status=TIED, epsilon=0.05, constraints=VALID),
-    Situation("nobody meets the constraints, proven", "best-mean", "confident", PROVEN, "none", f"on these 5 examples no candidate meets the constraints; {WITHIN} 0.05", best=None, status=("unfit", "unfit", "infeasible"), constraints=VALID),
-    Situation("nobody meets the constraints, one dropped", "best-mean", "confident", ("proven", 0.1, ()), "none", f"on these 5 examples no candidate {ONE_GONE}meets the constraints; {WITHIN} 0.1 (0.05 was asked for; candidates that were dropped on the way raise it)", best=None, status=("dropped", "unfit", "infeasible"), raised_by=("dropped",), constraints=VALID),
+    Situation("nobody meets the constraints, proven", "best-mean", "confident", PROVEN, "none", "on these 5 examples no candidate meets the constraints (at most 5% risk of error)", best=None, status=("unfit", "unfit", "infeasible"), constraints=VALID),
+    Situation("nobody meets the constraints, one dropped", "best-mean", "confident", ("proven", 0.1, ()), "none", f"on these 5 examples no candidate {ONE_GONE}meets the constraints (at most 10% risk of error; a 5% risk of error was requested; candidates that were dropped on the way raise it)", best=None, status=("dropped", "unfit", "infeasible"), raised_by=("dropped",), constraints=VALID),
     Situation("nobody meets the constraints, exact", "best-mean", "confident", EXACT, "none", "exact: on these 5 examples no candidate meets the constraints", best=None, status=("infeasible",) * 3, constraints=VALID),
     Situation("nobody meets the constraints, of a served model that changed", "best-mean", "confident", PROVEN, "undecided", "undecided: the campaign ended without an answer", best=None, status=("eliminated",) * 3, constraints=VALID, mixed=True),
     Situation("mean under constraints of a served model that changed", "best-mean", "confident", PROVEN, "winner, heuristic", "heuristic: a served model changed on the way, so that one candidate stands for two models", constraints=VALID, mixed=True),
@@ -198,8 +194,8 @@ SITUATIONS = [
     Situation("mean under constraints, exhausted with unscored cells", "best-mean", "exhausted", NONE, "undecided", f"{OPEN_VALUES}, or scores (a lacks 2, b lacks 1; winnow query letters coverage) could still change who is best of those that meet the constraints{AGAIN}", status=("active", "active", "eliminated"), constraints=VALID),
     Situation("mean under constraints, exhausted without values", "best-mean", "exhausted", NONE, "undecided", f"{OPEN_VALUES} could still change who is best of those that meet the constraints{AGAIN}", status=OPEN, unread=(), constraints=VALID),
     # the m best of best-mean
-    Situation("mean, the two best", "best-mean", "confident", PROVEN, "the 2 best, proven", f"{OTHERS.format('', '')}; {WITHIN} 0.05", status=("top", "top", "eliminated"), top_m=2),
-    Situation("mean, the two best within epsilon, one dropped", "best-mean", "confident", ("proven", 0.075, ()), "no other candidate that was not dropped is better than any of the 2 named by more than 2 points (7.5% risk of error), proven", f"{OTHERS.format(ONE_GONE, ' by more than 0.02')}; {WITHIN} 0.075 (0.05 was asked for; candidates that were dropped on the way raise it)", status=("top", "top", "dropped", "not-better"), epsilon=0.02, top_m=2, raised_by=("dropped",)),
+    Situation("mean, the two best", "best-mean", "confident", PROVEN, "the 2 best, proven", f"{OTHERS.format('', '')} (at most 5% risk of error)", status=("top", "top", "eliminated"), top_m=2),
+    Situation("mean, the two best within epsilon, one dropped", "best-mean", "confident", ("proven", 0.075, ()), "no other candidate that was not dropped is better than any of the 2 named by more than 2 points (7.5% risk of error), proven", f"{OTHERS.format(ONE_GONE, ' by more than 0.02')} (at most 7.5% risk of error; a 5% risk of error was requested; candidates that were dropped on the way raise it)", status=("top", "top", "dropped", "not-better"), epsilon=0.02, top_m=2, raised_by=("dropped",)),
     Situation("mean, two tied for the second place", "best-mean", "exhausted", EXACT, "the 2 best, exact", f"exact: {OTHERS.format('', '')}", status=("tied", "top", "tied", "eliminated"), top_m=2),
     Situation("mean, three tied for two places", "best-mean", "exhausted", EXACT, "tied, exact", f"exact: {OTHERS.format('', '')}", status=("tied", "tied", "tied", "eliminated"), top_m=2),
     Situation("mean, the two best of a served model that changed", "best-mean", "confident", PROVEN, "winner, heuristic", "heuristic: a served model changed on the way, so that one candidate stands for two models", status=("top", "top", "eliminated"), top_m=2, mixed=True),
@@ -207,32 +203,30 @@ SITUATIONS = [
     Situation("mean, the two best, budget", "best-mean", "budget", NONE, "undecided", "undecided at error probability 0.05: the comparison budget is spent: 40 of 40; continue with winnow resume letters --set stopping.budget=MORE", status=OPEN, top_m=2, spent=OWN),
     # best-mean against a baseline
     Situation("gate running", "best-mean", "running", NONE, "interrupted", "not yet: the campaign has not ended", status=("active", "baseline", "active"), ended=False, baseline="b"),
-    Situation("gate proven no worse", "best-mean", "confident", PROVEN, "no worse, proven", f"on these 5 examples the means of a, c are at most 0.02 below that of b; {ANY_WITHIN} 0.05", status=("no-worse", "baseline", "no-worse"), epsilon=0.02, baseline="b"),
-    Situation("gate proven no worse without epsilon", "best-mean", "confident", PROVEN, "no worse, proven", f"on these 5 examples the mean of a is not below that of b; {ANY_WITHIN} 0.05", status=("no-worse", "baseline"), baseline="b"),
-    Situation("gate proven better", "best-mean", "confident", PROVEN, "better, proven", f"on these 5 examples the mean of a is above that of b; {ANY_WITHIN} 0.05", status=("better", "baseline"), epsilon=0.02, baseline="b"),
-    Situation("gate proven worse", "best-mean", "confident", PROVEN, "worse, proven", f"on these 5 examples the mean of a is more than 0.02 below that of b; {ANY_WITHIN} 0.05", status=("worse", "baseline"), epsilon=0.02, baseline="b"),
-    Situation("gate proven worse without epsilon", "best-mean", "confident", PROVEN, "worse, proven", f"on these 5 examples the mean of a is below that of b; {ANY_WITHIN} 0.05", status=("worse", "baseline"), baseline="b"),
-    Situation("gate proven, of each something", "best-mean", "confident", PROVEN, "decided, proven", f"on these 5 examples the mean of d is at most 0.02 below that of b, and the mean of c is above that of b, and the mean of a is more than 0.02 below that of b; {ANY_WITHIN} 0.05", status=("worse", "baseline", "better", "no-worse"), epsilon=0.02, baseline="b"),
+    Situation("gate proven no worse", "best-mean", "confident", PROVEN, "no worse, proven", "on these 5 examples the means of a, c are at most 0.02 below that of b (at most 5% risk of error in any of this)", status=("no-worse", "baseline", "no-worse"), epsilon=0.02, baseline="b"),
+    Situation("gate proven no worse without epsilon", "best-mean", "confident", PROVEN, "no worse, proven", "on these 5 examples the mean of a is not below that of b (at most 5% risk of error in any of this)", status=("no-worse", "baseline"), baseline="b"),
+    Situation("gate proven better", "best-mean", "confident", PROVEN, "better, proven", "on these 5 examples the mean of a is above that of b (at most 5% risk of error in any of this)", status=("better", "baseline"), epsilon=0.02, baseline="b"),
+    Situation("gate proven worse", "best-mean", "confident", PROVEN, "worse, proven", "on these 5 examples the mean of a is more than 0.02 below that of b (at most 5% risk of error in any of this)", status=("worse", "baseline"), epsilon=0.02, baseline="b"),
+    Situation("gate proven worse without epsilon", "best-mean", "confident", PROVEN, "worse, proven", "on these 5 examples the mean of a is below that of b (at most 5% risk of error in any of this)", status=("worse", "baseline"), baseline="b"),
+    Situation("gate proven, of each something", "best-mean", "confident", PROVEN, "decided, proven", "on these 5 examples the mean of d is at most 0.02 below that of b, and the mean of c is above that of b, and the mean of a is more than 0.02 below that of b (at most 5% risk of error in any of this)", status=("worse", "baseline", "better", "no-worse"), epsilon=0.02, baseline="b"),
     Situation("gate exact", "best-mean", "confident", EXACT, "decided, exact", "exact: on these 5 examples the mean of c is not below that of b, and the mean of a is below that of b", status=("worse", "baseline", "no-worse"), baseline="b"),
-    Situation("gate, one dropped", "best-mean", "confident", PROVEN, "worse but for 1 dropped, proven", f"on these 5 examples the mean of c is more than 0.02 below that of b; {ANY_WITHIN} 0.05", status=("dropped", "baseline", "worse"), epsilon=0.02, baseline="b"),
+    Situation("gate, one dropped", "best-mean", "confident", PROVEN, "worse but for 1 dropped, proven", "on these 5 examples the mean of c is more than 0.02 below that of b (at most 5% risk of error in any of this)", status=("dropped", "baseline", "worse"), epsilon=0.02, baseline="b"),
     Situation("gate budget, nothing shown", "best-mean", "budget", NONE, "undecided", "undecided at error probability 0.05 for a, c: the comparison budget is spent: 40 of 40; continue with winnow resume letters --set stopping.budget=MORE", status=("active", "baseline", "active"), spent=OWN, baseline="b"),
-    Situation("gate budget, one shown", "best-mean", "budget", PROVEN, "undecided", f"on these 5 examples the mean of c is more than 0.02 below that of b; {ANY_WITHIN} 0.05; undecided at error probability 0.05 for a: the comparison budget is spent: 40 of 40; continue with winnow resume letters --set stopping.budget=MORE", status=("active", "baseline", "worse"), spent=OWN, epsilon=0.02, baseline="b"),
+    Situation("gate budget, one shown", "best-mean", "budget", PROVEN, "undecided", "on these 5 examples the mean of c is more than 0.02 below that of b (at most 5% risk of error in any of this); undecided at error probability 0.05 for a: the comparison budget is spent: 40 of 40; continue with winnow resume letters --set stopping.budget=MORE", status=("active", "baseline", "worse"), spent=OWN, epsilon=0.02, baseline="b"),
     Situation("gate exact, one dropped", "best-mean", "exhausted", EXACT, "no worse but for 1 dropped, exact", "exact: on these 5 examples the mean of c is not below that of b", status=("dropped", "baseline", "no-worse"), baseline="b"),
-    Situation("gate tokens spent, one shown", "best-mean", "running", PROVEN, "undecided", f"on these 5 examples the mean of c is above that of b; {ANY_WITHIN} 0.05; undecided at error probability 0.05 for a: the token budget is spent: 16 of 15; continue with winnow resume letters --set stopping.budget.tokens=MORE", status=("active", "baseline", "better"), spent=TOKENS, baseline="b"),
-    Situation("gate tokens spent, all shown", "best-mean", "running", PROVEN, "better, proven", f"on these 5 examples the mean of a is above that of b; {ANY_WITHIN} 0.05", status=("better", "baseline"), spent=TOKENS, baseline="b"),
+    Situation("gate tokens spent, one shown", "best-mean", "running", PROVEN, "undecided", "on these 5 examples the mean of c is above that of b (at most 5% risk of error in any of this); undecided at error probability 0.05 for a: the token budget is spent: 16 of 15; continue with winnow resume letters --set stopping.budget.tokens=MORE", status=("active", "baseline", "better"), spent=TOKENS, baseline="b"),
+    Situation("gate tokens spent, all shown", "best-mean", "running", PROVEN, "better, proven", "on these 5 examples the mean of a is above that of b (at most 5% risk of error in any of this)", status=("better", "baseline"), spent=TOKENS, baseline="b"),
     Situation("gate exhausted with unscored cells", "best-mean", "exhausted", NONE, "undecided", "undecided for a, c: no comparison is left, and comparisons without an outcome could still change the answer (a lacks 2, b lacks 1); winnow query letters coverage says why; correct the cause, then winnow gate SPEC --baseline b --fork NEW_NAME asks for these again and reuses all stored texts", status=("active", "baseline", "active"), baseline="b"),
-    Situation("gate, baseline dropped", "best-mean", "exhausted", PROVEN, "undecided", f"on these 5 examples the mean of c is above that of b; {ANY_WITHIN} 0.05; undecided for a: b was dropped, so nothing more can be learned", status=("active", "dropped", "better"), baseline="b"),
+    Situation("gate, baseline dropped", "best-mean", "exhausted", PROVEN, "undecided", "on these 5 examples the mean of c is above that of b (at most 5% risk of error in any of this); undecided for a: b was dropped, so nothing more can be learned", status=("active", "dropped", "better"), baseline="b"),
     Situation("gate all dropped", "best-mean", "all-dropped", NONE, "failed", "nothing is claimed: every candidate that was to be held against b was dropped", best=None, status=("dropped", "baseline", "dropped"), baseline="b"),
     Situation("gate, baseline dropped, nothing shown", "best-mean", "all-dropped", NONE, "failed", "nothing is claimed: b was dropped, so that no candidate can be held against it", best=None, status=("active", "dropped", "active"), baseline="b"),
     Situation("gate of a served model that changed", "best-mean", "confident", PROVEN, "no worse, heuristic", "heuristic: a served model changed on the way, so that one candidate stands for two models", status=("no-worse", "baseline"), mixed=True, baseline="b"),
     # best-duel
     Situation("duel running", "best-duel", "running", NONE, "interrupted", "not yet: the campaign has not ended", status=OPEN, ended=False),
-    Situation("duel proven by its own duels", "best-duel", "confident", PROVEN, "winner, proven", f"{DUEL.format('', '')}; {WITHIN} 0.05"),
-    Situation("duel proven if a winner exists", "best-duel", "confident", ("proven", 0.05, ("winner-exists",)), "winner, proven", f"{DUEL.format('', '')}; {WITHIN} 0.05, if some candidate is preferred over, or even with, every other"),
-    Situation("duel proven in the model", "best-duel", "confident", ("proven", 0.05, ("bradley-terry",)), "winner, proven", f"{DUEL.format('', '')}; {WITHIN} 0.05, if the duels follow the Bradley-Terry model on the features of the candidates"),
-    Situation("duel proven with two assumptions", "best-duel", "confident", ("proven", 0.05, ("bradley-terry", "missing-at-random")), "winner, proven", (f"{DUEL.format('', '')}; "
-                                                                                                                                                         f"{WITHIN} "
-                                                                                                                                                         "0.05, "
+    Situation("duel proven by its own duels", "best-duel", "confident", PROVEN, "winner, proven", f"{DUEL.format('', '')} (at most 5% risk of error)"),
+    Situation("duel proven if a winner exists", "best-duel", "confident", ("proven", 0.05, ("winner-exists",)), "winner, proven", f"{DUEL.format('', '')} (at most 5% risk of error), if some candidate is preferred over, or even with, every other"),
+    Situation("duel proven in the model", "best-duel", "confident", ("proven", 0.05, ("bradley-terry",)), "winner, proven", f"{DUEL.format('', '')} (at most 5% risk of error), if the duels follow the Bradley-Terry model on the features of the candidates"),
+    Situation("duel proven with two assumptions", "best-duel", "confident", ("proven", 0.05, ("bradley-terry", "missing-at-random")), "winner, proven", (f"{DUEL.format('', '')} (at most 5% risk of error), "
                                                                                                                                                          "if "
                                                                                                                                                          "the "
                                                                                                                                                          "duels "
@@ -262,11 +256,11 @@ SITUATIONS = [
                                                                                                                                                          "it "
                                                                                                                                                          "is "
                                                                                                                                                          "missing")),
-    Situation("duel proven, one dropped", "best-duel", "confident", ("proven", 0.1, ()), "winner, proven", f"{DUEL.format(ONE_GONE, '')}; {WITHIN} 0.1 (0.05 was asked for; candidates that were dropped on the way raise it)", status=("dropped", "best", "eliminated"), raised_by=("dropped",)),
-    Situation("duel proven within epsilon", "best-duel", "confident", PROVEN, "no candidate is preferred in more than 60% of duels (5% risk of error), proven", f"{DUEL.format('', ' by more than 0.1')}; {WITHIN} 0.05", epsilon=0.1),
-    Situation("duel proven within epsilon if a winner exists", "best-duel", "confident", ("proven", 0.05, ("winner-exists",)), "the candidate that none is preferred over is not preferred in more than 60% of duels (5% risk of error), proven", f"on these 5 examples the candidate that none is preferred over is not preferred over b by more than 0.1; {WITHIN} 0.05, if some candidate is preferred over, or even with, every other", epsilon=0.1),
-    Situation("duel proven if a winner exists, one dropped", "best-duel", "confident", ("proven", 0.15, ("winner-exists",)), "winner, proven", f"{DUEL.format(ONE_GONE, '')}; {WITHIN} 0.15 (0.05 was asked for; candidates that were dropped on the way raise it), if some candidate that was not dropped is preferred over every other such one", status=("dropped", "best", "eliminated"), raised_by=("dropped",)),
-    Situation("duel proven within epsilon if a winner exists, one dropped", "best-duel", "confident", ("proven", 0.15, ("winner-exists",)), "of all candidates that were not dropped, the one that none is preferred over is not preferred in more than 60% of duels (15% risk of error), proven", f"on these 5 examples, of all {ONE_GONE}the candidate that none is preferred over is not preferred over b by more than 0.1; {WITHIN} 0.15 (0.05 was asked for; candidates that were dropped on the way raise it), if some candidate that was not dropped is preferred over every other such one", status=("dropped", "best", "eliminated"), epsilon=0.1, raised_by=("dropped",)),
+    Situation("duel proven, one dropped", "best-duel", "confident", ("proven", 0.1, ()), "winner, proven", f"{DUEL.format(ONE_GONE, '')} (at most 10% risk of error; a 5% risk of error was requested; candidates that were dropped on the way raise it)", status=("dropped", "best", "eliminated"), raised_by=("dropped",)),
+    Situation("duel proven within epsilon", "best-duel", "confident", PROVEN, "no candidate is preferred in more than 60% of duels (5% risk of error), proven", f"{DUEL.format('', ' by more than 0.1')} (at most 5% risk of error)", epsilon=0.1),
+    Situation("duel proven within epsilon if a winner exists", "best-duel", "confident", ("proven", 0.05, ("winner-exists",)), "the candidate that none is preferred over is not preferred in more than 60% of duels (5% risk of error), proven", "on these 5 examples the candidate that none is preferred over is not preferred over b by more than 0.1 (at most 5% risk of error), if some candidate is preferred over, or even with, every other", epsilon=0.1),
+    Situation("duel proven if a winner exists, one dropped", "best-duel", "confident", ("proven", 0.15, ("winner-exists",)), "winner, proven", f"{DUEL.format(ONE_GONE, '')} (at most 15% risk of error; a 5% risk of error was requested; candidates that were dropped on the way raise it), if some candidate that was not dropped is preferred over every other such one", status=("dropped", "best", "eliminated"), raised_by=("dropped",)),
+    Situation("duel proven within epsilon if a winner exists, one dropped", "best-duel", "confident", ("proven", 0.15, ("winner-exists",)), "of all candidates that were not dropped, the one that none is preferred over is not preferred in more than 60% of duels (15% risk of error), proven", f"on these 5 examples, of all {ONE_GONE}the candidate that none is preferred over is not preferred over b by more than 0.1 (at most 15% risk of error; a 5% risk of error was requested; candidates that were dropped on the way raise it), if some candidate that was not dropped is preferred over every other such one", status=("dropped", "best", "eliminated"), epsilon=0.1, raised_by=("dropped",)),
     Situation("duel exact", "best-duel", "exhausted", EXACT, "winner, exact", f"exact: {DUEL.format('', '')}"),
     Situation("duel tied exactly", "best-duel", "exhausted", EXACT, "tied, exact", "exact: on these 5 examples no candidate is preferred over the tied ones", status=TIED),
     Situation("duel exhausted with unscored duels", "best-duel", "exhausted", NONE, "undecided", UNSCORED, status=OPEN),
@@ -442,7 +436,7 @@ def test_what_is_said_follows_from_what_was_decided(answer, situation):
     state = "waiting" if situation.waits else "ended" if situation.ended else "interrupted"
     said = dict(answer_lines(answer))
     assert headline(answer, state) == situation.headline
-    assert said["sure"] == situation.sure
+    assert said["confidence"] == situation.sure
 
 
 @pytest.mark.parametrize("situation", SITUATIONS, ids=[situation.name for situation in SITUATIONS])
@@ -477,7 +471,7 @@ def test_no_word_claims_more_than_the_claim(answer, situation):
         losses = f"{WITHOUT_LOSS[name]} comparisons lack a loss"
         assert f"{name}: {known if answer.certificate is None else losses}" in told
     if answer.claim.kind == "proven":
-        assert f"at most {answer.claim.delta:g}" in told
+        assert f"at most {risk_of(answer.claim.delta)}" in told or f"at most {answer.claim.delta:g}" in told
     if answer.outcome == "undecided" and answer.objective != "certify" and answer.baseline is None:
         assert not answer.is_guaranteed
         leading = ", ".join(answer.ranked[: answer.top_m])
@@ -573,7 +567,7 @@ def test_a_certificate_before_the_end_takes_as_much_for_granted(database, monkey
         monkeypatch,
         running._replace(best=1, status=("certified", "certified", "active"), waits=waits),
     )
-    assert dict(answer_lines(answer))["sure"] == CERTIFIED
+    assert dict(answer_lines(answer))["confidence"] == CERTIFIED
     assert "that was shown to have a risk of at most" in dict(answer_lines(answer))["certified"]
 
 
@@ -586,15 +580,15 @@ def test_labels_that_another_test_showed_are_counted_and_every_bound_takes_them_
         "count here, labelled or not; if candidates were changed, or chosen among many, after seeing these results, "
         "nothing is"
     )
-    assert said["risk"].endswith(", given what the line sure assumes)")
-    assert said["sure"].endswith(" seeing an earlier campaign's results on these labels")
+    assert said["risk"].endswith(", under the assumptions of the line confidence)")
+    assert said["confidence"].endswith(" seeing an earlier campaign's results on these labels")
     refuted = {"status": ("refuted", "certified", "active")}
     told = lines_of(database, monkeypatch, "certify certified", refuted)
     assert told["refuted"] == (
-        "a: a risk above 0.2 (the chance that this is wrong of any of them is at most 0.1, given what the line "
-        "sure assumes)"
+        "a: a risk above 0.2 (the chance that this is wrong of any of them is at most 0.1, under the "
+        "assumptions of the line confidence)"
     )
-    assert told["sure"] == CERTIFIED
+    assert told["confidence"] == CERTIFIED
     said = lines_of(
         database, monkeypatch, "certify certified", {**refuted, "mixed": True, "name": "a mixed one"}
     )["refuted"]
@@ -604,14 +598,17 @@ def test_labels_that_another_test_showed_are_counted_and_every_bound_takes_them_
 def test_the_probability_of_intervals_is_not_rounded_up(database, monkeypatch):
     situation = next(each for each in SITUATIONS if each.name == "mean proven")
     told = dict(answer_lines(said_of(database, monkeypatch, situation._replace(delta=0.001))))
-    assert told["mean"].endswith("with probability 99.9%)")
+    assert told["mean"].endswith("(99.9% confidence for all intervals and rounds together)")
 
 
 def test_intervals_of_a_model_say_that_they_take_it_for_granted(database, monkeypatch):
     situation = next(each for each in SITUATIONS if each.name == "duel budget, delta asked")
     answer = said_of(database, monkeypatch, situation)
     told = dict(answer_lines(replace(answer, intervals_if=("bradley-terry",))))
-    assert "95%, if the duels follow the Bradley-Terry model" in told["wins"]
+    assert (
+        "95% confidence for all intervals and rounds together, if the duels follow the Bradley-Terry model"
+        in told["wins"]
+    )
 
 
 def test_in_a_circle_only_candidates_that_are_left_are_said_to_be_beaten(database, monkeypatch):
@@ -676,10 +673,10 @@ def test_that_the_model_is_refuted_is_said_and_nothing_is_said_to_need_it(databa
         "refuted: it was found, at error probability 0.05, not to be so that the duels follow the "
         "Bradley-Terry model on the features of the candidates; what is said here does not take it for granted"
     )
-    assert "Bradley-Terry" not in said["wins"] + said["sure"]
+    assert "Bradley-Terry" not in said["wins"] + said["confidence"]
 
 
-AT_ONCE = " (all intervals hold at once, at every round, with probability 95%)"
+AT_ONCE = " (95% confidence for all intervals and rounds together)"
 
 
 def test_intervals_of_dropped_candidates_and_of_risks_are_said_with_their_probability(database, monkeypatch):
@@ -691,8 +688,9 @@ def test_intervals_of_dropped_candidates_and_of_risks_are_said_with_their_probab
     assert dropped.endswith(f"; the interval of its mean is 0.100 to 0.300{AT_ONCE}")
     risk = lines_of(database, monkeypatch, "certify certified")["risk"]
     assert risk == (
-        "0.800, between 0.700 and 0.900: its mean loss against human labels (all upper ends hold at once, at "
-        "every round, with probability 90%, and so do all lower ends, given what the line sure assumes)"
+        "0.800, between 0.700 and 0.900: its mean loss against human labels (90% confidence for all upper ends "
+        "and rounds together, and 90% for all lower ends and rounds together, under the assumptions of the "
+        "line confidence)"
     )
     without = lines_of(database, monkeypatch, "certify by a plain mean", lower=[None] * 3, upper=[None] * 3)
     assert without["risk"] == "0.800: its mean loss against human labels"
@@ -762,7 +760,7 @@ def test_what_is_a_loss_of_1_for_all_others_is_none_for_the_baseline_itself(data
 
 def test_without_an_autoevaluator_nothing_is_said_of_it_and_of_unlabelled_examples(database, monkeypatch):
     said = certified(database, monkeypatch, selector="r-eval")
-    assert said["sure"] == (
+    assert said["confidence"] == (
         "the chance that any certified candidate has a higher risk is at most 0.1, if the labelled examples "
         "were drawn at random from those that matter"
     )
@@ -872,14 +870,18 @@ def test_of_a_certified_baseline_nothing_is_claimed_in_comparison_with_itself(da
     )
     assert lines["certified"].startswith(which)
     assert lines["risk"] == "none is tested of b: its drop below itself is 0, whatever it answers"
-    assert lines["sure"] == "nothing is claimed: no candidate but b itself is certified"
+    assert lines["confidence"] == "nothing is claimed: no candidate but b itself is certified"
     _, lines = said("dearer, too", "certified", "certified", "refuted", best=1)
     assert lines["certified"].startswith(which)
-    assert lines["sure"].startswith("the chance that any certified candidate but b has a larger mean drop")
+    assert lines["confidence"].startswith(
+        "the chance that any certified candidate but b has a larger mean drop"
+    )
     top, lines = said("cheaper, too", "certified", "certified", "certified", best=2)
     assert top == "winner, proven"
     assert lines["certified"].startswith("c, the cheapest candidate that was shown to have a mean drop")
-    assert lines["sure"].startswith("the chance that any certified candidate but b has a larger mean drop")
+    assert lines["confidence"].startswith(
+        "the chance that any certified candidate but b has a larger mean drop"
+    )
 
 
 def test_where_a_drop_is_limited_it_is_drops_that_are_told(database, monkeypatch):
@@ -888,7 +890,7 @@ def test_where_a_drop_is_limited_it_is_drops_that_are_told(database, monkeypatch
     answer = answered(database, situation, monkeypatch)
     said = dict(answer_lines(replace(answer, certificate=replace(answer.certificate, baseline="c"))))
     assert said["refuted"].startswith("a: a mean drop of more than 0.2 below c (")
-    assert said["sure"].startswith(
+    assert said["confidence"].startswith(
         "the chance that any certified candidate has a larger mean drop is at most"
     )
     assert ": its mean drop below c against human labels" in said["risk"]
@@ -952,12 +954,12 @@ def test_how_a_candidate_compares_with_the_baseline_is_told_with_its_interval(da
     told = lines_of(database, monkeypatch, "gate exact", differences=differences)
     assert told["baseline"] == "b: mean 0.800 by what was scored"
     assert told["no worse"] == (
-        "c: +0.100 against b where both were scored; on the 5 examples between +0.050 and +0.200 (all intervals hold at once, at every "
-        "round, with probability 95%)"
+        "c: +0.100 against b where both were scored; on the 5 examples between +0.050 and +0.200 (95% confidence for "
+        "all intervals and rounds together)"
     )
     assert told["worse"] == (
-        "a: -0.600 against b where both were scored; on the 5 examples at least -0.700; that it is below 0 is known, and the number "
-        "itself is known less well"
+        "a: -0.600 against b where both were scored; on the 5 examples at least -0.700. It is known that it is below 0; "
+        "the number itself is less certain"
     )
 
 
@@ -985,7 +987,7 @@ def test_a_difference_to_the_baseline_is_known_exactly_where_both_have_all_their
     assert told["baseline"] == "b: mean 0.800 on the 5 examples (known exactly)"
     assert told["no worse"] == "c: +0.100 against b on the 5 examples (known exactly)"
     assert told["worse"].startswith(
-        "a: -0.600 against b where both were scored; on the 5 examples between -0.600 and -0.600 (all "
+        "a: -0.600 against b where both were scored; on the 5 examples between -0.600 and -0.600 (95% "
     )
 
 
@@ -1023,10 +1025,10 @@ def test_the_runner_up_is_told_with_how_far_it_is_behind(database, monkeypatch):
     assert told["runner-up"].startswith("c: b is ahead by 0.100")
     nearer = {**differences, "estimates": [-0.6, None, -0.8], "lower": [-0.7, None, -0.9]}
     told = lines_of(database, monkeypatch, "mean proven at another delta", differences=nearer)
-    assert told["mean"].endswith("(all intervals hold at once, at every round, with probability 90%)")
+    assert told["mean"].endswith("(90% confidence for all intervals and rounds together)")
     assert told["runner-up"] == (
-        "a: b is ahead by 0.600 on the 5 examples, at most 0.700; that it is not behind is proven, and the "
-        "number itself is known less well"
+        "a: b is ahead by 0.600 on the 5 examples, at most 0.700. It is proven that it is not behind; the "
+        "number itself is less certain"
     )
     ahead = {**differences, "estimates": [-0.6, None, 0.011], "upper": [0.01, None, 0.02]}
     told = lines_of(database, monkeypatch, "mean proven within epsilon", differences=ahead)
@@ -1037,11 +1039,11 @@ def test_the_runner_up_is_told_with_how_far_it_is_behind(database, monkeypatch):
     assert "runner-up" not in lines_of(database, monkeypatch, "mean exact", differences=of_another)
 
 
-AT_MOST = "at most 0.061 (all intervals hold at once, at every round, with probability 95%)"
+AT_MOST = "at most 0.061 (95% confidence for all intervals and rounds together)"
 """An interval of a lead without its lower end."""
-LESS_WELL = "and the number itself is known less well"
-ONE_IS_WRONG = "and one of the two is wrong: such errors are what both allow for"
-BOTH = "between -0.009 and 0.061 (all intervals hold at once, at every round, with probability 95%)"
+LESS_WELL = "the number itself is less certain"
+ONE_IS_WRONG = "One of the two is wrong: such errors are what both allow for"
+BOTH = "between -0.009 and 0.061 (95% confidence for all intervals and rounds together)"
 
 
 @pytest.mark.parametrize(
@@ -1076,20 +1078,20 @@ LEADS = [
     Lead("mean running", (-0.009, 0.026, 0.061), f"b is ahead by 0.026 on the 5 examples, {BOTH}"),
     Lead("mean budget, delta asked", (-0.009, 0.026, 0.061), f"b is ahead by 0.026 on the 5 examples, {BOTH}"),
     Lead("mean proven", (0.0, 0.026, 0.061), f"b is ahead by 0.026 on the 5 examples, {BOTH.replace('-0.009', '0.000')}"),
-    Lead("mean proven", (-0.009, 0.026, 0.061), f"b is ahead by 0.026 on the 5 examples, {AT_MOST}; that it is not behind is proven, {LESS_WELL}"),
+    Lead("mean proven", (-0.009, 0.026, 0.061), f"b is ahead by 0.026 on the 5 examples, {AT_MOST}. It is proven that it is not behind; {LESS_WELL}"),
     Lead("mean proven within epsilon", (-0.009, 0.026, 0.061), f"b is ahead by 0.026 on the 5 examples, {BOTH}"),
-    Lead("mean proven within epsilon", (-0.03, 0.026, 0.061), f"b is ahead by 0.026 on the 5 examples, {AT_MOST}; that it is behind by at most 0.02 is proven, {LESS_WELL}"),
-    Lead("mean exact", (-0.009, 0.026, 0.061), f"b is ahead by 0.026 on the 5 examples, {AT_MOST}; that it is not behind is known, {LESS_WELL}"),
-    Lead("mean proven", (-0.2, -0.1, 0.061), f"b is ahead by an amount that has no good estimate on the 5 examples, {AT_MOST}; that it is not behind is proven, {LESS_WELL}"),
-    Lead("mean proven", (-0.2, -0.1, -0.05), f"b is ahead by an amount that has no good estimate on the 5 examples, {BOTH.replace('-0.009', '-0.200').replace('0.061', '-0.050')}; that it is not behind is proven, {ONE_IS_WRONG}"),
+    Lead("mean proven within epsilon", (-0.03, 0.026, 0.061), f"b is ahead by 0.026 on the 5 examples, {AT_MOST}. It is proven that it is behind by at most 0.02; {LESS_WELL}"),
+    Lead("mean exact", (-0.009, 0.026, 0.061), f"b is ahead by 0.026 on the 5 examples, {AT_MOST}. It is known that it is not behind; {LESS_WELL}"),
+    Lead("mean proven", (-0.2, -0.1, 0.061), f"b is ahead by an amount that has no good estimate on the 5 examples, {AT_MOST}. It is proven that it is not behind; {LESS_WELL}"),
+    Lead("mean proven", (-0.2, -0.1, -0.05), f"b is ahead by an amount that has no good estimate on the 5 examples, {BOTH.replace('-0.009', '-0.200').replace('0.061', '-0.050')}. It is proven that it is not behind. {ONE_IS_WRONG}"),
     Lead("mean proven", (-0.009, 0.026, 0.061), "b is ahead by 0.026 on the 5 examples, between -0.009 and 0.061; it guarantees nothing: " + MIXED, {"mixed": True}),
-    Lead("mean proven missing", (-0.009, 0.026, 0.061), (f"b is ahead by 0.026 on the 5 examples, {AT_MOST}; that it is not behind is proven, if "
-f"the outcome that a comparison would have had does not affect whether it is missing, {LESS_WELL}")),
-    Lead("worst group, proven within epsilon", (-0.03, 0.026, 0.061), f"b is ahead by 0.026 in the worst-group mean on the 5 examples, {AT_MOST}; that it is behind by at most 0.02 is proven, {LESS_WELL}"),
-    Lead("gate proven better", (-0.009, 0.026, 0.061), f"+0.026 against b where both were scored; on the 5 examples {AT_MOST.replace('0.061', '+0.061')}; that it is above 0 is proven, {LESS_WELL}"),
+    Lead("mean proven missing", (-0.009, 0.026, 0.061), (f"b is ahead by 0.026 on the 5 examples, {AT_MOST}. It is proven that it is not behind, if "
+f"the outcome that a comparison would have had does not affect whether it is missing; {LESS_WELL}")),
+    Lead("worst group, proven within epsilon", (-0.03, 0.026, 0.061), f"b is ahead by 0.026 in the worst-group mean on the 5 examples, {AT_MOST}. It is proven that it is behind by at most 0.02; {LESS_WELL}"),
+    Lead("gate proven better", (-0.009, 0.026, 0.061), f"+0.026 against b where both were scored; on the 5 examples {AT_MOST.replace('0.061', '+0.061')}. It is proven that it is above 0; {LESS_WELL}"),
     Lead("gate proven no worse", (-0.019, 0.026, 0.061), f"+0.026 against b where both were scored; on the 5 examples {BOTH.replace('-0.009', '-0.019').replace('0.061', '+0.061')}"),
-    Lead("gate proven no worse", (-0.03, 0.026, 0.061), f"+0.026 against b where both were scored; on the 5 examples {AT_MOST.replace('0.061', '+0.061')}; that it is at least -0.02 is proven, {LESS_WELL}"),
-    Lead("gate proven worse", (-0.061, -0.04, 0.01), f"-0.040 against b where both were scored; on the 5 examples {AT_MOST.replace('most 0', 'least -0')}; that it is below -0.02 is proven, {LESS_WELL}"),
+    Lead("gate proven no worse", (-0.03, 0.026, 0.061), f"+0.026 against b where both were scored; on the 5 examples {AT_MOST.replace('0.061', '+0.061')}. It is proven that it is at least -0.02; {LESS_WELL}"),
+    Lead("gate proven worse", (-0.061, -0.04, 0.01), f"-0.040 against b where both were scored; on the 5 examples {AT_MOST.replace('most 0', 'least -0')}. It is proven that it is below -0.02; {LESS_WELL}"),
     Lead("gate budget, nothing shown", (-0.009, 0.026, 0.061), f"+0.026 against b where both were scored; on the 5 examples {BOTH.replace('0.061', '+0.061')}"),
 ]  # fmt: skip
 
@@ -1116,14 +1118,14 @@ def test_no_interval_stands_against_what_is_proven(database, monkeypatch, lead):
 @pytest.mark.parametrize(
     ("name", "lower", "said"),
     [
-        ("duel proven by its own duels", 0.45, "at most 0.900; that it is at least 0.5 is proven, "),
+        ("duel proven by its own duels", 0.45, "at most 0.900. It is proven that it is at least 0.5; "),
         ("duel proven by its own duels", 0.5, "between 0.500 and 0.900"),
         ("duel proven within epsilon", 0.45, "between 0.450 and 0.900"),
-        ("duel proven within epsilon", 0.35, "at most 0.900; that it is at least 0.4 is proven, "),
+        ("duel proven within epsilon", 0.35, "at most 0.900. It is proven that it is at least 0.4; "),
         (
             "duel proven if a winner exists",
             0.45,
-            "proven, if some candidate is preferred over, or even with,",
+            "proven that it is at least 0.5, if some candidate is preferred over, or even with,",
         ),
         ("duel proven within epsilon if a winner exists", 0.35, "between 0.350 and 0.900"),
         ("duel budget, delta asked", 0.45, "between 0.450 and 0.900"),
@@ -1132,7 +1134,7 @@ def test_no_interval_stands_against_what_is_proven(database, monkeypatch, lead):
 def test_no_share_of_duels_stands_against_what_is_proven(database, monkeypatch, name, lower, said):
     ends = {"lower": [0.1, lower, 0.0], "upper": [0.3, 0.9, 0.2]}
     told = lines_of(database, monkeypatch, name, **ends)["wins"]
-    told = told.replace(" (all intervals hold at once, at every round, with probability 95%)", "")
+    told = told.replace(" (95% confidence for all intervals and rounds together)", "")
     assert told.startswith("0.800 of its duels with the candidate that does best against it, ")
     assert said in told
 
@@ -1159,8 +1161,8 @@ def test_the_best_are_named_with_their_means_and_who_shares_the_last_places(data
     assert told[:2] == [
         (
             "best",
-            "b: mean 0.800 on the 5 examples, between 0.700 and 0.900 (all intervals hold at once, at every "
-            "round, with probability 95%)",
+            "b: mean 0.800 on the 5 examples, between 0.700 and 0.900 (95% confidence for "
+            "all intervals and rounds together)",
         ),
         ("best", "a: mean 0.200 on the 5 examples"),
     ]
@@ -1265,9 +1267,9 @@ def test_that_every_candidate_was_shown_to_be_beaten_is_an_answer(
         "winner" in told and told["winner"] == "none: every candidate is beaten by another one"
     ) == is_told
     if is_told:
-        assert told["sure"] == (
-            "on these 5 examples no candidate is preferred over, or even with, every other; the chance that "
-            "this is wrong is at most 0.05"
+        assert told["confidence"] == (
+            "on these 5 examples no candidate is preferred over, or even with, every other (at most 5% risk of "
+            "error)"
         )
 
 
@@ -1297,7 +1299,7 @@ def test_a_limit_that_ends_what_is_held_out_is_not_told_to_have_left_the_questio
     limited = situation._replace(reason="running", spent=TOKENS)
     answer = answered(database, limited, monkeypatch, reason="exhausted")
     assert (answer.outcome, answer.reason, answer.limit) == ("undecided", "budget", TOKENS)
-    assert dict(answer_lines(answer))["sure"] == UNSCORED
+    assert dict(answer_lines(answer))["confidence"] == UNSCORED
 
 
 def test_nothing_is_said_of_costs_where_nothing_is_claimed(database, monkeypatch):
@@ -1313,9 +1315,9 @@ def test_intervals_of_lists_that_were_added_hold_less_surely_unless_they_were_ex
     def said(count, **changes):
         return dict(answer_lines(replace(answer, additions=(added,) * count, **changes)))["mean"]
 
-    assert "with probability 95%" in said(0)
-    assert f"with probability 85%, {PLANNED}" in said(2)
-    assert "with probability 95%" in said(2, expects_additions=True)
+    assert "95% confidence for" in said(0)
+    assert f"85% confidence for all intervals and rounds together, {PLANNED}" in said(2)
+    assert "95% confidence for" in said(2, expects_additions=True)
     assert "it guarantees nothing: candidates were added too often" in said(19)
     told = answer_lines(replace(answer, additions=(added,)))
     assert ("added", "c joined after 4 rounds") in told
@@ -1325,7 +1327,7 @@ def test_who_is_out_by_a_constraint_is_named_and_how_surely(database, monkeypatc
     told = lines_of(database, monkeypatch, "nobody meets the constraints, proven")
     assert told["winner"] == "none: no candidate meets the constraints"
     missed = "1 of 3 candidates cannot meet the constraints, whatever is not known of them: c"
-    unfit = "2 of 3 candidates are out by bets that they miss a constraint, which is not certain of each by itself"
+    unfit = "2 of 3 candidates are eliminated by bets that they miss a constraint, which is not certain of each by itself"
     assert (told["missed"], told["unfit"]) == (missed, f"{unfit}: a, b")
 
 
@@ -1343,9 +1345,9 @@ def test_who_is_out_as_both_means_are_known_is_counted_beside_those_that_bets_sh
     status = {"status": ("eliminated", "best", "eliminated")}
     situation = next(each for each in SITUATIONS if each.name == "mean proven")
     answer = answered(database, situation._replace(**status), monkeypatch, bets=bets)
-    assert dict(answer_lines(answer))["out"] == f"{said} comparisons"
+    assert dict(answer_lines(answer))["eliminated"] == f"{said} comparisons"
     told = dict(answer_lines(replace(answer, without_text=2)))
-    assert told["out"] == f"{said} comparisons, those without a text among them"
+    assert told["eliminated"] == f"{said} comparisons, those without a text among them"
 
 
 def test_a_cheaper_candidate_that_was_chosen_is_not_told_to_be_out(database, monkeypatch):
@@ -1355,7 +1357,7 @@ def test_a_cheaper_candidate_that_was_chosen_is_not_told_to_be_out(database, mon
     bets |= {"out_in_round": [3, None, 1], "out_at": [12, None, 6]}
     told = dict(answer_lines(answered(database, situation, monkeypatch, bets=bets)))
     assert told["chosen"].startswith("a: ")
-    assert told["out"] == "1 of 3 candidates, the last (c) after 2 rounds and 6 comparisons"
+    assert told["eliminated"] == "1 of 3 candidates, the last (c) after 2 rounds and 6 comparisons"
 
 
 def test_who_is_out_but_for_epsilon_is_said_to_be_active_and_settles_nothing(database, monkeypatch):
@@ -1366,12 +1368,12 @@ def test_who_is_out_but_for_epsilon_is_said_to_be_active_and_settles_nothing(dat
     bets |= {"out_in_round": [4, None, None], "out_at": [13, None, None]}
     answer = answered(database, situation, monkeypatch, bets=bets)
     told = dict(answer_lines(answer))
-    assert told["out"] == (
+    assert told["eliminated"] == (
         "1 of 3 candidates, the last (a) after 5 rounds and 13 comparisons; a may still be the best, by "
         "at most 0.1, and is active in tables"
     )
     assert answer.contenders == ("b", "c")
-    assert "(b lacks 1);" in told["sure"]
+    assert "(b lacks 1);" in told["confidence"]
 
 
 @pytest.mark.parametrize(
@@ -1418,7 +1420,7 @@ def test_under_constraints_nothing_is_said_of_a_runner_up_or_of_new_examples(dat
     for name, has_one in (("mean proven", True), ("mean under constraints, proven", False)):
         told = lines_of(database, monkeypatch, name, differences=differences)
         assert ("runner-up" in told) == has_one
-        assert told.get("beyond", "").startswith("nothing is worked out for new examples") != has_one
+        assert told.get("new examples", "").startswith("nothing is computed for them") != has_one
 
 
 @pytest.mark.parametrize(

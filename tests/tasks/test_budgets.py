@@ -273,8 +273,8 @@ def test_all_limits_that_are_spent_are_named_with_one_command_that_raises_them(d
     with database.reading() as session:
         status = campaign_status(Look(session, campaign.record))
     lines = summary_lines(status, "sqlite:///winnow.db")
-    assert next(line for line in lines if line.startswith("  sure")) == (
-        "  sure      undecided at error probability 0.05: the token budget is spent: 15 of 15 and the "
+    assert next(line for line in lines if line.startswith("  confidence")) == (
+        "  confidence   undecided at error probability 0.05: the token budget is spent: 15 of 15 and the "
         "GPU-second budget is spent: 0.75 of 0.5; continue with winnow resume letters --set "
         "stopping.budget.tokens=MORE --set stopping.budget.gpu_seconds=MORE --storage sqlite:///winnow.db"
     )

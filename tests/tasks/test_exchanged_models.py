@@ -43,7 +43,7 @@ def test_by_the_same_draws_a_claim_takes_for_granted_that_nobody_changed_it_in_s
     answer = said(second)
     assert (answer.claim.kind, answer.claim.assumptions) == ("proven", ("unseen-draws",))
     lines = dict(answer_lines(answer))
-    assert lines["sure"].endswith(ASSUMED)
+    assert lines["confidence"].endswith(ASSUMED)
     assert ASSUMED in lines["mean"]
 
 

@@ -191,9 +191,9 @@ def test_the_answer_says_what_was_compared(tmp_path, objective):
     of_groups, sure = WORDS[objective]
     noun = of_groups.partition(":")[0]
     assert lines["groups"] == f"by level; {of_groups} (winnow query grouped tags has these)"
-    assert sure in lines["sure"] or f"the same {noun}" in lines["sure"]
+    assert sure in lines["confidence"] or f"the same {noun}" in lines["confidence"]
     assert f"1.000 as {noun} on the 10 examples (known exactly)" in lines["mean"]
-    assert lines["beyond"] == "nothing is worked out for new examples where groups are compared"
+    assert lines["new examples"] == "nothing is computed for them if groups are compared"
     assert {row["value"] for row in by_level} == {"easy", "fair", "hard"}
     database.close()
 

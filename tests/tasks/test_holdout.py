@@ -396,9 +396,8 @@ TOKENS = BudgetUsage(kind="tokens", spent=16, limit=15, key="stopping.budget.tok
 
 
 def test_the_claim_and_the_mean_are_about_the_examples_of_selection():
-    assert dict(answer_lines(ANSWER))["sure"] == (
-        "on the 60 examples of selection no candidate has a mean that is higher; the chance that this is "
-        "wrong is at most 0.05"
+    assert dict(answer_lines(ANSWER))["confidence"] == (
+        "on the 60 examples of selection no candidate has a mean that is higher (at most 5% risk of error)"
     )
 
 
@@ -440,8 +439,8 @@ def test_held_out_examples_that_an_earlier_campaign_scored_are_not_called_fresh(
     earlier = Earlier(campaign="first", examples=12, of=40)
     said = dict(held_out_lines(replace(ANSWER, held_out=found, earlier=earlier)))
     seen = (
-        "(this guarantees nothing where candidates, the judge or a setting were changed in sight of campaign "
-        "first, which has outcomes on 12 of these examples)"
+        "(this guarantees nothing if candidates, the judge or a setting were changed after seeing results "
+        "of campaign first, which has outcomes on 12 of these examples)"
     )
     assert seen in said["ahead by"]
     assert said["held out"].endswith(f"{seen}; {CURSED}")
@@ -662,7 +661,7 @@ def test_what_is_kept_for_finalists_that_are_not_there_lets_nothing_be_asked(
     assert found.is_settled is not goes_on
     assert (
         "the budget is spent but for what is kept for held-out examples"
-        in dict(answer_lines(found.answer))["sure"]
+        in dict(answer_lines(found.answer))["confidence"]
     )
 
 

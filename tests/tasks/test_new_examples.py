@@ -76,11 +76,11 @@ def test_the_winner_is_compared_with_its_closest_rival_that_was_not_dropped(ende
 
 
 def test_it_is_said_with_all_that_it_takes_for_granted(ended):
-    said = dict(answer_lines(full(ended)))["beyond"]
-    assert said.startswith("on new examples like these: b scores +0.300 against a, between -")
-    assert "5 examples, taken as a random sample" in said
+    said = dict(answer_lines(full(ended)))["new examples"]
+    assert said.startswith("b scores +0.300 against a (between -")
     assert said.endswith(
-        "95%, for all pairs of candidates at once); which of the two does better there is not shown"
+        ", so which of the two is better there is not shown. 95% confidence for all pairs of candidates "
+        "together, if these 5 examples are a random sample of those that matter"
     )
 
 
@@ -96,22 +96,26 @@ def test_it_is_said_with_all_that_it_takes_for_granted(ended):
 def test_that_new_examples_may_show_a_draw_is_said_where_they_may(ended, objective, lower, is_open):
     answer = full(ended)
     found = replace(answer.beyond, lower=lower, upper=0.9)
-    said = dict(answer_lines(replace(answer, objective=objective, beyond=found)))["beyond"]
-    assert said.endswith("; which of the two does better there is not shown") == is_open
+    said = dict(answer_lines(replace(answer, objective=objective, beyond=found)))["new examples"]
+    assert ("), so which of the two is better there is not shown. " in said) == is_open
 
 
 def test_comparisons_without_an_outcome_are_said_to_be_left_out(ended, database, monkeypatch):
-    assert "left out" not in dict(answer_lines(full(ended)))["beyond"]
+    assert "left out" not in dict(answer_lines(full(ended)))["new examples"]
     lacking = [None if position in (1, 10) else score for position, score in enumerate(SCORES)]
     ended = end(store_campaign(database, "lacking"), lacking)
     monkeypatch.setattr(new_examples, "LEAST", 4)
-    said = dict(answer_lines(full(ended)))["beyond"]
+    said = dict(answer_lines(full(ended)))["new examples"]
     left_out = "1 comparison without an outcome is left out"  # c's is not of the two
-    assert f"(4 examples, taken as a random sample of those that matter; {left_out}; 95%" in said
-    assert f", if {IF['missing-at-random']})" in said
+    assert said.endswith(
+        "if these 4 examples are a random sample of those that matter and "
+        f"{IF['missing-at-random']}; {left_out}"
+    )
     monkeypatch.setattr(new_examples, "LEAST", 5)
-    said = dict(answer_lines(full(ended)))["beyond"]
-    assert said.endswith(f"only 4 examples scored for both b and a are a random sample; {left_out}")
+    said = dict(answer_lines(full(ended)))["new examples"]
+    assert said.endswith(
+        f"only 4 examples scored for both b and a are a random sample, and at least 30 are needed; {left_out}"
+    )
 
 
 def test_examples_that_a_stored_text_is_there_for_are_no_random_sample(database, monkeypatch):
@@ -123,8 +127,8 @@ def test_examples_that_a_stored_text_is_there_for_are_no_random_sample(database,
     stored = replace(stored, record=replace(stored.record, execution={"budget": 100, "reuse": "only"}))
     said = dict(answer_lines(full(stored)))
     assert "a mean over them does not estimate the mean on all examples" in said["texts"]
-    assert said["beyond"].endswith("were chosen and are no random sample")
-    assert "taken as a random sample" in dict(answer_lines(full(made)))["beyond"]
+    assert said["new examples"].endswith("were chosen and are not a random sample")
+    assert "if these 4 examples are a random sample" in dict(answer_lines(full(made)))["new examples"]
 
 
 def test_of_duels_those_of_the_two_with_each_other_are_counted(campaign):
@@ -140,9 +144,10 @@ def test_too_few_examples_say_nothing(ended, monkeypatch):
     monkeypatch.setattr(new_examples, "LEAST", 6)
     found = full(ended).beyond
     assert (found.n, found.difference, found.lower) == (5, None, None)
-    said = dict(answer_lines(full(ended)))["beyond"]
+    said = dict(answer_lines(full(ended)))["new examples"]
     assert said == (
-        "nothing follows for new examples: only 5 examples scored for both b and a are a random sample"
+        "nothing is known: only 5 examples scored for both b and a are a random sample, and at least 30 are "
+        "needed"
     )
 
 
@@ -160,9 +165,8 @@ def test_examples_that_were_chosen_say_nothing_unless_they_are_all(ended, monkey
     monkeypatch.setattr(paired_views, "draws", lambda *at: all_of_them(*at)[1:])
     answer = full(ended)
     assert (answer.beyond.is_sample, answer.beyond.difference) == (False, None)
-    assert dict(answer_lines(answer))["beyond"] == (
-        "nothing follows for new examples: the examples that were scored for both b and a were chosen and "
-        "are no random sample"
+    assert dict(answer_lines(answer))["new examples"] == (
+        "nothing is known: the examples scored for both b and a were chosen and are not a random sample"
     )
 
 
@@ -308,16 +312,16 @@ def test_of_a_server_that_changed_the_interval_guarantees_nothing(ended):
     change = CanaryChange(
         model="m", server="s", found_at=NOW, when="during", changed=9, prompts=16, texts_before=3
     )
-    said = dict(answer_lines(replace(answer, servers=(change,))))["beyond"]
+    said = dict(answer_lines(replace(answer, servers=(change,))))["new examples"]
     assert said.count(MIXED) == 1
     assert "95%" not in said
 
 
 def test_an_earlier_campaign_of_other_candidates_is_named(ended):
     """A prompt that was mended where it failed does better on these examples than on others."""
-    assert "in sight of" not in dict(answer_lines(full(ended)))["beyond"]
+    assert "after seeing" not in dict(answer_lines(full(ended)))["new examples"]
     later = end(store_campaign(ended.database, "later"), SCORES)
-    assert "in sight of" not in dict(answer_lines(full(later)))["beyond"]  # the same again
+    assert "after seeing" not in dict(answer_lines(full(later)))["new examples"]  # the same again
     mended = {
         **later.record.spec,
         "selector": {"name": "ucb-e", "params": {}},
@@ -329,11 +333,10 @@ def test_an_earlier_campaign_of_other_candidates_is_named(ended):
             later.record, spec={**later.record.spec, "prompts": None, "selector": {"name": "gate"}}
         )
         assert changed_since(Look(session, asked)) is None  # another question about the same scores
-    said = dict(answer_lines(full(later)))["beyond"]
+    said = dict(answer_lines(full(later)))["new examples"]
     assert (
-        "95%, for all pairs of candidates at once; it guarantees nothing where candidates or the judge were "
-        "changed or chosen in sight of campaign letters, which has outcomes on 5 of the 5 examples asked "
-        "here)"
+        "; it guarantees nothing if candidates or the judge were changed or chosen after seeing results of "
+        "campaign letters, which has outcomes on 5 of the 5 examples scored here"
     ) in said
 
 
@@ -353,10 +356,10 @@ def test_an_earlier_campaign_of_duels_is_named_and_duels_name_one(ended):
 def test_rows_that_stand_twice_are_counted(ended):
     with ended.database.writing() as session:
         session.execute(text("UPDATE generations SET prompt_id = (SELECT min(id) FROM prompts)"))
-    said = dict(answer_lines(full(ended)))["beyond"]
+    said = dict(answer_lines(full(ended)))["new examples"]
     assert (
-        "those that matter; 4 of them put a prompt that one before them does, and where rows were copied and "
-        "not drawn so the interval is too narrow; 95%"
+        "those that matter. 4 of them repeat the prompt of an earlier one; if these rows were copied instead "
+        "of drawn, the interval is too narrow"
     ) in said
 
 
@@ -394,7 +397,7 @@ def played(database, name, rows, *, order=None, **decision):
 
 
 def beyond_lines_of(answer):
-    return [sentence for word, sentence in answer_lines(answer) if word == "beyond"]
+    return [sentence for word, sentence in answer_lines(answer) if word == "new examples"]
 
 
 RIGHT, WRONG = [1.0] * 100, [0.0] * 100
@@ -404,7 +407,7 @@ def test_one_candidate_that_is_shown_to_be_better_than_every_other_is_said_to_be
     answer = full(played(database, "clear", [RIGHT, WRONG, [0.0, 1.0] * 50]))
     assert (answer.beyond.could_be_best, answer.beyond.is_better) == (("a",), True)
     assert beyond_lines_of(answer)[0] == (
-        "on new examples like these, a is better than every other candidate (95% confidence, if the "
+        "a is better than every other candidate there (95% confidence, if the "
         "benchmark's examples are a random sample of those that matter)"
     )
 
@@ -427,9 +430,10 @@ def test_that_no_other_is_better_takes_less_than_that_one_is_better_than_every_o
         "matter (5% risk of error)"
     )
     said = beyond_lines_of(answer)
-    assert said[0].startswith("on new examples like these, no candidate is better than a (95% confidence")
-    assert said[1].endswith(
-        "; the interval holds 0 because it holds for all pairs, which the line before need not"
+    assert said[0].startswith("no candidate is better there than a (95% confidence")
+    assert (
+        "; this interval includes 0 because, unlike the line before, it holds for all pairs together. "
+        in (said[1])
     )
 
 
@@ -443,17 +447,14 @@ def test_all_that_could_be_the_best_are_named_and_the_rival_has_the_highest_uppe
     assert answer.beyond.could_be_best == ("a", "c")
     assert answer.beyond.rival == "c"
     said = beyond_lines_of(answer)
-    assert said[0].startswith("on new examples like these, the best of the 3 candidates is a or c (95% conf")
-    assert said[1].startswith("on new examples like these: a scores -0.")
+    assert said[0].startswith("the best of the 3 candidates there is a or c (95% conf")
+    assert said[1].startswith("a scores -0.")
 
 
 def test_of_nobody_excluded_among_several_it_is_said(database):
     rows = [[float(each) for each in np.random.default_rng(arm).random(60) < 0.5] for arm in range(3)]
     said = beyond_lines_of(full(played(database, "even", rows)))
-    assert (
-        said[0]
-        == "on new examples like these, which candidate is the best is not shown: none of the 3 is excluded"
-    )
+    assert said[0] == "which candidate is best there is not known: each of the 3 can be"
     assert len(beyond_lines_of(full(played(database, "two", rows[:2])))) == 1
 
 
@@ -462,7 +463,7 @@ def test_a_dropped_candidate_could_be_the_best_and_no_other_is_better_than_every
     answer = full(campaign)
     assert (answer.beyond.could_be_best, answer.beyond.is_better) == (("a", "c"), False)
     assert beyond_lines_of(answer)[0].endswith(
-        "; c was dropped or joined after scores had been seen, so nothing is known of it"
+        ". c was dropped or joined after scores had been seen, so nothing is known of it"
     )
 
 

@@ -66,14 +66,15 @@ def test_what_is_said_names_the_engine_and_promises_no_more_than_the_stored_text
     assert repeat_lines(()) == []
     ((word, said),) = repeat_lines((LOW,))
     assert (word, said) == (
-        "again",
-        "stored texts always give this answer; a run that is made again, or killed and resumed, may have "
-        f"others: what {LOW} writes may depend on what is written beside it",
+        "repeatable",
+        f"not exactly: outputs of {LOW} can depend on what else is generated at the same time. Stored "
+        "outputs always give this answer; if the campaign runs again, or is killed and resumed, outputs "
+        "can differ",
     )
-    assert f": what {LOW}, {SERVER} write may depend on what" in repeat_lines((LOW, SERVER))[0][1]
+    assert f": outputs of {LOW}, {SERVER} can depend on what" in repeat_lines((LOW, SERVER))[0][1]
     seedless = f"openai m {NO_SEED}"
     assert unsteady_said(seedless).endswith(
-        f"; {seedless} is sent no seed, so that texts drawn at a temperature differ each time"
+        f". {seedless} gets no seed, so outputs drawn at a temperature differ each time"
     )
     many = repeat_lines([f"openai {number}" for number in range(60)])[0][1]
-    assert ": what openai 0, openai 1, openai 2, openai 3, openai 4 and 55 more write may" in many
+    assert ": outputs of openai 0, openai 1, openai 2, openai 3, openai 4 and 55 more can" in many

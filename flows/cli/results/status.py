@@ -257,7 +257,7 @@ def _as_json(status: "CampaignStatus", storage: str) -> JsonObject:
         "chosen": answer.chosen,
         "contenders": answer.contenders,
         "is_guaranteed": answer.is_guaranteed,
-        "sure": dict(lines).get("sure", "nothing is claimed"),
+        "sure": dict(lines).get("confidence", "nothing is claimed"),
         "lines": lines,
         "share_of_grid": status.share_of_grid,
         "share_of_loading": status.share_of_loading,

@@ -28,7 +28,7 @@ from winnow.tasks.text.phrases import about, count_of, list_of
 
 UNSOLVED = "no candidate was shown to solve anything"
 
-AS_BESIDE_SURE = ", given what the line sure assumes"
+SAME_ASSUMPTIONS = ", under the assumptions of the line confidence"
 
 
 def people_lines(answer: Answer) -> list[Line]:
@@ -110,7 +110,7 @@ def answer_lines(answer: Answer) -> list[Line]:
 
 def _with_shown(lines: list[Line], answer: Answer) -> list[Line]:
     """Add to the last line on new examples whether outputs were seen before the campaign began."""
-    places = [place for place, (word, _) in enumerate(lines) if word == "beyond"]
+    places = [place for place, (word, _) in enumerate(lines) if word == "new examples"]
     if not answer.shown or not places:
         return lines
     seen = (
@@ -132,7 +132,7 @@ def _lines(answer: Answer) -> list[Line]:
         *constraint_lines(answer),
         *runner_up_lines(answer),
         *held_out_lines(answer),
-        ("sure", certainty(answer)),
+        ("confidence", certainty(answer)),
         *_refuted(answer),
         *_open(answer),
         *excess_lines(answer),
@@ -220,10 +220,10 @@ def _assumed_once(lines: list[Line], answer: Answer) -> list[Line]:
     """
     phrase = "" if answer.certificate is None else assumed(answer, answer.intervals_if)
     whole = re.compile(re.escape(phrase) + "(?! and )")  # where nothing more is taken for granted
-    if not phrase or not any(word == "sure" and whole.search(sentence) for word, sentence in lines):
+    if not phrase or not any(word == "confidence" and whole.search(sentence) for word, sentence in lines):
         return lines
     return [
-        (word, sentence if word == "sure" else whole.sub(AS_BESIDE_SURE, sentence))
+        (word, sentence if word == "confidence" else whole.sub(SAME_ASSUMPTIONS, sentence))
         for word, sentence in lines
     ]
 

@@ -38,7 +38,7 @@ def lines_of(answer: Answer) -> list[Line]:
     assert certificate is not None
     word = "certified" if _is_shown(answer, certificate) else "passed"
     lines = [(word, _certified(answer, certificate)), *_risk(answer, certificate)]
-    lines += [("sure", _certainty(answer, certificate)), ("plain", _plain(certificate))]
+    lines += [("confidence", _certainty(answer, certificate)), ("plain", _plain(certificate))]
     lines += _passed_over(certificate)
     if refuted := answer.named("refuted"):
         lines.append(("refuted", f"{list_of(refuted)}: {_too_much(certificate)}{_refuted(answer)}"))

@@ -14,7 +14,7 @@ from winnow.tasks.answer.sentences.clauses import (
     spent,
 )
 from winnow.tasks.answer.sentences.constraints import what_is_met
-from winnow.tasks.text.phrases import list_of
+from winnow.tasks.text.phrases import list_of, risk_of
 
 
 def certainty(answer: Answer) -> str:
@@ -80,13 +80,13 @@ def _bounded(said: str, answer: Answer) -> str:
     claim = answer.claim
     if claim.kind == "exact":
         return f"exact: {said}"
-    bound = f"{said}; the chance that this is wrong is at most {claim.delta:g}"
+    bound = f"{said} (at most {risk_of(claim.delta or 0.0)}"
     if answer.delta is not None and claim.delta is not None and claim.delta > answer.delta:
         dropped: tuple[Raise, ...] = ("dropped",) if answer.dropped else ()  # not all selectors say it
         raisers = " and ".join(RAISES[each] for each in claim.raised_by or dropped)
         why = f"; {raisers} raise it" if raisers else ""
-        bound += f" ({answer.delta:g} was asked for{why})"
-    return bound + assumed(answer, claim.assumptions)
+        bound += f"; a {risk_of(answer.delta)} was requested{why}"
+    return f"{bound}){assumed(answer, claim.assumptions)}"
 
 
 def _what(answer: Answer) -> str:

@@ -18,7 +18,7 @@ MIXED = "a served model changed on the way, so that one candidate stands for two
 ALL_DROPPED = "every candidate was dropped"
 NOBODY = f"nothing is claimed: {ALL_DROPPED}"
 
-ABOUT_ALL = " hold at once, at every round, with probability "
+ABOUT_ALL = " and rounds together"
 """Part of the words of `held`, present only if they are about all intervals."""
 
 IF: dict[Assumption, str] = {
@@ -87,8 +87,11 @@ def held(answer: Answer) -> str:
     sure = percent(error)
     if traits_of(answer.objective).measures_risk:
         # Each kind of ends has the error probability for itself; both together have twice that.
-        return f" (all upper ends{ABOUT_ALL}{sure}, and so do all lower ends{if_what})"
-    return f" (all intervals{ABOUT_ALL}{sure}{if_what})"
+        return (
+            f" ({sure} confidence for all upper ends{ABOUT_ALL}, and {sure} for all lower ends{ABOUT_ALL}"
+            f"{if_what})"
+        )
+    return f" ({sure} confidence for all intervals{ABOUT_ALL}{if_what})"
 
 
 class Claimed(NamedTuple):
@@ -114,19 +117,19 @@ def interval_words(
     between, sure = f"between {least} and {most}", held(answer)
     if claimed is None or (claimed.least <= lower and upper <= claimed.most):
         return between + sure
-    what = f"that {claimed.words} is {'known' if answer.claim.kind == 'exact' else 'proven'}"
+    what = f"It is {'known' if answer.claim.kind == 'exact' else 'proven'} that {claimed.words}"
     what += assumed(answer, answer.claim.assumptions)
     if lower > claimed.most or upper < claimed.least:
-        return f"{between}{sure}; {what}, and one of the two is wrong: such errors are what both allow for"
+        return f"{between}{sure}. {what}. One of the two is wrong: such errors are what both allow for"
     end = f"at most {most}" if lower < claimed.least else f"at least {least}"
-    return f"{end}{sure}; {what}, and the number itself is known less well"
+    return f"{end}{sure}. {what}; the number itself is less certain"
 
 
 def which_is_open(lower: float | None, upper: float | None, even: float = 0.0) -> str:
     """The end of a sentence about two candidates on new examples, if the interval contains a tie."""
     if lower is None or upper is None or not lower <= even <= upper:
         return ""
-    return "; which of the two does better there is not shown"
+    return ", so which of the two is better there is not shown"
 
 
 def spent(answer: Answer) -> str:
@@ -201,7 +204,7 @@ def out_since(status: str, round_: int | None, comparisons: int | None) -> str:
     if round_ is None or comparisons is None:
         return ""
     but = " (but for epsilon)" if status == "active" else ""
-    return f"out in round {round_ + 1}, after {amount(comparisons)} comparisons{but}"
+    return f"eliminated in round {round_ + 1}, after {amount(comparisons)} comparisons{but}"
 
 
 def out_lines(answer: Answer) -> list[Line]:
@@ -225,7 +228,7 @@ def out_lines(answer: Answer) -> list[Line]:
             f"; {list_of(within)} may still be the best, by at most {answer.epsilon:g}, and "
             f"{'is' if len(within) == 1 else 'are'} active in tables"
         )
-    return [("out", said)]
+    return [("eliminated", said)]
 
 
 def _eliminated_lines(answer: Answer) -> list[Line]:
@@ -233,7 +236,7 @@ def _eliminated_lines(answer: Answer) -> list[Line]:
     if not out or not answer.is_guaranteed or answer.outcome not in ("winner", "tied"):
         return []
     best = "the best" if answer.top_m == 1 else f"one of the {answer.top_m} best"
-    return [("out", f"{len(out)} of {len(answer.candidates)} candidates, shown not to be {best}")]
+    return [("eliminated", f"{len(out)} of {len(answer.candidates)} candidates, shown not to be {best}")]
 
 
 def dropped_lines(answer: Answer) -> list[Line]:

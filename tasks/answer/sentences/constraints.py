@@ -16,7 +16,7 @@ def constraint_lines(answer: Answer) -> list[Line]:
         said = f"{len(missed)} of {len(answer.candidates)} candidates cannot meet the constraints"
         lines.append(("missed", f"{said}, whatever is not known of them: {list_of(missed)}"))
     if (unfit := answer.named("unfit")) and not answer.is_mixed:
-        said = f"{len(unfit)} of {len(answer.candidates)} candidates are out by bets that they miss a"
+        said = f"{len(unfit)} of {len(answer.candidates)} candidates are eliminated by bets that they miss a"
         lines.append(
             ("unfit", f"{said} constraint, which is not certain of each by itself: {list_of(unfit)}")
         )

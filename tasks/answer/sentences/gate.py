@@ -14,7 +14,7 @@ from winnow.tasks.answer.sentences.clauses import (
     on_examples,
     spent,
 )
-from winnow.tasks.text.phrases import list_of, rounded
+from winnow.tasks.text.phrases import list_of, risk_of, rounded
 
 WORDS: dict[ArmStatus, str] = {"better": "better", "no-worse": "no worse", "worse": "worse", "active": "open"}
 """The word for a candidate, by its status."""
@@ -40,7 +40,7 @@ def gate_lines(answer: Answer) -> list[Line]:
             for each in answer.candidates
             if each.status == status and each.name != answer.baseline
         ]
-    return [*lines, ("sure", gate_certainty(answer)), *dropped_lines(answer)]
+    return [*lines, ("confidence", gate_certainty(answer)), *dropped_lines(answer)]
 
 
 def gate_certainty(answer: Answer) -> str:
@@ -116,7 +116,7 @@ def _claimed(answer: Answer) -> str:
     said = f"{on_examples(answer)} {', and '.join(parts)}"
     if answer.claim.kind == "exact":
         return f"exact: {said}"
-    return f"{said}; the chance that any of this is wrong is at most {answer.claim.delta:g}"
+    return f"{said} (at most {risk_of(answer.claim.delta or 0.0)} in any of this)"
 
 
 def _means(names: Sequence[str], said: str) -> str:

@@ -2,7 +2,7 @@
 
 What to use and how good it is, and while that is open how much better another can be; with which confidence
 and at what cost; what is not known. Each sentence follows from the outcome and its claim. Claims with
-conditions use the full words of the line "sure".
+conditions use the full words of the line "confidence".
 """
 
 from winnow.algorithms.state.plugin_registry import object_at

@@ -13,6 +13,10 @@ if TYPE_CHECKING:
     from winnow.tasks.objectives.best_mean.holdout.results import HeldOut, HeldOutValue
 
 
+ON_NEW = "new examples"
+"""Label of the lines on new examples like those of the benchmark."""
+
+
 def beyond_lines(answer: Answer) -> list[Line]:
     """Lines on new examples like these: the best candidate, and the winner against an opponent.
 
@@ -22,7 +26,7 @@ def beyond_lines(answer: Answer) -> list[Line]:
     found = answer.beyond
     if found is None:
         return _left_open(answer)
-    return [*_best_there(answer, found), ("beyond", _of_pair(answer, found))]
+    return [*_best_there(answer, found), (ON_NEW, _of_pair(answer, found))]
 
 
 def _best_there(answer: Answer, found: Beyond) -> list[Line]:
@@ -33,23 +37,22 @@ def _best_there(answer: Answer, found: Beyond) -> list[Line]:
     if len(left) == n and (n == 2 or found.difference is None):
         return []  # the line on the pair says it
     if len(left) == n:
-        said = f"which candidate is the best is not shown: none of the {n} is excluded"
+        said = f"which candidate is best there is not known: each of the {n} can be"
     elif found.is_better:
-        said = f"{left[0]} is better than every other candidate"
+        said = f"{left[0]} is better than every other candidate there"
     elif len(left) == 1:
-        said = f"no candidate is better than {left[0]}"
+        said = f"no candidate is better there than {left[0]}"
     else:
-        said = f"the best of the {n} candidates is {_either(left)}"
+        said = f"the best of the {n} candidates there is {_either(left)}"
     unjudged = ""
     if found.unjudged:
         are = "were" if len(found.unjudged) > 1 else "was"
         unjudged = (
-            f"; {list_of(found.unjudged)} {are} dropped or joined after scores had been seen, so nothing is "
+            f". {list_of(found.unjudged)} {are} dropped or joined after scores had been seen, so nothing is "
             f"known of {'them' if len(found.unjudged) > 1 else 'it'}"
         )
-    if len(left) == n:
-        return [("beyond", f"on new examples like these, {said}{unjudged}")]
-    return [("beyond", f"on new examples like these, {said} ({_sure_of_all(answer, found)}){unjudged}")]
+    sure = "" if len(left) == n else f" ({_sure_of_all(answer, found)})"
+    return [(ON_NEW, f"{said}{sure}{unjudged}")]
 
 
 def _either(names: Sequence[str]) -> str:
@@ -77,13 +80,11 @@ def _of_pair(answer: Answer, found: Beyond) -> str:
     """The sentence on the winner and its opponent."""
     pair = f"{found.winner} and {found.rival}"
     is_more = found.could_be_best is not None and len(found.could_be_best) < len(answer.candidates)
-    nothing = f"nothing {'more ' * is_more}follows for new examples"
+    nothing = f"nothing {'more ' * is_more}is known"
     if found.joined is not None:
         return f"{nothing}: {found.joined} joined after scores on these examples had been seen"
     if not found.is_sample:
-        return (
-            f"{nothing}: the examples that were scored for both {pair} were chosen and are no random sample"
-        )
+        return f"{nothing}: the examples scored for both {pair} were chosen and are not a random sample"
     if found.difference is None or found.lower is None or found.upper is None:
         if found.clusters is not None:
             return (
@@ -92,24 +93,23 @@ def _of_pair(answer: Answer, found: Beyond) -> str:
             )
         examples = f"{count_of(found.n, 'example')} scored for both {pair}"
         verb = "is" if found.n == 1 else "are"
-        return f"{nothing}: only {examples} {verb} a random sample{_left_out(found)}"
+        least = f", and at least {LEAST} are needed" if found.n < LEAST else ""
+        return f"{nothing}: only {examples} {verb} a random sample{least}{_left_out(found)}"
     between = "between {} and {}".format(*ends(found.lower, found.upper))
     are_duels = traits_of(answer.objective).compares_pairs
     even = 0.5 if are_duels else 0.0
     if are_duels:
         share = rounded(found.difference)
-        said = f"{found.winner} is preferred over {found.rival} in {share} of duels, {between}"
+        said = f"{found.winner} is preferred over {found.rival} in {share} of duels ({between})"
     else:
-        said = f"{found.winner} scores {rounded(found.difference, '+')} against {found.rival}, {between}"
+        said = f"{found.winner} scores {rounded(found.difference, '+')} against {found.rival} ({between})"
     count = count_of(found.n, "example")
     if found.clusters is not None:
         count += f" in {found.clusters:,} clusters"
-    sample = f"{count}, taken as a random sample of those that matter{_no_larger(found)}"
-    sample += _left_out(found) + _alike(found)
     open_ = which_is_open(found.lower, found.upper, even)
     if open_ and found.could_be_best == (found.winner,):
-        open_ = "; the interval holds 0 because it holds for all pairs, which the line before need not"
-    return f"on new examples like these: {said} ({sample}; {_sure_of_pairs(answer, found)}){open_}"
+        open_ = "; this interval includes 0 because, unlike the line before, it holds for all pairs together"
+    return f"{said}{open_}. {_sure_of_pairs(answer, found, count)}{_left_out(found)}{_alike(found)}"
 
 
 def _left_open(answer: Answer) -> list[Line]:
@@ -118,7 +118,7 @@ def _left_open(answer: Answer) -> list[Line]:
     if answer.held_out is not None and answer.held_out.is_complete:
         return []  # the held-out examples say it of the winner
     where = "groups are compared" if answer.groups is not None else "constraints have to be met"
-    return [("beyond", f"nothing is worked out for new examples where {where}")]
+    return [(ON_NEW, f"nothing is computed for them if {where}")]
 
 
 def _left_out(found: Beyond) -> str:
@@ -137,19 +137,23 @@ def _alike(found: Beyond) -> str:
     if not found.alike:
         return ""
     return (
-        f"; {found.alike:,} of them put a prompt that one before them does, and where rows were copied and "
-        "not drawn so the interval is too narrow"
+        f". {found.alike:,} of them repeat the prompt of an earlier one; if these rows were copied instead "
+        "of drawn, the interval is too narrow"
     )
 
 
-def _sure_of_pairs(answer: Answer, found: Beyond) -> str:
-    """The confidence of the interval of two candidates, in words."""
+def _sure_of_pairs(answer: Answer, found: Beyond, count: str) -> str:
+    """The confidence of the interval of two candidates, as a sentence about these examples."""
     if answer.is_mixed:
-        return f"this guarantees nothing: {MIXED}"
-    compared = "candidates with the baseline" if answer.baseline is not None else "pairs of candidates"
-    sure = f"{percent(LEVEL)}, for all {compared} at once"
+        return f"This guarantees nothing: {MIXED}"
+    compared = "candidates and the baseline" if answer.baseline is not None else "pairs of candidates"
+    sure = (
+        f"{percent(LEVEL)} confidence for all {compared} together, if "
+        f"{'these' if found.n != 1 else 'this'} {count} {'are' if found.n != 1 else 'is'} a random sample of "
+        f"those that matter{_no_larger(found)}"
+    )
     if found.left_out:
-        sure += f", if {IF['missing-at-random']}"
+        sure += f" and {IF['missing-at-random']}"
     return sure + _seen_before(found)
 
 
@@ -158,9 +162,9 @@ def _seen_before(found: Beyond) -> str:
     if found.earlier is None:
         return ""
     return (
-        "; it guarantees nothing where candidates or the judge were changed or chosen in sight of "
+        "; it guarantees nothing if candidates or the judge were changed or chosen after seeing results of "
         f"campaign {found.earlier.campaign}, which has outcomes on {found.earlier.examples:,} of the "
-        f"{found.earlier.of:,} examples asked here"
+        f"{found.earlier.of:,} examples scored here"
     )
 
 
@@ -247,9 +251,9 @@ def _sure(answer: Answer, found: "HeldOut") -> str:
         )
     if answer.earlier is not None:
         return (
-            " (this guarantees nothing where candidates, the judge or a setting were changed in sight of "
-            f"campaign {answer.earlier.campaign}, which has outcomes on {answer.earlier.examples:,} of these "
-            "examples)"
+            " (this guarantees nothing if candidates, the judge or a setting were changed after seeing "
+            f"results of campaign {answer.earlier.campaign}, which has outcomes on "
+            f"{answer.earlier.examples:,} of these examples)"
         )
     from winnow.tasks.objectives.best_mean.holdout.results import LEVEL as OF_BOTH
 

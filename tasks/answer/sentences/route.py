@@ -40,7 +40,12 @@ def lines_of(answer: Answer) -> list[Line]:
     standing = answer.standing
     assert standing is not None
     if answer.outcome == "failed":
-        return [("routes", "nothing"), ("sure", NOBODY), *dropped_lines(answer), *_arrived(answer, standing)]
+        return [
+            ("routes", "nothing"),
+            ("confidence", NOBODY),
+            *dropped_lines(answer),
+            *_arrived(answer, standing),
+        ]
     if standing.mean is None:
         return [("routes", "nothing known yet"), *_arrived(answer, standing)]
     scored = f"{rounded(standing.mean)} mean score of the {count_of(standing.scored, 'prompt')} scored so far"
@@ -61,7 +66,7 @@ def lines_of(answer: Answer) -> list[Line]:
         "prompts are routed to the candidate expected to do best, so these means do not generalise to "
         "other prompts"
     )
-    lines.append(("sure", f"heuristic: {why}"))
+    lines.append(("confidence", f"heuristic: {why}"))
     lines += dropped_lines(answer)
     if answer.limit is not None and answer.outcome is not None:
         lines.append(("ended", spent(answer)))

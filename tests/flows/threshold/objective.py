@@ -34,4 +34,4 @@ def lines_of(answer):
     sure = (
         f"wrong with probability {answer.claim.delta:g} at most" if answer.outcome == "decided" else "nothing"
     )
-    return [*lines, ("sure", sure)]
+    return [*lines, ("confidence", sure)]

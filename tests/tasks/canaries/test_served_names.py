@@ -59,7 +59,7 @@ def test_texts_that_a_gateway_had_another_model_write_take_the_claim_away(databa
         "'served-2026-10-06', 4 by 'small'. Name one of them in `model`, or have the server take no other; a "
         "campaign under another name with reuse: campaign asks anew"
     )
-    assert lines["sure"].startswith("heuristic: a served model changed on the way")
+    assert lines["confidence"].startswith("heuristic: a served model changed on the way")
 
 
 def test_one_name_throughout_is_stored_and_nothing_to_speak_of(database):
@@ -70,7 +70,7 @@ def test_one_name_throughout_is_stored_and_nothing_to_speak_of(database):
     assert found(database, record) == []
     lines = dict(said(database, record))
     assert "server" not in lines
-    assert lines["sure"].startswith("exact")
+    assert lines["confidence"].startswith("exact")
 
 
 @pytest.mark.parametrize("name", [None, "", 7, ["a"], {"id": "a"}, True])
@@ -141,7 +141,7 @@ def test_an_alias_that_is_moved_between_two_runs_of_a_campaign_takes_the_claim_a
     change, names = found(database, record)
     assert (change.when, change.texts_before, change.mixes) == ("during", 4, True)
     assert names.texts == {DATED: 4, "served-2026-11-20": 8}
-    assert dict(said(database, record))["sure"].startswith("heuristic")
+    assert dict(said(database, record))["confidence"].startswith("heuristic")
 
 
 def test_servers_that_people_say_are_one_may_each_have_a_name_of_their_own(database):
@@ -185,7 +185,7 @@ def test_stored_texts_tell_who_wrote_them_whatever_the_campaign_calls_its_model(
     [names], [same] = found(database, record), found(database, again)
     assert (names.model, same.model) == ("one", "one")
     assert names.texts == same.texts
-    assert dict(said(database, again))["sure"].startswith("heuristic")
+    assert dict(said(database, again))["confidence"].startswith("heuristic")
 
 
 def test_hostile_names_are_cut_quoted_and_few(database):
