@@ -134,8 +134,11 @@ def is_loopback(address: str) -> bool:
 
 
 def reachable(bound: str) -> str:
-    """The address at which this machine reaches a server that listens at `bound`."""
-    return {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(bound, bound)
+    """The address at which this machine reaches a server that listens at `bound`.
+
+    Of the addresses that a browser tries for "localhost", another user may listen at one.
+    """
+    return {"0.0.0.0": "127.0.0.1", "::": "::1", "localhost": "127.0.0.1"}.get(bound, bound)
 
 
 def in_url(bound: str) -> str:
@@ -163,8 +166,17 @@ def is_of_this_user(client: tuple[str, int] | None, port: int) -> bool:
 
 def is_served_by_others(host: str, port: int) -> bool:
     """Whether a process of another user listens at an address of this machine; False if Linux cannot tell."""
-    names = {_name_in_table(each, port) for each in (host, "::" if ":" in host else "0.0.0.0")}
-    users = {user for local, _, state, user in _connections(host) if state == LISTENS and local in names}
+    try:
+        addresses = {str(address[0]) for *_, address in socket.getaddrinfo(host, port)}
+    except OSError:
+        return False
+    addresses |= {f"::ffff:{each}" for each in addresses if ":" not in each}  # of a socket for both families
+    users = {
+        user
+        for address in (*addresses, *EVERYWHERE)
+        for local, _, state, user in _connections(address)
+        if state == LISTENS and local == _name_in_table(address, port)
+    }
     return bool(users - {os.getuid()})
 
 

@@ -68,6 +68,27 @@ SETTINGS = {
     "tcp_keepalives_count": "3",
 }
 
+LOOKALIKES = """\
+WITH named AS (
+    SELECT 'function' AS kind, proname AS name, pronamespace AS place, proowner AS owner
+    FROM pg_catalog.pg_proc
+    UNION ALL SELECT 'operator', oprname, oprnamespace, oprowner FROM pg_catalog.pg_operator
+)
+SELECT named.kind, named.name, owner.rolname FROM named
+JOIN pg_catalog.pg_namespace AS place ON place.oid OPERATOR(pg_catalog.=) named.place
+JOIN pg_catalog.pg_roles AS owner ON owner.oid OPERATOR(pg_catalog.=) named.owner
+WHERE place.nspname OPERATOR(pg_catalog.=) ANY (pg_catalog.current_schemas(false))
+AND place.nspname OPERATOR(pg_catalog.<>) 'pg_catalog'
+AND NOT owner.rolsuper AND owner.rolname OPERATOR(pg_catalog.<>) CURRENT_USER
+AND EXISTS (
+    SELECT FROM named AS own WHERE own.kind OPERATOR(pg_catalog.=) named.kind
+    AND own.name OPERATOR(pg_catalog.=) named.name
+    AND own.place OPERATOR(pg_catalog.=) 'pg_catalog'::pg_catalog.regnamespace
+)
+LIMIT 1"""
+"""Functions and operators of other roles that PostgreSQL can take for its own in a statement, if their types
+fit better, and then runs with the rights of this role. No name in this statement can be taken so."""
+
 
 def postgresql_engine(url: URL, *, shown: str, read_only: bool, wait_ms: int) -> Engine:
     """Create an engine on a server; a writer waits `wait_ms` for another one, and errors show `shown`."""
@@ -105,7 +126,18 @@ def postgresql_engine(url: URL, *, shown: str, read_only: bool, wait_ms: int) ->
                 f"its encoding {encoding} cannot hold every text: create it with ENCODING 'UTF8'",
                 "CREATE DATABASE ... TEMPLATE template0 ENCODING 'UTF8' LOCALE 'C' does on every server",
             )
-        connection.execute("; ".join(set_as("SESSION", settings)))  # for statements outside transactions
+        # The settings are for statements outside transactions.
+        cursor = connection.execute("; ".join([*set_as("SESSION", settings), LOOKALIKES]))
+        while cursor.nextset():
+            pass
+        if found := cursor.fetchone():
+            kind, name, owner = found
+            raise StorageUnavailable(
+                shown,
+                f"the {kind} {name} of the role {owner} lies in its search_path, where it could run with the "
+                "rights of your role in place of PostgreSQL's own",
+                "have it dropped, or name a search_path in the URL whose schemas only you can create in",
+            )
 
     @event.listens_for(engine, "checkin")
     def note_when(_: DBAPIConnection, record: ConnectionPoolEntry) -> None:

@@ -22,6 +22,9 @@ from winnow.storage.errors import QueryRefused
 ROWS_AT_ONCE = 100
 """Rows fetched together; each can be large."""
 
+LIMIT = "limit of time"
+"""Key of a session's `info`: on PostgreSQL, the statement that sets the limit of each statement."""
+
 STEPS_BETWEEN_CLOCKS = 10_000
 """SQLite virtual machine instructions between two checks of the clock: less than a millisecond."""
 
@@ -52,8 +55,10 @@ def run_sql(session: Session, statement: str) -> tuple[list[str], Iterator[tuple
 def _rows(session: Session, result: Result[Any]) -> Iterator[tuple[object, ...]]:
     try:
         with result:
-            for row in result:
-                yield tuple(row)
+            while rows := result.fetchmany(ROWS_AT_ONCE):
+                yield from map(tuple, rows)
+                if limit := session.info.get(LIMIT):  # a function in the statement can have lifted it
+                    session.execute(text(limit))
     except DBAPIError as error:
         if error.connection_invalidated:
             raise
@@ -100,7 +105,8 @@ def give_up_after(session: Session, seconds: float) -> Generator[None, None, Non
     """
     connection = session.connection()
     if connection.dialect.name == "postgresql":
-        session.execute(text(f"SET LOCAL statement_timeout = {round(seconds * 1_000)}"))
+        session.info[LIMIT] = f"SET LOCAL statement_timeout = {round(seconds * 1_000)}"
+        session.execute(text(session.info[LIMIT]))
         yield
         return
     until = time.monotonic() + seconds

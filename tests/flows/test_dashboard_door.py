@@ -19,6 +19,7 @@ from winnow.flows.reports.dashboard.server import Door
 from winnow.flows.reports.http_access import (
     TOKEN_VARIABLE,
     Gate,
+    in_url,
     is_of_this_user,
     is_served_by_others,
     new_token,
@@ -218,6 +219,23 @@ def test_the_user_of_a_connection_is_told_by_the_system(address, monkeypatch):
     assert not is_served_by_others("localhost", 1)
     assert not is_of_this_user(("192.0.2.1", 1), 1)
     assert not is_of_this_user(None, 1)
+
+
+@pytest.mark.parametrize("listens", ["127.0.0.1", "0.0.0.0", "::", "::ffff:127.0.0.1", "::1"])
+def test_every_address_at_which_a_browser_would_look_is_looked_at(listens, monkeypatch):
+    """A browser takes "localhost" for ::1 first, whichever address the server listens at."""
+    local = [(family, 1, 6, "", (each, 0)) for family, each in ((2, "127.0.0.1"), (10, "::1"))]
+    monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: local)
+    with socket.socket(socket.AF_INET6 if ":" in listens else socket.AF_INET) as server:
+        if ":" in listens:
+            server.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
+        server.bind((listens, 0))
+        server.listen()
+        port = server.getsockname()[1]
+        assert not is_served_by_others("localhost", port)
+        monkeypatch.setattr(os, "getuid", lambda: 12345)
+        assert is_served_by_others("localhost", port)
+    assert in_url("localhost") == "127.0.0.1"
 
 
 def test_a_port_that_another_user_took_meanwhile_is_told_no_token(monkeypatch):

@@ -6,7 +6,7 @@ import re
 import signal
 import socket
 import threading
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from urllib.parse import quote
 
@@ -15,6 +15,7 @@ import pytest
 from postgres_server import postgres_server
 from sqlalchemy import event, text
 from stored_campaigns import NOW, StoredCampaign, decision, store_campaign
+from waiting import PATIENCE_S
 
 from winnow.storage.admin.maintenance import table_sizes, vacuum
 from winnow.storage.admin.schema import current_revision, ensure_schema, require_schema
@@ -375,6 +376,59 @@ def test_a_role_that_may_only_select_can_ask_and_reach_no_file(postgresql, campa
         vacuum(writer)
     writer.close()
     postgresql.execute("DROP ROLE reader")
+
+
+def test_a_statement_cannot_lift_its_limit_of_time(campaign):
+    lifts = "set_config('statement_timeout', '0', true)"
+    sleeps = f"CASE WHEN i > 150 THEN pg_sleep({PATIENCE_S})::text END"
+    asked = f"SELECT {lifts}, {sleeps} FROM generate_series(1, 200) i"
+    with campaign.database.reading() as session, statements.give_up_after(session, 0.5):
+        _, rows = statements.run_sql(session, asked)
+        with pytest.raises(QueryRefused, match="canceling statement due to statement timeout"):
+            list(rows)
+
+
+@pytest.mark.parametrize(
+    ("kind", "made"),
+    [
+        ("operator =", "OPERATOR public.= (LEFTARG = varchar, RIGHTARG = varchar, FUNCTION = public.own)"),
+        ("operator =", "OPERATOR public.= (LEFTARG = name, RIGHTARG = varchar, FUNCTION = public.other)"),
+        (
+            "function substr",
+            "FUNCTION public.substr(varchar, int, int) RETURNS text LANGUAGE sql AS 'SELECT $1::text'",
+        ),
+        ("function max", "AGGREGATE public.max(varchar) (SFUNC = public.state, STYPE = text)"),
+    ],
+)
+def test_functions_of_other_roles_run_in_place_of_none_of_postgresqls(postgresql, campaign, kind, made):
+    name = campaign.database.url.rpartition("/")[2]
+    postgresql.execute("DROP ROLE IF EXISTS stranger")
+    postgresql.execute("CREATE ROLE stranger LOGIN")
+    postgresql.execute("GRANT CREATE ON SCHEMA public TO stranger", name)
+    with psycopg.connect(
+        postgresql.url(name, user="stranger").replace("+psycopg", ""), autocommit=True
+    ) as stranger:
+        for types in ("own(varchar, varchar)", "other(name, varchar)"):
+            stranger.execute(f"CREATE FUNCTION public.{types} RETURNS bool LANGUAGE sql AS 'SELECT true'")
+        stranger.execute(
+            "CREATE FUNCTION public.state(text, varchar) RETURNS text LANGUAGE sql AS 'SELECT $1::text'"
+        )
+        require_opened(campaign.database.url)
+        stranger.execute(f"CREATE {made}")
+    said = refusal(campaign.database.url)
+    assert f"the {kind} of the role stranger lies in its search_path" in said
+    require_opened(postgresql.url(name, user="stranger"))  # its own
+    postgresql.execute("DROP OWNED BY stranger", name)
+    require_opened(campaign.database.url)
+    postgresql.execute("DROP ROLE stranger")
+
+
+def require_opened(url):
+    """Whether a role may read is not asked here."""
+    database = open_database(url, read_only=True)
+    with suppress(NotPermitted):
+        require_schema(database)
+    database.close()
 
 
 @contextmanager
