@@ -159,6 +159,7 @@ def folder_of(module):
 
 STARTS_PROCESSES = {
     "storage/engine/write_lock.py",  # below the folder of the others
+    "tasks/judges/code/scoring_process.py",  # a fork of a worker for each output, which has imported a task
     "tasks/processes/child_process.py",
     "tasks/processes/fork_server_side.py",
 }

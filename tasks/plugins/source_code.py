@@ -27,7 +27,7 @@ from importlib.machinery import (
     SourceFileLoader,
     SourcelessFileLoader,
 )
-from importlib.metadata import EntryPoint
+from importlib.metadata import EntryPoint, packages_distributions
 from importlib.util import spec_from_file_location
 from pathlib import Path
 from pkgutil import iter_modules
@@ -100,6 +100,23 @@ def file_digests(path: Path, *, with_calls: bool = False) -> dict[str, str]:
         return _in_folder_or_own(name, given.parent)
 
     return _read_digests(given.stem, find, with_calls=with_calls)
+
+
+def libraries_of(path: Path) -> tuple[str, ...]:
+    """Names of the installed distributions that a Python file and its own modules import; imports nothing.
+
+    Raises:
+        OSError: If the file cannot be read.
+    """
+    own = file_digests(path)
+    known = packages_distributions()
+    found: set[str] = set()
+    for name in own:
+        spec = _in_folder_or_own(name, path.resolve().parent) if name != path.stem else None
+        content = path.read_bytes() if spec is None else _content(spec) or b""
+        named = _imports(spec or ModuleSpec(name, None), content)
+        found |= {each for top in named for each in known.get(top.partition(".")[0], ())}
+    return tuple(sorted(found))
 
 
 def module_digests(name: str, folder: Path) -> dict[str, str]:

@@ -30,7 +30,7 @@ from winnow.tasks.engines.server_keys import (
 )
 from winnow.tasks.plugins.allowed_code import PROGRAMS_OF_MODELS, Act, act_of_function, code_of_model
 from winnow.tasks.spec.campaign import CampaignSpec, judges_of
-from winnow.tasks.spec.judge_tree import names_file
+from winnow.tasks.spec.judge_tree import WITH_FUNCTIONS, functions_of, names_file
 from winnow.tasks.spec.sections.dataset import SourceSpec
 from winnow.tasks.spec.sections.models import AgentModelSpec, places_of
 
@@ -81,9 +81,9 @@ def _needed(spec: CampaignSpec, folder: Path) -> Iterator[Permission]:
         for act, keys in harness.acts(spec.dataset, folder):
             yield _allowing(act, *keys)
     for place, judge in _judges(spec):
-        if judge.get("type") == "python" and isinstance(path := judge.get("path"), str):
+        for key, path in functions_of(judge) if judge.get("type") in WITH_FUNCTIONS else ():
             file, _, function = in_home(path).rpartition(":")
-            yield _allowing(act_of_function(folder / file, function), f"{place}.path")
+            yield _allowing(act_of_function(folder / file, function), f"{place}.{key}")
         if judge.get("type") == "code" and judge.get("allow_code") is True:
             yield Permission(text=PROGRAMS_OF_MODELS, keys=(f"{place}.allow_code",))
     execution = spec.execution

@@ -15,6 +15,9 @@ from winnow.storage.json_types import JsonObject, JsonView
 HUMAN = "human"
 """The type of the human judge."""
 
+WITH_FUNCTIONS = ("lm-eval", "python")
+"""Types of judges that run functions of the user's Python files; see `functions_of`."""
+
 
 @dataclass(frozen=True, slots=True)
 class Maker:
@@ -86,6 +89,7 @@ JUDGES = {
         pairs=Maker("pairwise.llm:llm_judge", 3),
         models=_MODELS,
     ),
+    "lm-eval": _rule("code.lm_eval:LmEvalJudge", 1),
     "math": _rule("isolated.math:MathJudge", 2),
     "normalised": _rule("rules.string_match:NormalisedJudge", 1),
     "numeric": _rule("rules.numeric:NumericJudge", 2),
@@ -179,6 +183,23 @@ def _held(params: JsonView, key: str, place: str) -> Iterator[Placed]:
     for index, each in enumerate(value if isinstance(value, list | tuple) else ()):
         if isinstance(each, dict):
             yield f"{place}.{key}[{index}]", each
+
+
+def functions_of(judge: JsonView) -> Iterator[tuple[str, str]]:
+    """Functions of the user's Python files that a judge runs, FILE.py:FUNCTION, each with its key.
+
+    Args:
+        judge: Its keys in the file; those of other judges name no functions.
+    """
+    for key in ("path", "process_results", "function"):
+        if isinstance(named := judge.get(key), str):
+            yield key, named
+    filters = judge.get("filters")
+    for at, step in enumerate(filters if isinstance(filters, list | tuple) else ()):
+        for key in ("function", "filter_fn"):
+            named = step.get(key) if isinstance(step, dict) else None
+            if isinstance(named, str) and ":" in named:
+                yield f"filters[{at}].{key}", named
 
 
 def judge_trees(spec: JsonView) -> Iterator[JudgeNode]:

@@ -58,6 +58,33 @@ def test_a_campaign_on_a_task_that_is_killed_ends_as_one_that_is_not(tmp_path, w
     assert 12 <= sum(outcomes) < 24
 
 
+SCORER = """
+def process_results(doc, results):
+    said = results[0].strip()
+    if said == doc["input"]:
+        raise ValueError("repeats the question")
+    return {"right": float(said == doc["target"]), "all": [said], "length": len(said)}
+"""
+
+
+def test_a_task_scored_by_its_own_function_is_killed_and_resumed(tmp_path, write):
+    def scored(folder):
+        path = write(folder)
+        (folder / "utils.py").write_text(SCORER)
+        metrics = [{"metric": "all", "aggregation": "bleu"}, {"metric": "right", "aggregation": "mean"}]
+        task = {**TASK, "metric_list": metrics}
+        text = yaml.safe_dump(task) + "process_results: !function utils.process_results\n"
+        (folder / "letters.yaml").write_text(text)
+        return path
+
+    whole, killed = tmp_path / "whole", tmp_path / "killed"
+    found = decisions_with_kills(whole, scored(whole), [])
+    assert decisions_with_kills(killed, scored(killed), [Kill(commit=6, after=False)]) == found
+    rows = found[0]["comparisons"]
+    assert len(rows) == 24
+    assert 12 <= sum(row[4] or 0 for row in rows) < 24
+
+
 def test_validate_shows_what_a_task_became(tmp_path, write):
     write(tmp_path / "work")
     said = winnow(tmp_path / "work", "validate", "campaign.yaml")

@@ -138,6 +138,8 @@ MAPPINGS_OF_DATA = {
     ("llm", "rubric"),
     ("llm", "score_mapping"),
     ("exact_match", "filters"),
+    ("lm-eval", "filters"),
+    ("lm-eval", "options"),
     ("similarity", "embedder_params"),
 }
 """Parameters that hold mappings which describe neither a judge nor a model."""

@@ -161,11 +161,11 @@ def test_a_task_becomes_an_ordinary_campaign(tasks):
 
 
 def test_prompts_and_a_judge_of_ones_own_take_the_place_of_the_tasks(tasks):
-    changed(tasks, "plain", process_results="!function utils.score")
+    changed(tasks, "plain", unsafe_code=True)
     own = {"name": "own", "template": "{{ doc.q }} ="}
     spec = parsed("plain", prompts=[own], judge={"type": "contains"})
     assert next(shown(spec)) == ["What is 6+7? ="]
-    with pytest.raises(SpecError, match=r"process_results\); write a judge of your own beside the task"):
+    with pytest.raises(SpecError, match="runs what models write"):
         parsed("plain")
 
 
@@ -213,10 +213,11 @@ def changed(folder, name, **keys):
 
 
 FEATURES = [
-    ({"repeats": 3}, "asks 3 times (repeats)"),
+    ({"repeats": "x"}, "has the repeats 'x'"),
+    ({"repeats": 3, "filter_list": [{"name": "own", "filter": [{"function": "majority_vote"}]}]},
+     "asks 3 times, and scores all answers at once (repeats)"),
     ({"output_type": "loglikelihood_of_all"}, "has the output_type 'loglikelihood_of_all'"),
     ({"unsafe_code": True}, "runs what models write (unsafe_code)"),
-    ({"custom_dataset": "!function utils.score"}, "makes its dataset by a function (custom_dataset)"),
     ({"doc_to_image": "picture"}, "shows models pictures (doc_to_image)"),
     ({"use_prompt": "x"}, "takes its prompt from promptsource (use_prompt)"),
     ({"dokument": 1}, "has the key 'dokument', which lm-eval 0.4.13 does not know"),
@@ -225,16 +226,14 @@ FEATURES = [
     ({"dataset_kwargs": {"streaming": True}}, "has dataset_kwargs.streaming"),
     ({"dataset_kwargs": {"data_files": "https://x.org/a.json"}}, "takes its data from https://x.org/a.json"),
     ({"dataset_path": None}, "names no dataset_path"),
-    ({"dataset_path": "pandas"}, "names files of pandas (dataset_kwargs.data_files)"),
     ({"generation_kwargs": {"num_beams": 4}}, "has generation_kwargs.num_beams"),
     ({"generation_kwargs": {"do_sample": True}}, "samples without a temperature"),
     ({"metric_list": [{"metric": "bleu", "aggregation": "bleu"}]}, "is scored by bleu (aggregation: bleu)"),
-    ({"metric_list": [{"metric": "!function utils.score"}]}, "is scored by the function "),
+    ({"metric_list": [{"metric": "!function utils.score", "aggregation": "bleu"}]},
+     "is scored by the function "),
+    ({"process_results": "!function utils.score", "metric_list": [{"metric": "f1"}]},
+     "is scored by f1 (aggregation: f1)"),
     ({"metric_list": [{"metric": "exact_match", "k": 1}]}, "gives exact_match the option 'k'"),
-    ({"filter_list": [{"name": "own", "filter": [{"function": "custom"}, {"function": "take_first"}]}]},
-     "filters by custom (own)"),
-    ({"filter_list": [{"name": "own", "filter": [{"function": "take_first"}, {"function": "lowercase"}]}]},
-     "has the filter own, which does not end with take_first"),
 ]  # fmt: skip
 
 

@@ -1,6 +1,7 @@
 """The definition of a task in its file; features that Winnow does not support raise an error."""
 
 import os
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,20 +13,22 @@ from winnow.tasks.data.hub import FORMATS, HubSource
 from winnow.tasks.errors import SpecError
 from winnow.tasks.harness.lm_eval.files import KEY, Function, TaskFile, read_task
 
+_OF_THE_HUB = re.compile(r"hf://datasets/([\w.-]+/[\w.-]+)/[^@]+")
+"""The URL of a file of a hub's dataset."""
+
 OUTPUT_TYPES = ("generate_until", "multiple_choice", "loglikelihood", "loglikelihood_rolling")
 
 _READ = """
     task dataset_path dataset_name dataset_kwargs training_split validation_split test_split fewshot_split
     process_docs doc_to_text doc_to_target doc_to_choice process_results description target_delimiter
     fewshot_delimiter fewshot_config num_fewshot metric_list output_type generation_kwargs repeats filter_list
-    gen_prefix unsafe_code
+    gen_prefix unsafe_code custom_dataset
 """
 _WITHOUT_EFFECT = """
     task_alias tag metadata should_decontaminate doc_to_decontamination_query group group_alias
 """
 _REFUSED = {
     "class": "is a Python class (class)",
-    "custom_dataset": "makes its dataset by a function (custom_dataset)",
     "doc_to_audio": "shows models sounds (doc_to_audio)",
     "doc_to_image": "shows models pictures (doc_to_image)",
     "use_prompt": "takes its prompt from promptsource (use_prompt)",
@@ -80,12 +83,21 @@ class Definition:
     @property
     def functions(self) -> list[str]:
         """The Python functions that make prompts, each once."""
-        keys = ("process_docs", "doc_to_text", "doc_to_target", "doc_to_choice", "description", "gen_prefix")
+        keys = (
+            *("custom_dataset", "process_docs", "doc_to_text", "doc_to_target", "doc_to_choice"),
+            *("description", "gen_prefix"),
+        )
         values = [
             *(self.config.get(key) for key in keys),
             *(self.config.get("fewshot_config") or {}).values(),
         ]
         return list(dict.fromkeys(str(each) for each in values if isinstance(each, Function)))
+
+    @property
+    def has_metric_functions(self) -> bool:
+        """Whether a metric is a function of the task, which reads the target as it is."""
+        listed = self.config.get("metric_list") or ()
+        return any(isinstance(each.get("metric"), Function) for each in listed)
 
     @property
     def local_data(self) -> list[str]:
@@ -97,9 +109,8 @@ class Definition:
         files = list(_texts(source.data_files))
         folders = [] if source.path in FORMATS else [source.path]
         if source.data_dir is not None:
-            inside = os.path.join(*folders, os.path.expanduser(source.data_dir))
-            return [*folders, inside, *(os.path.join(inside, each) for each in files)]
-        return [*folders, *files]
+            folders.append(os.path.join(*folders, os.path.expanduser(source.data_dir)))
+        return [*folders, *(os.path.join(*folders[-1:], each) for each in files)]
 
     def refuse(self, feature: str, remedy: str = "choose another task") -> NoReturn:
         """Raise a `SpecError` for an unsupported feature, with the remedy."""
@@ -143,8 +154,8 @@ def _refusals(file: TaskFile) -> Iterator[str]:
     output_type = config.get("output_type", "generate_until")
     if output_type not in OUTPUT_TYPES:
         yield f"has the output_type {output_type!r}"
-    if config.get("repeats", 1) != 1:
-        yield f"asks {config['repeats']} times (repeats)"
+    if type(config.get("repeats", 1)) is not int:
+        yield f"has the repeats {config['repeats']!r}"
     if not isinstance(config.get("fewshot_config") or {}, dict):
         yield "has a fewshot_config that is not a mapping"
     fewshot = config.get("fewshot_config") or {}
@@ -175,17 +186,19 @@ def _source(file: TaskFile) -> HubSource:
     path, kwargs = config.get("dataset_path"), dict(config.get("dataset_kwargs") or {})
     kwargs.pop("trust_remote_code", None)  # as in lm-eval: no such code is ever run
     name = config["task"]
+    if isinstance(config.get("custom_dataset"), Function):
+        return HubSource(path=FORMATS[0])  # of no files: the function makes the documents
     if not isinstance(path, str):
         raise SpecError(f"the task {name} names no dataset_path; choose another task", KEY)
-    if others := sorted(kwargs.keys() - {"data_files", "data_dir", "revision"}):
+    if others := sorted(kwargs.keys() - {"data_files", "data_dir", "revision", "verification_mode"}):
         raise SpecError(f"the task {name} has dataset_kwargs.{others[0]}; choose another task", KEY)
     files = kwargs.get("data_files")
+    if path in FORMATS and (found := _of_one_dataset(files)) is not None:
+        path, files = found
     if remote := [each for each in _texts(files) if urlsplit(each).scheme or "::" in each]:
         raise SpecError(
             f"the task {name} takes its data from {remote[0]}; download it and name the file", KEY
         )
-    if files is not None and path not in FORMATS:
-        raise SpecError(f"the task {name} names files of {path} (dataset_kwargs.data_files)", KEY)
     return HubSource(
         path=path,
         name=config.get("dataset_name"),
@@ -193,6 +206,18 @@ def _source(file: TaskFile) -> HubSource:
         data_files=files,
         data_dir=kwargs.get("data_dir"),
     )
+
+
+def _of_one_dataset(files: object) -> tuple[str, object] | None:
+    """The hub's dataset whose files all URLs name, and its files; None if they are others."""
+    named = [_OF_THE_HUB.fullmatch(each) for each in _texts(files)]
+    datasets = {each[1] if each else None for each in named}
+    if len(datasets) != 1 or (dataset := datasets.pop()) is None:
+        return None
+    inside = len(f"hf://datasets/{dataset}/")
+    if isinstance(files, Mapping):
+        return dataset, {key: [each[inside:] for each in _texts(value)] for key, value in files.items()}
+    return dataset, [each[inside:] for each in _texts(files)]
 
 
 def _texts(files: object) -> Iterator[str]:

@@ -1,6 +1,6 @@
 """lm-eval as a harness: the parts of a campaign, judge and settings included, that come from its tasks."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -32,7 +32,23 @@ METRICS: Mapping[str, Mapping[str, JsonView]] = {
 OPTIONS = ("ignore_case", "ignore_punctuation", "ignore_numbers", "regexes_to_ignore")
 """Options of exact_match."""
 
-WITHOUT_EFFECT = ("metric", "aggregation", "higher_is_better")
+WITHOUT_EFFECT = ("metric", "aggregation", "higher_is_better", "hf_evaluate")
+
+MEANS = ("mean", "nanmean")
+"""Aggregations that are a mean of the documents' numbers; a NaN is an unscored comparison here."""
+
+OF_THE_CORPUS = {
+    **{
+        name: name
+        for name in ("bits_per_byte", "bleu", "brier_score", "chrf", "f1", "mcc", "perplexity", "ter")
+    },
+    **dict.fromkeys(("byte_perplexity", "word_perplexity"), "weighted_perplexity"),
+    "bypass": "bypass",
+}
+"""The aggregations that lm-eval 0.4.13 takes for metrics without one, if not the mean."""
+
+TAKE_FIRST = [{"function": "take_first"}]
+"""lm-eval's filters of a task that has none."""
 
 FILTERS = ("lowercase", "map", "regex", "remove_whitespace", "uppercase")
 
@@ -51,67 +67,106 @@ IN_THE_SANDBOX = (
 class _Metric(NamedTuple):
     name: str
     options: JsonView
+    function: Function | None
+    """The metric's own function."""
+    is_mean: bool
+    """Whether lm-eval's number is the mean of those of all documents."""
+    less_is_better: bool
+    said: str
+    """The metric in a message."""
 
 
-def _judge_of(task: Definition, metric: str | None, filter_name: str | None) -> JsonObject:
+def _judge_of(
+    task: Definition, metric: str | None, filter_name: str | None, bounds: Sequence[float] | None
+) -> JsonObject:
     """The judge in a campaign's file that scores like the task.
 
     Args:
         task: The task.
         metric: Name of one of its metrics; None is the first that scores each example.
         filter_name: Name of one of its filter pipelines; None is the first.
+        bounds: The numbers of a metric of the task's own that score 0 and 1; None is 0 to 1.
 
     Raises:
         SpecError: If Winnow does not support the task's scoring.
     """
     if task.config.get("unsafe_code"):
         task.refuse("runs what models write (unsafe_code), which nobody has allowed here", IN_THE_SANDBOX)
-    if task.config.get("process_results") is not None:
-        task.refuse(f"scores by the function {task.config['process_results']} (process_results)", REMEDY)
-    known = METRICS[task.output_type]
+    by_results = task.config.get("process_results")
     wanted = _wanted(task, metric)
-    judge = dict(known[wanted.name])
-    if task.output_type != "generate_until":
-        return judge  # lm-eval takes no notice of options here either
-    if others := sorted(wanted.options.keys() - set(OPTIONS)):
+    is_own = by_results is not None or wanted.function is not None
+    others = [] if is_own else sorted(wanted.options.keys() - set(OPTIONS))
+    if others and task.output_type == "generate_until":
         task.refuse(f"gives {wanted.name} the option {others[0]!r}", REMEDY)
-    filters = list(_pipeline(task, filter_name))
-    return {**judge, **({"filters": filters} if filters else {}), **wanted.options}
+    steps = list(_pipeline(task, filter_name))
+    *first, last = steps or [{"function": "take_first"}]
+    is_plain = last["function"] == "take_first" and all(each["function"] in FILTERS for each in first)
+    if task.config.get("repeats", 1) != 1 and not is_plain:
+        task.refuse(f"asks {task.config['repeats']} times, and scores all answers at once (repeats)", REMEDY)
+    if not is_own and (is_plain or task.output_type != "generate_until"):
+        judge = dict(METRICS[task.output_type][wanted.name])
+        if task.output_type != "generate_until":
+            return judge  # lm-eval takes no notice of options here either
+        return {**judge, **({"filters": first} if first else {}), **wanted.options}
+    own = {"process_results": by_results, "function": wanted.function if by_results is None else None}
+    given = bounds or ([1.0, 0.0] if wanted.less_is_better else None)
+    return {
+        "type": "lm-eval",
+        "metric": wanted.name,
+        **{key: _from_here(each) for key, each in own.items() if each is not None},
+        "filters": steps or TAKE_FIRST,
+        **({"options": dict(wanted.options)} if wanted.options and by_results is None else {}),
+        **({"output_type": task.output_type} if task.output_type != "generate_until" else {}),
+        **({"range": list(given)} if given else {}),
+    }
 
 
 def _wanted(task: Definition, metric: str | None) -> _Metric:
-    known = METRICS[task.output_type]
     there = list(_metrics(task))
     named = [each for each in there if each.name == metric] if metric is not None else there
     if not named:
         task.refuse(f"has no metric {metric!r}", f"its metrics: {', '.join(each.name for each in there)}")
     for each in named:
-        if each.name in known:
+        if _scores_each(task, each):
             return each
-    names = ", ".join(each.name for each in named)
+    names = ", ".join(each.said for each in named)
     task.refuse(f"is scored by {names}, which gives no score of each example here", REMEDY)
+
+
+def _scores_each(task: Definition, metric: _Metric) -> bool:
+    if not metric.is_mean:
+        return False
+    if task.config.get("process_results") is not None:
+        return True
+    if metric.function is not None:
+        return task.output_type == "generate_until"
+    return metric.name == metric.said and metric.name in METRICS[task.output_type]
 
 
 def _metrics(task: Definition) -> Iterator[_Metric]:
     listed = task.config.get("metric_list")
+    by_results = task.config.get("process_results") is not None
     if listed is None:
         listed = [{"metric": name} for name in METRICS[task.output_type]]
     for each in listed:
-        name, hf = each.get("metric"), each.get("hf_evaluate")
-        options = {key: value for key, value in each.items() if key not in WITHOUT_EFFECT}
-        aggregation = each.get("aggregation", "mean")
-        if isinstance(name, Function):
-            yield _Metric(f"the function {name}", {})
-        elif hf:
-            yield _Metric(f"{name} (hf_evaluate)", {})
-        elif aggregation != "mean" and task.output_type != "loglikelihood_rolling":
-            yield _Metric(f"{name} (aggregation: {aggregation})", {})
-        else:
-            yield _Metric(str(name), options)
+        name, hf = each.get("metric"), bool(each.get("hf_evaluate")) and not by_results
+        aggregation = each.get("aggregation", OF_THE_CORPUS.get(str(name), "mean"))
+        is_text = task.output_type == "loglikelihood_rolling" and name in METRICS[task.output_type]
+        said = f"the function {name}" if isinstance(name, Function) else str(name)
+        said += " (hf_evaluate)" if hf else ""
+        is_mean = aggregation in MEANS or is_text
+        yield _Metric(
+            name=name.name if isinstance(name, Function) else str(name),
+            options={key: value for key, value in each.items() if key not in WITHOUT_EFFECT},
+            function=name if isinstance(name, Function) else None,
+            is_mean=is_mean,
+            less_is_better=each.get("higher_is_better") is False,
+            said=said if is_mean else f"{said} (aggregation: {aggregation})",
+        )
 
 
 def _pipeline(task: Definition, name: str | None) -> Iterator[JsonObject]:
-    """The filter steps that change an output."""
+    """The steps of a filter pipeline; a function is FILE.py:NAME."""
     listed = task.config.get("filter_list")
     if not listed:
         if name is not None:
@@ -120,13 +175,15 @@ def _pipeline(task: Definition, name: str | None) -> Iterator[JsonObject]:
     found = [each for each in listed if name in (None, each["name"])]
     if not found:
         task.refuse(f"has no filter {name!r}", f"its filters: {', '.join(each['name'] for each in listed)}")
-    *steps, last = found[0]["filter"]
-    if last.get("function") != "take_first" or any(each["function"] == "take_first" for each in steps):
-        task.refuse(f"has the filter {found[0]['name']}, which does not end with take_first", REMEDY)
-    for step in steps:
-        if step["function"] not in FILTERS:
-            task.refuse(f"filters by {step['function']} ({found[0]['name']})", REMEDY)
-        yield dict(step)
+    for step in found[0]["filter"]:
+        yield {key: _from_here(each) if isinstance(each, Function) else each for key, each in step.items()}
+
+
+def _from_here(function: Function) -> str:
+    """FILE.py:NAME, as a user in the working folder names it, so that a campaign can move with its folder."""
+    file = Path(function.file)
+    here = file.relative_to(Path.cwd()) if file.is_relative_to(Path.cwd()) else file
+    return f"{here}:{function.name}"
 
 
 def _generation_of(task: Definition) -> JsonObject:
@@ -212,7 +269,7 @@ def with_lm_eval(values: JsonView, task: TaskSpec) -> JsonObject:
         definition = load_definition(task.lm_eval, task.include_path)
         own = {key: value for key, value in values.items() if key != "task"}
         if "judge" not in values and not compares_pairs(values):
-            own["judge"] = _judge_of(definition, task.metric, task.filter)
+            own["judge"] = _judge_of(definition, task.metric, task.filter, task.range)
         return own | _of_the_definition(definition, values, task)
 
 

@@ -55,8 +55,13 @@ def rows_with(spec: LmEvalSpec, resolve: Resolve, *, asks_hub: bool) -> Iterator
     """The rows of a task in this process; `resolve` imports its functions."""
     with as_lm_eval_has_it(spec.task, KEY):
         definition = load_definition(spec.task, spec.include_path)
-        commit = spec.commit or definition.source.commit
-        splits = load_splits(replace(definition.source, commit=commit), asks_hub=asks_hub)
+        made_by = definition.config.get("custom_dataset")
+        if isinstance(made_by, Function):
+            settings = (definition.config.get("metadata"), definition.config.get("dataset_kwargs"))
+            splits = resolve(made_by)(**{key: each for one in settings for key, each in (one or {}).items()})
+        else:
+            commit = spec.commit or definition.source.commit
+            splits = load_splits(replace(definition.source, commit=commit), asks_hub=asks_hub)
         documents = Documents(
             definition,
             splits,

@@ -8,6 +8,7 @@ from functools import lru_cache
 from typing import Any, Literal, NoReturn
 
 import jinja2
+import numpy as np
 import regex
 
 from winnow.storage.json_types import JsonView, Row
@@ -218,6 +219,8 @@ class Documents:
         row: Row = {"input": question, "target": self._gold(document, choices, place)}
         if choices is not None:
             row["choices"] = choices
+        if self._task.has_metric_functions and self._task.output_type == "generate_until":
+            row["gold"] = row["target"] if choices is not None else self._target(document)
         if self._chat is None:
             asked = _turns_of(
                 question, None, prefix=prefix, target_delimiter=self._task.target_delimiter, delimiter=""
@@ -350,8 +353,7 @@ class Documents:
     def _found(self, template: object, document: Document) -> object:
         """A field by its name, or the result of a function; anything else unchanged."""
         if isinstance(template, Function):
-            said: object = self._resolve(template)(document)
-            return said
+            return _plain(self._resolve(template)(document))
         return document[template] if isinstance(template, str) else template
 
     def _named_or_rendered(self, template: object, document: Document) -> str:
@@ -367,6 +369,8 @@ class Documents:
     def _gold(self, document: Document, choices: list[str] | None, place: str) -> object:
         """The accepted answers as targets of a row: positions of choices, or texts."""
         gold = self._target(document)
+        if self._task.config.get("process_results") is not None:
+            return _readable(gold)  # the task's function reads the document
         if self._task.output_type == "multiple_choice":
             if choices is None:
                 self._refuse("has no choices (doc_to_choice)")
@@ -392,10 +396,23 @@ class Documents:
         raise DatasetError(f"the task {self._task.name} {why}", key)
 
 
+def _plain(value: object) -> object:
+    """A value of a function, with Python's own number in the place of numpy's."""
+    return value.item() if isinstance(value, np.generic) else value
+
+
 def _position(gold: object, choices: list[str]) -> object:
     if isinstance(gold, bool):
         return int(gold)
-    return choices.index(gold) if isinstance(gold, str) and gold in choices else gold
+    if isinstance(gold, str):  # as in lm-eval, a text that is no choice is no position either
+        return choices.index(gold) if gold in choices else -100
+    return gold
+
+
+def _readable(gold: object) -> object:
+    """A target if it is one, else none."""
+    accepted = gold if isinstance(gold, list) else [gold]
+    return gold if all(isinstance(each, str | int | float) for each in accepted) else None
 
 
 def _literal(text: str) -> object:

@@ -67,13 +67,17 @@ class ExactMatchJudge(Judge[Sample]):
         if not sample.targets:
             return Verdict.unscored("no_target")
         try:
-            answer = sample.output
-            for step in self._steps:
-                answer = step(answer)
+            answer = self.filtered(sample.output)
             said = self._compared(answer)
             return Verdict.scored(any(said == self._compared(each) for each in sample.targets), answer)
         except (TimeoutError, MemoryError):
             return Verdict.unscored("pattern_timeout")
+
+    def filtered(self, output: str) -> str:
+        """The output after the filters; raises `TimeoutError` if a pattern takes too long."""
+        for step in self._steps:
+            output = step(output)
+        return output
 
     def _compared(self, text: str) -> str:
         for pattern in self._ignored:

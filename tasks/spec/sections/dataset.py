@@ -96,7 +96,15 @@ class InspectSpec(SpecModel):
         return os.path.abspath(folder / self.python)  # not where a link leads: an environment's is a link
 
 
-_FOR_LM_EVAL = ("include_path", "num_fewshot", "fewshot_seed", "fewshot_as_multiturn", "metric", "filter")
+_FOR_LM_EVAL = (
+    "include_path",
+    "num_fewshot",
+    "fewshot_seed",
+    "fewshot_as_multiturn",
+    "metric",
+    "filter",
+    "range",
+)
 
 _FOR_INSPECT = ("args", "scorer", "grader", "python")
 
@@ -120,6 +128,8 @@ class TaskSpec(SpecModel):
     """For lm_eval: one of the task's metrics; None is the first that scores each example."""
     filter: str | None = Field(default=None, min_length=1)
     """For lm_eval: one of the task's filter pipelines, such as strict-match; None is the first."""
+    range: Annotated[list[float], Field(min_length=2, max_length=2)] | None = None
+    """For lm_eval and scores by the task's own functions: the numbers that score 0 and 1; None is 0 to 1."""
     args: dict[str, JsonValue] = {}
     """For inspect: the task's arguments."""
     scorer: str | None = Field(default=None, min_length=1)

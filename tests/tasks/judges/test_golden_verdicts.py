@@ -30,8 +30,20 @@ from winnow.tasks.spec.judge_tree import BUILT_IN
 TABLES = Path(__file__).parent / "golden"
 JUDGES = (
     *("acc", "acc_norm", "all", "any", "best-of", "bits_per_byte", "bleu", "byte_perplexity", "choice"),
-    *("chrf", "code", "contains", "exact", "exact_match", "f1", "greedy", "inspect", "json-schema", "math"),
     *(
+        "chrf",
+        "code",
+        "contains",
+        "exact",
+        "exact_match",
+        "f1",
+        "greedy",
+        "inspect",
+        "json-schema",
+        "lm-eval",
+    ),
+    *(
+        "math",
         "normalised",
         "numeric",
         "python",
@@ -48,6 +60,7 @@ JUDGES = (
     ),
 )
 CODE = {"python": {"path": "golden_function.py:score"}, "all": {"judges": []}, "any": {"judges": []}}
+CODE["lm-eval"] = {"metric": "right", "process_results": "golden_task.py:process_results"}
 CODE["weighted"] = CODE["best-of"] = CODE["all"]
 """Parameters of the judges whose code they name."""
 OPTIONS = ("extract", "no_answer")

@@ -43,7 +43,7 @@ TARGETS = [
 
 def main():
     logging.disable(logging.CRITICAL)
-    expected = {"prompts": prompts(), "scores": scores()}
+    expected = {"prompts": prompts(), "scores": scores(), "own": own_scores()}
     parts = [f"{json.dumps(part)}: {lines(of_part)}" for part, of_part in expected.items()]
     Path("expected.json").write_text("{\n" + ",\n".join(parts) + "\n}\n", encoding="utf-8")
 
@@ -117,6 +117,55 @@ def scores():
                 right.append(int(same > 0.0))
             found.append(right)
     return found
+
+
+SAID = [
+    *("", "13", " 13 \n", "It is 4.", "0", "so 12 or 13", "thirteen", "Zero", "4.", "nothing", "666", "1e3"),
+    *("13. Or 4?", "> 4", "-0", "a b c"),
+]
+WEIGHED = [(-1.0, -2.5, -0.5, -3.0), (-0.1, -9.0, -30.0, -4.0), (-700.0, -800.0, -650.0, -1.0)]
+
+
+def own_scores():
+    """Of the tasks in `scored`, by name: the metrics of each output and document, by the first filter."""
+    import sys
+
+    from lm_eval.tasks import TaskManager
+
+    sys.path.insert(0, str(Path("scored").resolve()))
+    manager = TaskManager(include_path="scored", include_defaults=False)
+    found = {}
+    for path in sorted(Path("scored").glob("*.yaml")):
+        task = manager.load([path.stem])["tasks"][path.stem]
+        task.build_all_requests()
+        found[path.stem] = [of_task(task, said) for said in (SAID if is_asked(task) else WEIGHED)]
+    return found
+
+
+def is_asked(task):
+    return task.OUTPUT_TYPE == "generate_until"
+
+
+def of_task(task, said):
+    """The metrics of each document whose output this is, or whose choices have these log-likelihoods."""
+    for each in task.instances:
+        each.filtered_resps = {}
+        if is_asked(task):
+            each.resps = [said]
+        else:
+            each.resps = [said[0] if task.OUTPUT_TYPE == "loglikelihood_rolling" else (said[each.idx], False)]
+    task.apply_filters()
+    (first, *_) = task.instances[0].filtered_resps
+    return [of_document(task, number, first) for number in range(len(task.eval_docs))]
+
+
+def of_document(task, number, name):
+    asked = sorted((each for each in task.instances if each.doc_id == number), key=lambda each: each.idx)
+    try:
+        found = task.process_results(asked[0].doc, [each.filtered_resps[name] for each in asked])
+    except ValueError as error:
+        return f"raises {error}"
+    return {key: value.item() if hasattr(value, "item") else value for key, value in found.items()}
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ import os
 import resource
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from winnow.tasks.judges.code.inside.landlock import (
@@ -53,13 +53,14 @@ def missing() -> str | None:
     return None
 
 
-def confine(limits: Limits, folder: str, parent: int) -> None:
+def confine(limits: Limits, folder: str | None, parent: int, reads: Sequence[str] = ()) -> None:
     """Confine this process permanently.
 
     Args:
         limits: Limits on its time and memory.
-        folder: Its only writable folder, which becomes its working directory.
+        folder: Its only writable folder, which becomes its working directory; None for none.
         parent: The process with which it ends.
+        reads: More files and folders that it may read.
 
     Raises:
         OSError: If the system refuses; then nothing may be run.
@@ -69,13 +70,14 @@ def confine(limits: Limits, folder: str, parent: int) -> None:
     if os.getppid() != parent:
         raise OSError("the judge has ended")
     files = list(readable())
-    os.chdir(folder)
+    os.chdir(folder or "/")
     _set_limits(limits)
     _call(libc, _PR_SET_DUMPABLE, 0)
     _call(libc, _PR_SET_NO_NEW_PRIVS, 1)
     _drop_capabilities(libc)
     devices = [("/dev/null", READ | WRITE_FILE), ("/dev/zero", READ), ("/dev/urandom", READ)]
-    restrict_files(libc, [*files, *devices, (folder, WORK)])
+    own = [*((each, READ) for each in reads), *([(folder, WORK)] if folder else [])]
+    restrict_files(libc, [*files, *devices, *own])
     install_filter(libc)
 
 

@@ -1,0 +1,158 @@
+"""The scoring of an lm-eval task by the task's own Python functions.
+
+The functions read texts of models. So each output is scored in a process of its own that cannot do anything
+but compute: see `scoring_process`. Their identity is the content of their files, of the modules that these
+import from their folders, and the versions of the libraries that both import.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from math import isfinite
+from pathlib import Path
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import Field
+
+from winnow.storage.json_types import JsonObject
+from winnow.tasks.errors import JudgeError
+from winnow.tasks.judges.code.inside.confinement import missing
+from winnow.tasks.judges.code.judge import escape
+from winnow.tasks.judges.code.sandbox import CLOCK_FACTOR
+from winnow.tasks.judges.isolated.process import IsolatedJudge, IsolationFailed
+from winnow.tasks.judges.protocol import JUDGE_FAILED, Judge, Sample, Scale, Verdict
+from winnow.tasks.plugins import python_files
+from winnow.tasks.plugins.allowed_code import digests_of, function_of, require_allowed
+from winnow.tasks.plugins.entry_points import Plugin
+from winnow.tasks.plugins.extras import installed_versions
+from winnow.tasks.plugins.source_code import file_digests, libraries_of
+from winnow.tasks.spec.judge_tree import functions_of
+
+OutputType = Literal["generate_until", "multiple_choice", "loglikelihood", "loglikelihood_rolling"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class LmEvalJudge(Judge[Sample]):
+    """An lm-eval task's own functions score the output, in a confined process; it needs --trust."""
+
+    scale: ClassVar = Scale(
+        unit="number within `range`, by default 0 to 1", formula="(number - first) / (last - first)"
+    )
+
+    metric: Annotated[str, Field(min_length=1)]
+    """The metric that decides: a key of what the function returns."""
+    process_results: str | None = None
+    """The task's function of a document and the results, FILE.py:FUNCTION."""
+    function: str | None = None
+    """Instead of it: the metric's own function, FILE.py:FUNCTION. Without either, `exact_match` is applied
+    after the filters."""
+    filters: Sequence[JsonObject] = ()
+    """Applied in order, as in a task's filter_list; the function of one may be FILE.py:CLASS."""
+    options: Annotated[JsonObject, Field(default_factory=dict)] = field(default_factory=dict)
+    """Options of the metric."""
+    output_type: OutputType = "generate_until"
+    """What models are asked for, in lm-eval's words."""
+    range: Annotated[Sequence[float], Field(min_length=2, max_length=2)] = (0.0, 1.0)
+    """The numbers that score 0 and 1: [1, 0] if less is better."""
+    timeout: Annotated[int, Field(ge=1, le=3600)] = 60
+    """Seconds of a processor that one output may take, and five times as many by the clock."""
+    memory: Annotated[int, Field(ge=16, le=1 << 20)] = 2048
+    """MiB that it may take."""
+    _isolated: IsolatedJudge = field(init=False, repr=False, compare=False)
+    _acts: Sequence[tuple[str, Mapping[str, str]]] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        first, last = self.range
+        if not (isfinite(first) and isfinite(last) and first != last):
+            raise JudgeError(f"must be two different numbers, got {[first, last]}", "judge.range")
+        if self.process_results is not None and self.function is not None:
+            raise JudgeError("give one of process_results and function", "judge.function")
+        if (what := missing()) is not None:
+            raise JudgeError(_refusal(f"this machine lacks {what}"), "judge.type")
+        named = {**_own(self), "filters": self.filters}
+        placed = [_located(each, f"judge.{key}") for key, each in functions_of(named)]
+        digests = _digests(placed)
+        params = {
+            **_own(self),
+            "metric": self.metric,
+            "filters": list(self.filters),
+            "options": dict(self.options),
+            "output_type": self.output_type,
+            "functions": [(str(file), name) for file, name in placed],
+            "digests": digests,
+            "limits": {"seconds": self.timeout, "memory": self.memory << 20},
+            "range": [first, last],
+        }
+        isolated = IsolatedJudge(
+            "winnow.tasks.judges.code.scoring_process:loaded",
+            params,
+            plugin=Plugin(kind="judge", name="lm-eval", location=self.metric),
+            seconds=self.timeout * CLOCK_FACTOR + 10.0,  # the process ends what takes longer
+            exhausted=JUDGE_FAILED,
+        )
+        object.__setattr__(self, "_isolated", isolated)
+        acts = [(function_of(str(file), name), digests_of(file)) for file, name in placed]
+        object.__setattr__(self, "_acts", acts)
+
+    @staticmethod
+    def code(**params: object) -> JsonObject:
+        """Digests of the functions' files and own modules, and versions of the libraries that they import."""
+        placed = [_located(each, f"judge.{key}") for key, each in functions_of(params)]
+        libraries = {name for file, _ in placed for name in libraries_of(file)}
+        return {"files": _digests(placed), "libraries": installed_versions(sorted(libraries))}
+
+    def try_out(self) -> None:
+        """Test the confinement, and import the files; see `Judge`."""
+        self._require_allowed()
+        if (why := escape()) is not None:
+            raise JudgeError(_refusal(f"it does not hold here: {why}"), "judge.type")
+        try:
+            self._isolated.start()
+        except IsolationFailed as error:
+            raise JudgeError(f"{error}; install what it imports, or write a judge beside the task") from None
+
+    def judge(self, sample: Sample) -> Verdict:
+        """The number of the metric; a reason if the function raises, hangs or gives none in the range.
+
+        Raises:
+            NotAllowed: If a command that did not ask for permission runs it.
+        """
+        self._require_allowed()
+        return self._isolated.judge(sample)
+
+    def _require_allowed(self) -> None:
+        for act in self._acts:
+            require_allowed(*act)
+
+
+def _own(judge: LmEvalJudge) -> dict[str, str | None]:
+    return {"process_results": judge.process_results, "function": judge.function}
+
+
+def _located(path: str, place: str) -> tuple[Path, str]:
+    try:
+        file, name = python_files.located(path)
+        python_files.require_bound(file, name)
+    except ValueError as error:
+        raise JudgeError(str(error), place) from error
+    return file, name
+
+
+def _digests(placed: Sequence[tuple[Path, str]]) -> dict[str, str]:
+    """Digests of all files, by module name, which is how they are imported."""
+    found: dict[str, str] = {}
+    for file in dict.fromkeys(file for file, _ in placed):
+        try:
+            own = file_digests(file)
+        except OSError as error:
+            raise JudgeError(f"the file {str(file)!r} cannot be read ({error.strerror})", "judge") from error
+        if unlike := [name for name, digest in own.items() if found.get(name, digest) != digest]:
+            raise JudgeError(f"the task's files import two different modules {unlike[0]}", "judge")
+        found |= own
+    return found
+
+
+def _refusal(why: str) -> str:
+    return (
+        f"the task's functions cannot be confined: {why}; score on a machine that has Linux 5.13 or later "
+        "with Landlock and seccomp, or write a judge beside the task"
+    )
