@@ -986,6 +986,18 @@ def test_a_value_that_begins_another_and_one_at_the_end_of_what_is_shown_are_hid
         assert "abcd" not in shown(said, hidden, is_beginning=is_beginning)
 
 
+def test_a_value_within_which_a_text_was_cut_is_hidden():
+    from winnow.tasks.engines.agents.kit.calls import shown
+
+    value = "".join(f"{at:03x}" for at in range(1000))
+    hidden = {"K": value, "L": "abcde"}
+    assert shown(f"bad {value[:2000]}", hidden, is_beginning=True) == "bad $K"
+    assert shown(f"{value[1000:]}{value} x", hidden) == "$K$K x"
+    assert shown(value[100:], hidden) == shown(value[:-100], hidden) == "$K"
+    assert shown("bcde cde x abcd", hidden) == "$L cde x $L"
+    assert shown("", hidden) == ""
+
+
 @pytest.mark.parametrize("lacks", [(), ("psutil",)])
 def test_a_guard_ends_sessions_of_children_and_the_group_at_least(tmp_path, monkeypatch, lacks):
     monkeypatch.chdir(tmp_path)

@@ -81,10 +81,21 @@ def variable_values(names: Iterable[str]) -> dict[str, str]:
 
 
 def shown(text: str, hidden: Mapping[str, str], *, is_beginning: bool = False) -> str:
-    """A whole text on one line without the values of variables; of a long one the end, or the beginning."""
-    for name, value in sorted(hidden.items(), key=lambda each: -len(each[1])):  # one may begin another
-        if len(value) >= SHORTEST_SECRET:
-            text = text.replace(value, f"${name}")
+    """A text on one line without the values of variables; of a long one the end, or the beginning.
+
+    The text may have been cut within a value: a part of one at either end is hidden, too.
+    """
+    longest_first = sorted(hidden.items(), key=lambda each: -len(each[1]))  # one may begin another
+    secrets = [(f"${name}", value) for name, value in longest_first if len(value) >= SHORTEST_SECRET]
+    for name, value in secrets:
+        text = text.replace(value, name)
+    for name, value in secrets:
+        sizes = range(min(len(text), len(value)), SHORTEST_SECRET - 1, -1)
+        if n := next((n for n in sizes if text[0] == value[-n] and value.endswith(text[:n])), 0):
+            text = name + text[n:]
+        sizes = range(min(len(text), len(value)), SHORTEST_SECRET - 1, -1)
+        if n := next((n for n in sizes if text[-1] == value[n - 1] and value.startswith(text[-n:])), 0):
+            text = text[:-n] + name
     line = " ".join("".join(each if each.isprintable() else " " for each in text).split())
     if len(line) <= SHOWN:
         return line
