@@ -12,6 +12,7 @@ from winnow.tasks.answer.expected_engines import expected_unsteady
 from winnow.tasks.answer.resolution import expected_resolution
 from winnow.tasks.answer.status_lines import repeat_lines
 from winnow.tasks.campaign.resolved import ResolvedCampaign
+from winnow.tasks.data.harnesses import harness_of
 from winnow.tasks.engines.known_providers import REMOTE
 from winnow.tasks.plugins.extras import ExtraMissing
 from winnow.tasks.queries.warnings.from_spec import begun_twice, hidden_thoughts, own_judge, there_twice
@@ -86,6 +87,7 @@ def validate(file: SpecFile, *, trust: bool = False) -> Validation:
         notes=(
             *([] if resolution is None else [("new examples", resolution)]),
             *repeat_lines(expected_unsteady(checked)),
+            *([("metrics left out", others)] if (others := _left_out(file, checked)) else []),
             *([("servers", NOT_SENT)] if any(each.provider in REMOTE for each in checked.models) else []),
         ),
     )
@@ -127,6 +129,16 @@ def _warnings(file: SpecFile, checked: ResolvedCampaign) -> Iterator[str]:
         )
     yield from unread_targets(checked.spec, checked.dataset.examples)
     yield from unset_variables(checked.spec.execution.notify)
+
+
+def _left_out(file: SpecFile, checked: ResolvedCampaign) -> str:
+    """The metrics of a benchmark that its judge does not give; empty if the file has a judge of its own."""
+    harness = harness_of(checked.spec.dataset)
+    if harness is None or "task" not in file.values or "judge" in file.values:
+        return ""
+    judge = checked.spec.judge.model_dump()
+    others = ", ".join(harness.left_out(checked.spec.dataset, judge))
+    return f"{others}; task.metric names the one that decides" if others else ""
 
 
 def _of_the_task(checked: ResolvedCampaign) -> str:

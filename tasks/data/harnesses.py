@@ -57,6 +57,10 @@ class Harness(Protocol):
         """
         ...
 
+    def left_out(self, dataset: DatasetSpec, judge: JsonView) -> Iterable[str]:
+        """The task's other metrics, which a judge in a campaign's file does not give."""
+        ...
+
     def acts(self, dataset: DatasetSpec, folder: Path) -> Iterable[tuple[Act, tuple[str, ...]]]:
         """Third-party code that the task runs, each item with the keys that cause it.
 

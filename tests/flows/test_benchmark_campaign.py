@@ -79,6 +79,8 @@ def test_a_task_scored_by_its_own_function_is_killed_and_resumed(tmp_path, write
 
     whole, killed = tmp_path / "whole", tmp_path / "killed"
     found = decisions_with_kills(whole, scored(whole), [])
+    said = winnow(whole, "validate", "campaign.yaml").stdout
+    assert "metrics left out: all (aggregation: bleu); task.metric names the one that decides\n" in said
     assert decisions_with_kills(killed, scored(killed), [Kill(commit=6, after=False)]) == found
     rows = found[0]["comparisons"]
     assert len(rows) == 24

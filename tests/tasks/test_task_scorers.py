@@ -148,24 +148,24 @@ SEEN = []
 
 def process_results(doc, results):
     SEEN.append(results[0])
-    if results[0] == "hostile":
-        hostile()
+    KINDS.get(results[0], int)()
     return {"right": float(len(SEEN) == 1)}
 
-def hostile():
-    HOSTILE
 """
 
 
-@pytest.mark.parametrize("kind", HOSTILE)
-def test_an_output_that_takes_over_the_function_gets_no_score_and_changes_no_other(folder, kind):
-    Path("own.py").write_text(CODE.replace("HOSTILE", HOSTILE[kind]))
+def test_an_output_that_takes_over_the_function_gets_no_score_and_changes_no_other(folder):
+    code = [f"def {kind}():\n    {text}\n" for kind, text in HOSTILE.items()]
+    kinds = f"KINDS = {{{', '.join(f'{each!r}: {each}' for each in HOSTILE)}}}\n"
+    Path("own.py").write_text("\n".join([CODE, *code, kinds]))
     judge = create_judge("lm-eval", metric="right", process_results="own.py:process_results", timeout=1,
                          filters=[{"function": "take_first"}], memory=256)  # fmt: skip
-    found = [judge.judge(Sample(output=each, fields=DOCUMENT)) for each in ("fine", "hostile", "fine")]
-    assert [each.score for each in found] == [1.0, None, 1.0]
-    assert found[1].reason == ("invalid_score" if kind == "forges" else "judge_failed")
-    assert len(found[1].detail) < 500
+    for kind in HOSTILE:
+        assert judge.judge(Sample(output="fine", fields=DOCUMENT)).score == 1.0, kind
+        found = judge.judge(Sample(output=kind, fields=DOCUMENT))
+        assert (found.score, found.reason) == (None, "invalid_score" if kind == "forges" else "judge_failed")
+        assert len(found.detail) < 500
+    assert judge.judge(Sample(output="fine", fields=DOCUMENT)).score == 1.0
     assert not Path("/tmp/winnow-escaped").exists()
 
 

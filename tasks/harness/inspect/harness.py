@@ -33,6 +33,10 @@ class Inspect:
         """See `Harness`."""
         return with_inspect(values, task, read if isinstance(read, InspectTask) else None)
 
+    def left_out(self, dataset: DatasetSpec, judge: JsonView) -> Iterable[str]:
+        """See `Harness`: a task's scorer is one."""
+        return ()
+
     def acts(self, dataset: DatasetSpec, folder: Path) -> Iterator[tuple[Act, tuple[str, ...]]]:
         """See `Harness`."""
         task = _named(dataset)

@@ -224,6 +224,14 @@ class LmEval:
         """See `Harness`."""
         return with_lm_eval(values, task)
 
+    def left_out(self, dataset: DatasetSpec, judge: JsonView) -> list[str]:
+        """See `Harness`."""
+        task = _named(dataset)
+        definition = load_definition(task.task, task.include_path)
+        given = judge.get("metric", "acc" if judge.get("type") == "greedy" else judge.get("type"))
+        given = "acc_bytes" if judge.get("per") == "byte" else given
+        return [each.said for each in _metrics(definition) if each.name != given]
+
     def acts(self, dataset: DatasetSpec, folder: Path) -> Iterator[tuple[Act, tuple[str, ...]]]:
         """See `Harness`."""
         for function in _named(dataset).functions:
