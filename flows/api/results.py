@@ -214,7 +214,7 @@ class Campaign:
 
     def _figure(self, name: str) -> "Figure":
         require("report", "figures")
-        from winnow.flows.reports.html.sections.sections import sections_of
+        from winnow.flows.reports.html.sections.standard import sections_of
 
         with reading(self._storage) as session:
             record = campaign_records.get_campaign(session, self._name)

@@ -1,15 +1,22 @@
-"""Metrics of all campaigns of a database in the format of Prometheus, counted again at every scrape.
+"""Metrics of all campaigns of a database in the format of Prometheus, and the server that it scrapes.
 
-The database is the only source, so campaigns of other processes and of schedules are included.
+The database is the only source, counted again at every scrape, so campaigns of other processes and of
+schedules are included.
 """
 
-from collections.abc import Iterator
-from typing import get_args
+import socket
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from socketserver import ThreadingMixIn
+from typing import TYPE_CHECKING, get_args
+from urllib.parse import parse_qsl
+from wsgiref.simple_server import WSGIRequestHandler, WSGIServer, make_server
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 from sqlalchemy.orm import Session
 
+from winnow.flows.reports.http_access import Gate, bearer
 from winnow.flows.reports.open_readonly import reading
 from winnow.storage.errors import StorageError
 from winnow.storage.json_types import JsonObject
@@ -20,6 +27,9 @@ from winnow.storage.records.record_types import CampaignRecord
 from winnow.tasks.answer.model import Outcome
 from winnow.tasks.campaign.look import Look
 from winnow.tasks.queries.status import State, campaign_status
+
+if TYPE_CHECKING:
+    from prometheus_client import CollectorRegistry
 
 STATES: tuple[State, ...] = get_args(State)
 OUTCOMES: tuple[Outcome, ...] = get_args(Outcome)
@@ -131,3 +141,69 @@ def _add(families: JsonObject, session: Session, campaign: CampaignRecord) -> No
     for each in status.budgets:
         add("budget_spent", each.spent, each.kind)
         add("budget_limit", each.limit, each.kind)
+
+
+SILENCE = 30.0
+"""Seconds after which a silent connection is closed."""
+
+
+class _Server(ThreadingMixIn, WSGIServer):
+    daemon_threads = True
+
+    def handle_error(
+        self, request: socket.socket | tuple[bytes, socket.socket], client_address: object
+    ) -> None:
+        """Ignore the error: a scraper may disconnect at any time."""
+        if not isinstance(sys.exception(), OSError):
+            super().handle_error(request, client_address)
+
+
+class _ServerOfIPv6(_Server):
+    address_family = socket.AF_INET6
+
+
+class _Handler(WSGIRequestHandler):
+    timeout = SILENCE
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Log nothing: scrapes every few seconds would hide all other lines."""
+
+    def get_environ(self) -> JsonObject:
+        """The WSGI variables, with repeated headers, for which WSGI itself has no place."""
+        return {**super().get_environ(), "winnow.headers": self.headers}
+
+
+def metrics_server(registry: "CollectorRegistry", host: str, port: int, gate: Gate) -> WSGIServer:
+    """A bound server that does not serve yet; port 0 chooses a free port.
+
+    Raises:
+        OSError: If the address or port is not available.
+    """
+    from prometheus_client import make_wsgi_app
+
+    kind = _ServerOfIPv6 if ":" in host else _Server
+    return make_server(host, port, _behind(gate, make_wsgi_app(registry)), kind, _Handler)
+
+
+def _behind(gate: Gate, app: Callable[..., Iterable[bytes]]) -> Callable[..., Iterable[bytes]]:
+    def answer(environ: JsonObject, start_response: Callable[..., object]) -> Iterable[bytes]:
+        headers = environ["winnow.headers"]
+        hosts, origins = (headers.get_all(name, []) for name in ("Host", "Origin"))
+        refusal = gate.refusal(hosts, origins, _tokens(environ))
+        if refusal is None:
+            found: Iterable[bytes] = app(environ, start_response)
+            return found
+        plain = [("Content-Type", "text/plain; charset=utf-8"), ("X-Content-Type-Options", "nosniff")]
+        start_response("403 Forbidden", plain)
+        return [f"{refusal}\n".encode()]
+
+    return answer
+
+
+def _tokens(environ: JsonObject) -> list[str]:
+    try:
+        query = parse_qsl(environ.get("QUERY_STRING", ""), max_num_fields=100)
+    except ValueError:
+        query = []
+    sent = bearer(environ.get("HTTP_AUTHORIZATION", ""))
+    return [value for name, value in query if name == "token"] + ([] if sent is None else [sent])

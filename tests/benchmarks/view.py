@@ -68,7 +68,7 @@ def _measured(kind: str, folder: Path, comparisons: int) -> Iterator[Row]:
 
 def _looks(number: int) -> float:
     """Seconds of one of the page's looks: the first one, one after a round, and one with nothing new."""
-    from winnow.flows.reports.dashboard.page_state import look_at
+    from winnow.flows.reports.dashboard.screens.campaign_page import look_at
 
     last, taken = None, []
     for rounds_since in (0, 1, 0):

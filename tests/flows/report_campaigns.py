@@ -15,7 +15,7 @@ import scripted_engines
 from campaigns import winnow
 from stored_campaigns import NOW, decision, judgment, new_database, store_campaign
 
-from winnow.flows.reports.html.sections.sections import sections_of
+from winnow.flows.reports.html.sections.standard import sections_of
 from winnow.storage.engine.database import open_database
 from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records import datasets as dataset_records

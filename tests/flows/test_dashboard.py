@@ -27,13 +27,13 @@ from streamlit.testing.v1 import AppTest
 from waiting import PATIENCE_S
 
 from winnow.flows.reports.dashboard import STORAGE_VARIABLE, db, frames, widgets
-from winnow.flows.reports.dashboard.page_state import look_at
 from winnow.flows.reports.dashboard.screens import (
     campaigns_page,
     comparison_view,
     comparisons_page,
     sql_page,
 )
+from winnow.flows.reports.dashboard.screens.campaign_page import look_at
 from winnow.storage.queries.view_columns import VIEWS
 from winnow.storage.records.leases import acquire
 from winnow.tasks.campaign.lease import LIFETIME, is_gone, now, this_process

@@ -23,10 +23,9 @@ from report_campaigns import (
 from stored_campaigns import new_database, store_campaign
 
 from winnow.flows.reports.html.figures.labels import readable
-from winnow.flows.reports.html.leaderboard import leaderboard
-from winnow.flows.reports.html.page import cells
+from winnow.flows.reports.html.page import cells, leaderboard
 from winnow.flows.reports.html.sections.samples import MOST_CHARACTERS, MOST_SAMPLES
-from winnow.flows.reports.html.sections.sections import sections_of
+from winnow.flows.reports.html.sections.standard import sections_of
 from winnow.flows.reports.summary import nothing_yet
 from winnow.tasks.campaign.look import Look
 

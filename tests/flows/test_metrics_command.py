@@ -18,8 +18,7 @@ from stored_campaigns import judgment, new_database, store_campaign
 from waiting import PATIENCE_S
 
 from winnow.flows.reports.http_access import Gate
-from winnow.flows.reports.prometheus import CampaignMetrics
-from winnow.flows.reports.prometheus_server import metrics_server
+from winnow.flows.reports.prometheus import CampaignMetrics, metrics_server
 
 
 @pytest.fixture

@@ -7,8 +7,8 @@ import pytest
 from browser_pages import DRAWN, let_axe_in, violations
 from report_campaigns import crowded_campaign, page_of
 
-from winnow.flows.reports.html.figures.certificates import e_values, weights
-from winnow.flows.reports.html.figures.duels import head_to_head
+from winnow.flows.reports.html.objectives.best_duel import head_to_head_figure
+from winnow.flows.reports.html.objectives.certify import e_value_figure, weight_figure
 
 N_CANDIDATES = 30
 
@@ -145,7 +145,7 @@ def test_extremes_do_not_flatten_the_e_values_around_the_line(pages):
         for name, slope in (("a", 0.2), ("b", -2.0))
         for label in range(1, 40)
     ]
-    figure = e_values(rows, certified={"a"}, line_as="1/δ = 10")
+    figure = e_value_figure(rows, certified={"a"}, line_as="1/δ = 10")
     found = pages[1280].evaluate(AXIS, json.loads(figure.to_json()))
     low, high = found["range"]
     assert -3.5 < low < -2.5  # in powers of ten, as all that follows
@@ -175,7 +175,7 @@ def test_cells_can_be_seen_on_a_phone_however_few_rows_there_are(pages, candidat
         for number in range(candidates)
         for rho in range(10)
     ]
-    found = pages[390].evaluate(PLACED, json.loads(weights(rows).to_json()))
+    found = pages[390].evaluate(PLACED, json.loads(weight_figure(rows).to_json()))
     assert 8 <= found["cell"] <= 40
 
 
@@ -185,6 +185,6 @@ def test_numbers_of_many_opponents_stand_apart_on_a_phone(pages):
         {"candidate": name, "opponent": names[0], "win_rate": 0.5, "wins": 1, "ties": 0, "losses": 1}
         for name in names[1:]
     ]
-    labels = pages[390].evaluate(PLACED, json.loads(head_to_head(met, names).to_json()))["labels"]
+    labels = pages[390].evaluate(PLACED, json.loads(head_to_head_figure(met, names).to_json()))["labels"]
     assert len(labels) >= 10
     assert all(one["right"] < other["left"] for one, other in pairwise(labels))

@@ -13,7 +13,7 @@ from stored_campaigns import new_database, store_campaign
 from winnow.flows.reports import summary
 from winnow.flows.reports.html import bundle
 from winnow.flows.reports.html.figures.curve import curve, zoomed
-from winnow.flows.reports.html.leaderboard import UNKNOWN
+from winnow.flows.reports.html.page import UNKNOWN
 from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records.loads import add_loads
 from winnow.storage.records.record_types import NewModelLoad

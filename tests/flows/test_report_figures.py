@@ -16,16 +16,16 @@ from report_campaigns import (
 from stored_campaigns import NOW, decision, generation, new_database, store_campaign
 
 from winnow.flows.reports.html.figures.budget import allocation, tokens
-from winnow.flows.reports.html.figures.certificates import e_values, weights
 from winnow.flows.reports.html.figures.curve import curve
-from winnow.flows.reports.html.figures.duels import head_to_head
 from winnow.flows.reports.html.figures.estimates import intervals
 from winnow.flows.reports.html.figures.labels import shortened, shortened_apart
 from winnow.flows.reports.html.figures.over_time import estimates_over_time
-from winnow.flows.reports.html.figures.routes import shares
 from winnow.flows.reports.html.figures.theme import GREY
 from winnow.flows.reports.html.model import first_of
-from winnow.flows.reports.html.sections.sections import sections_of
+from winnow.flows.reports.html.objectives.best_duel import head_to_head_figure
+from winnow.flows.reports.html.objectives.certify import e_value_figure, weight_figure
+from winnow.flows.reports.html.objectives.route import share_figure
+from winnow.flows.reports.html.sections.standard import sections_of
 from winnow.flows.reports.terminal.certify import sections_of as in_a_terminal
 from winnow.storage.engine.database import open_database
 from winnow.storage.queries import campaign_views
@@ -125,7 +125,7 @@ def paths(*logs, name="a", needed=10.0):
 
 def test_e_values_are_drawn_against_labels_with_a_star_where_the_line_was_first_reached():
     rows = [*paths(1.0, 2.5, 0.5, 3.0), *paths(-1.0, 2.5, name="b")]
-    a, star, b = e_values(rows, certified={"a"}, line_as="1/δ = 10").data
+    a, star, b = e_value_figure(rows, certified={"a"}, line_as="1/δ = 10").data
     assert (a.x, a.y) == ((1, 2, 3, 4), tuple(math.exp(log) for log in (1.0, 2.5, 0.5, 3.0)))
     assert (star.x, star.y) == ((2,), (math.exp(2.5),))
     assert a.name == "a: certified"
@@ -133,7 +133,7 @@ def test_e_values_are_drawn_against_labels_with_a_star_where_the_line_was_first_
 
 
 def test_the_line_of_e_values_stands_at_what_is_needed_on_a_logarithmic_axis():
-    figure = e_values(paths(1.0, needed=60.0), certified=(), line_as="3/δ = 60")
+    figure = e_value_figure(paths(1.0, needed=60.0), certified=(), line_as="3/δ = 60")
     (line,) = figure.layout.shapes
     (words,) = figure.layout.annotations
     assert (line.y0, line.y1, figure.layout.yaxis.type) == (60.0, 60.0, "log")
@@ -141,7 +141,7 @@ def test_the_line_of_e_values_stands_at_what_is_needed_on_a_logarithmic_axis():
 
 
 def test_e_values_beyond_all_floats_are_drawn_and_the_line_stays_in_view():
-    figure = e_values(paths(-2_000.0, 0.0, 3_000.0), certified={"a"}, line_as="")
+    figure = e_value_figure(paths(-2_000.0, 0.0, 3_000.0), certified={"a"}, line_as="")
     assert all(0.0 < value < math.inf for value in figure.data[0].y)
     shown = figure.layout.yaxis.autorangeoptions
     assert 1e-4 < shown.clipmin < 0.1  # in values, which are above 0
@@ -155,7 +155,7 @@ def test_weights_are_a_table_of_candidates_and_factors():
         for name, shares in {"b": (0.25, 0.75), "a": (0.5, 0.5)}.items()
         for rho, weight in zip((0.0, 1.0), shares, strict=True)
     ]
-    (cells,) = weights(rows).data
+    (cells,) = weight_figure(rows).data
     assert (cells.y, cells.x) == (("b", "a"), ("0.00", "1.00"))
     assert [list(line) for line in cells.z] == [[0.25, 0.75], [0.5, 0.5]]
 
@@ -303,7 +303,7 @@ def test_two_hundred_candidates_are_cut_to_what_can_be_read():
     tall = intervals(rows, title="t").layout.height
     assert tall > intervals(rows[:5], title="t").layout.height
     met = [{"candidate": "c0", "opponent": "c1", "win_rate": 0.5, "wins": 1, "ties": 0, "losses": 1}]
-    crowded = head_to_head(met, [row["candidate"] for row in rows]).data[0]
+    crowded = head_to_head_figure(met, [row["candidate"] for row in rows]).data[0]
     assert crowded.texttemplate is None
     assert crowded.z[0][1] == 0.5
 
@@ -312,7 +312,7 @@ def test_the_lines_that_a_legend_names_are_drawn_above_the_grey_ones():
     names = [f"model-{number}" for number in range(7)]
     picks = [{"until": 10, "candidate": name, "picks": 1} for name in names]
     bets = [{"candidate": name, "labels": 1, "log_e_value": 3.0, "needed": 10.0} for name in names]
-    for figure in (shares(picks), e_values(bets, certified=names, line_as="1/δ = 10")):
+    for figure in (share_figure(picks), e_value_figure(bets, certified=names, line_as="1/δ = 10")):
         named = {trace.line.color for trace in figure.data if trace.showlegend}
         above = [trace.zorder for trace in figure.data if {trace.line.color, trace.marker.color} & named]
         below = [trace.zorder for trace in figure.data if GREY in (trace.line.color, trace.marker.color)]

@@ -11,8 +11,7 @@ from rich.cells import cell_len
 from sqlalchemy import text
 from stored_campaigns import new_database, store_campaign
 
-from winnow.flows.reports.rows.names import told_apart
-from winnow.flows.reports.rows.text_table import print_table, table_lines
+from winnow.flows.reports.rows.text_table import print_table, table_lines, told_apart
 from winnow.flows.reports.rows.writer import print_rows
 from winnow.tasks.errors import WinnowError
 

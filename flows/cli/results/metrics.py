@@ -57,7 +57,7 @@ def metrics(
 def _serve(registry: "CollectorRegistry", host: str, port: int, gate: Gate) -> None:
     import sys
 
-    from winnow.flows.reports.prometheus_server import metrics_server
+    from winnow.flows.reports.prometheus import metrics_server
 
     try:
         server = metrics_server(registry, host, port, gate)

@@ -203,7 +203,7 @@ def report(
             return
         campaign = campaign_records.get_campaign(session, name)
         if not drawn and model_card is None:
-            from winnow.flows.reports.terminal.report import print_report
+            from winnow.flows.reports.terminal.sections import print_report
 
             print_report(Look(session, campaign), storage)
             return

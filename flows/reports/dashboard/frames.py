@@ -11,8 +11,7 @@ import pandas as pd
 from pandas.io.formats.style import Styler
 
 from winnow.flows.reports.html.figures.labels import readable
-from winnow.flows.reports.rows.names import shortened_apart
-from winnow.flows.reports.rows.text_table import OUTWARD, decimals_of
+from winnow.flows.reports.rows.text_table import OUTWARD, decimals_of, shortened_apart
 from winnow.storage.json_types import Row
 from winnow.tasks.queries.columns import untyped_cell
 from winnow.tasks.text.phrases import with_decimals

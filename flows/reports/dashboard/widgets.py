@@ -25,7 +25,7 @@ from winnow.flows.reports.dashboard.frames import (
     styled,
 )
 from winnow.flows.reports.html.figures.labels import readable
-from winnow.flows.reports.rows.names import shortened_apart
+from winnow.flows.reports.rows.text_table import shortened_apart
 from winnow.storage.engine.database import storage_option
 from winnow.storage.json_types import Row
 

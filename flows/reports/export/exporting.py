@@ -16,7 +16,7 @@ from tempfile import mkdtemp
 from sqlalchemy.orm import Session
 
 from winnow.flows.reports.export import battles
-from winnow.flows.reports.export.inspect_files import write_logs
+from winnow.flows.reports.export.inspect_log import write_logs
 from winnow.flows.reports.output import umask
 from winnow.flows.reports.rows.writer import FileFormat, KindsOf, write_file
 from winnow.storage.json_types import Row

@@ -4,9 +4,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from winnow.flows.reports.html.browser_output import pictures, printed
-from winnow.flows.reports.html.leaderboard import leaderboard
-from winnow.flows.reports.html.page import page
-from winnow.flows.reports.html.sections.sections import sections_of
+from winnow.flows.reports.html.page import leaderboard, page
+from winnow.flows.reports.html.sections.standard import sections_of
 from winnow.flows.reports.output import in_place_of
 from winnow.storage.plain_files import make_folder
 from winnow.tasks.campaign.look import Look

@@ -1,14 +1,22 @@
-"""Sections of terminal reports that several objectives share."""
+"""A campaign's terminal report: the answer, the sections of its objective, and the coverage."""
 
+import sys
 from collections.abc import Callable, Iterable
 
 from sqlalchemy.orm import Session
 
+from winnow.algorithms.state.plugin_registry import object_at
+from winnow.flows.reports.output import terminal_width
+from winnow.flows.reports.rows.text_table import unfolded
+from winnow.flows.reports.rows.writer import print_rows
+from winnow.flows.reports.summary import print_summary
 from winnow.storage.json_types import Row
+from winnow.storage.objectives import traits_of
 from winnow.storage.queries import campaign_views
 from winnow.tasks.answer.sentences.clauses import out_since
 from winnow.tasks.campaign.look import Look
 from winnow.tasks.queries.held_out import scored_words
+from winnow.tasks.queries.status import campaign_status
 from winnow.tasks.queries.views import ask
 from winnow.tasks.queries.warnings.from_outputs import coverage
 
@@ -51,3 +59,13 @@ ELIMINATIONS: TerminalSection = (
     _eliminations,
 )
 COVERAGE: TerminalSection = ("Coverage: comparisons by candidate and reason", coverage)
+
+
+def print_report(look: Look, storage: str) -> None:
+    """Print all sections that are not empty."""
+    print_summary(campaign_status(look, in_full=True), storage)
+    own = object_at(traits_of(look.record.objective).terminal)(look.record)
+    for title, view in (*own, COVERAGE):
+        if rows := list(view(look)):
+            print("", *unfolded(title, terminal_width(sys.stdout)), sep="\n")
+            print_rows(rows, "table")

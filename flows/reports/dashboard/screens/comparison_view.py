@@ -1,6 +1,7 @@
 """Comparisons with everything behind their outcomes: prompts, answers, and judges' replies."""
 
 import json
+import os
 import re
 from collections.abc import Sequence
 from difflib import SequenceMatcher
@@ -9,15 +10,16 @@ from html import escape
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from winnow.flows.reports.dashboard.db import asking
-from winnow.flows.reports.dashboard.screens.notes import STAR, edit_note
-from winnow.flows.reports.dashboard.widgets import show_heading, show_passage, show_soft
+from winnow.flows.reports.dashboard import ALLOW_LABELS_VARIABLE
+from winnow.flows.reports.dashboard.db import asking, labelling, problems_shown
+from winnow.flows.reports.dashboard.widgets import ANNOTATOR, show_heading, show_passage, show_soft
 from winnow.flows.reports.html.figures.labels import example_name, readable
 from winnow.flows.reports.html.sections.samples import judge_name, place_of
 from winnow.storage.json_types import Row
 from winnow.storage.queries import browse as browse_views
 from winnow.storage.records.notes import STARRED
 from winnow.storage.records.record_types import CampaignRecord
+from winnow.tasks.objectives.human.annotating import LONGEST_NOTE, UNNAMED, take_note
 
 MOST_CHARACTERS = 20_000
 """Maximum characters of each text, unless shown in full."""
@@ -358,3 +360,51 @@ def judgment_line(row: Row, judgment: Row) -> str:
     order = f", {judgment['presentation_order']}" if row["candidate_b"] else ""
     metric = f"metric {judgment['metric']}, " if judgment["metric"] else ""
     return f"{metric}{judgment['judge']}{order}{again}: {verdict}"
+
+
+STAR = "\N{BLACK STAR}"
+
+
+def edit_note(campaign: CampaignRecord, row: Row) -> None:
+    """Show the star and the note of a comparison, as controls if readers can write here.
+
+    Args:
+        campaign: The campaign of the comparison.
+        row: The comparison; nothing is shown if it has no output.
+    """
+    is_starred, text = row["noted"] == STARRED, row["note"] or ""
+    if not os.environ.get(ALLOW_LABELS_VARIABLE):
+        if is_starred or text:
+            show_soft(f"{STAR if is_starred else 'note:'} {text}".strip(), key="note")
+        return
+    if row["text"] is None:
+        return
+    comparison = row["id"]
+
+    def store(*, starred: bool, note: str) -> None:
+        with problems_shown(), labelling() as database:
+            annotator = st.session_state.get(ANNOTATOR) or UNNAMED
+            take_note(database, comparison, is_starred=starred, text=note, annotator=annotator)
+
+    def turn() -> None:
+        store(starred=not is_starred, note=text)
+
+    def write() -> None:
+        store(starred=is_starred, note=st.session_state[f"note-{comparison}"])
+
+    star, note = st.columns([1, 4], vertical_alignment="bottom")
+    star.button(
+        f"{STAR} Starred" if is_starred else "\N{WHITE STAR} Star",
+        key=f"star-{comparison}",
+        shortcut="s",
+        on_click=turn,
+        width="stretch",
+    )
+    note.text_input(
+        "Note",
+        value=text,
+        key=f"note-{comparison}",
+        max_chars=LONGEST_NOTE,
+        on_change=write,
+        placeholder="for everybody who reads this database",
+    )

@@ -1,4 +1,4 @@
-"""The answer over time: the leader of each round and its interval against spending."""
+"""Figures against spending: the leader of each round and its interval, and how much better another can be."""
 
 from collections.abc import Sequence
 
@@ -190,3 +190,32 @@ def _name_above(figure: Figure, rows: Sequence[Row], *, end: int) -> None:
         )
     # All at once: each one that is added for itself has all before it looked at again.
     figure.update_layout(annotations=named)
+
+
+def excess(points: Sequence[tuple[int, float]], *, unit: str) -> Figure:
+    """The least excess that was proven by then, as steps from one value to the next.
+
+    Args:
+        points: Pairs of comparisons spent and the excess, in order; at least one.
+        unit: The word for comparisons on the axis.
+    """
+    changes = [
+        pair
+        for number, pair in enumerate(points)
+        if number == 0 or pair[1] != points[number - 1][1] or number == len(points) - 1
+    ]
+    spent, most = zip(*changes, strict=True)
+    line = Scatter(
+        x=spent,
+        y=most,
+        mode="lines+markers" if len(changes) < 3 else "lines",
+        line={"color": BLUE, "width": 2, "shape": "hv"},
+        name="nobody is better by more than",
+        hovertemplate="%{y:.3f} after %{x:,}<extra></extra>",
+    )
+    return dressed(
+        Figure([line]),
+        xaxis={"title": unit, "rangemode": "tozero"},
+        yaxis={"title": "better by at most", "rangemode": "tozero"},
+        showlegend=False,
+    )

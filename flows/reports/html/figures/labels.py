@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 from html import escape
 
-from winnow.flows.reports.rows.names import without_shared
+from winnow.flows.reports.rows.text_table import without_shared
 from winnow.storage.json_types import JsonObject
 from winnow.tasks.text.printable import printable
 

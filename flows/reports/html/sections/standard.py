@@ -1,4 +1,4 @@
-"""Sections of every objective: estimates, the curve, the budget, missing outcomes, samples."""
+"""Sections of pages: which a campaign has, and those of every objective."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -8,11 +8,12 @@ from typing import Any
 from winnow.flows.reports.html.figures.budget import allocation as allocation_figure
 from winnow.flows.reports.html.figures.budget import loads, seconds, tokens
 from winnow.flows.reports.html.figures.curve import curve as curve_figure
+from winnow.flows.reports.html.figures.curve import excess as excess_figure
 from winnow.flows.reports.html.figures.curve import leads
 from winnow.flows.reports.html.figures.estimates import intervals
-from winnow.flows.reports.html.figures.excess import excess as excess_figure
 from winnow.flows.reports.html.figures.labels import shortened
 from winnow.flows.reports.html.model import Section, first_of
+from winnow.flows.reports.html.sections import standard
 from winnow.flows.reports.html.sections.samples import MOST_SAMPLES, sample_groups
 from winnow.flows.reports.rows.text_table import decimals_of
 from winnow.storage.json_types import Row
@@ -477,3 +478,23 @@ def _costs(look: Look) -> tuple[list[Row], str]:
 
 CLOSING: tuple[Builder, ...] = (coverage, cost_in_tokens, cost_in_seconds, loading)
 """Sections at the end of every page."""
+
+
+def sections_of(
+    look: Look,
+    *,
+    with_samples: bool = True,
+    read: ReadOnce | None = None,
+) -> list[Section]:
+    """All sections of a campaign's page that have something to show, in order.
+
+    Args:
+        look: The campaign as it is now.
+        with_samples: Whether sample comparisons are included.
+        read: Data that an earlier call has read, or None.
+    """
+    page = page_of(look.record.objective)
+    own = page.builders_of(look.record, read or ReadOnce())
+    samples = [standard.samples(page.SAMPLES)] if with_samples else []
+    builders = (*own, *samples, *standard.CLOSING)
+    return [section for build in builders if (section := build(look)) is not None]
