@@ -245,6 +245,6 @@ def test_numbers_of_a_column_are_written_alike():
     rows = [{"x": 0.9, "n": 3, "t": "a", "u": None}, {"x": 0.8965, "n": 1_200, "t": "b", "u": 2.0}]
     assert [[text for text, _ in row] for row in cells(rows)] == [
         ["0.900", "3", "a", ""],
-        ["0.896", "1,200", "b", "2"],
+        ["0.896", "1,200", "b", "2.000"],
     ]
     assert [is_number for _, is_number in cells(rows)[0]] == [True, True, False, False]

@@ -1,18 +1,21 @@
 """Database access of the page: each look has its own session, and errors become sentences on the page."""
 
 import os
-from collections.abc import Generator
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from functools import cache
 
+import streamlit as st
 from sqlalchemy.orm import Session
 
 from winnow.flows.reports.dashboard import ALLOW_LABELS_VARIABLE, STORAGE_VARIABLE
-from winnow.flows.reports.dashboard.widgets import show_problem
+from winnow.flows.reports.dashboard.widgets import choose_campaign, show_problem
 from winnow.storage.admin.schema import existing, require_schema
 from winnow.storage.engine.database import Database, open_database
 from winnow.storage.engine.statements import give_up_after
 from winnow.storage.errors import StorageError
+from winnow.storage.records.campaigns import readable_campaigns
+from winnow.storage.records.record_types import CampaignRecord
 from winnow.tasks.errors import WinnowError
 
 PATIENCE = 10.0
@@ -54,6 +57,21 @@ def labelling() -> Generator[Database, None, None]:
         raise WinnowError("this page only reads; start it with winnow view --allow-labels")
     with existing(os.environ[STORAGE_VARIABLE]) as database:
         yield database
+
+
+def on_campaign(title: str, show: Callable[[CampaignRecord, Sequence[CampaignRecord]], None]) -> None:
+    """Show a page on the campaign in the box next to it.
+
+    Args:
+        title: Title of the page.
+        show: Shows the rest of the page; gets the campaign, and all of the database, oldest first.
+    """
+    st.title(title)
+    with problems_shown():
+        with asking() as session:
+            records = readable_campaigns(session)[0]
+        if name := choose_campaign([each.name for each in records]):
+            show(next(each for each in records if each.name == name), records)
 
 
 @contextmanager

@@ -4,7 +4,6 @@ import base64
 import gzip
 import hashlib
 import json
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -19,7 +18,7 @@ from plotly.offline import get_plotlyjs
 from winnow.flows.reports.html.figures.labels import readable, sentence
 from winnow.flows.reports.html.figures.theme import narrow_script, themes
 from winnow.flows.reports.html.model import Section
-from winnow.flows.reports.rows.text_table import decimals_of
+from winnow.flows.reports.rows.text_table import column_of
 from winnow.flows.reports.summary import lines_in_two, nothing_yet
 from winnow.storage.json_types import JsonView, Row
 from winnow.storage.records import campaigns as campaign_records
@@ -130,9 +129,6 @@ def _cells(rank: int, row: JsonView, made_of: NewCandidate) -> list[Cell]:
 
 RESOURCES = files("winnow.flows.reports.html")
 
-LARGE = 1_000
-"""Magnitude from which numbers are written without decimals, unless their column has decimals."""
-
 
 def page(
     campaign: CampaignRecord,
@@ -201,34 +197,12 @@ def _around(name: str | None, said: str) -> tuple[str, str]:
 
 
 def cells(rows: Sequence[Row]) -> list[list[tuple[str, bool]]]:
-    """The formatted values of a table by row, each with whether it is a number; one format per column."""
-    decimals = {name: _decimals([row[name] for row in rows]) for name in rows[0]}
-    return [[(cell(value, decimals[name]), _is_number(value)) for name, value in row.items()] for row in rows]
-
-
-def _decimals(values: Sequence[object]) -> int | None:
-    """The number of decimals of a column whose numbers have fractions; None for other columns."""
-    known = [value for value in values if isinstance(value, float) and math.isfinite(value)]
-    return decimals_of(known) if any(value % 1.0 for value in known) else None
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
-
-
-def cell(value: object, decimals: int | None = None) -> str:
-    """A value in a table."""
-    if value is None:
-        return ""
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if decimals is not None and isinstance(value, float) and math.isfinite(value):
-        return f"{value:,.{decimals}f}"
-    if isinstance(value, float) and abs(value) < LARGE:
-        return f"{value:.4g}"
-    if isinstance(value, float | int):
-        return f"{value:,.0f}"
-    return readable(str(value))
+    """The formatted values of a table by row, each with whether it is a number; formats as in a terminal."""
+    columns = [column_of(name, rows, names_rows=False) for name in rows[0]]
+    return [
+        [(each.texts[number], each.is_number and bool(each.texts[number])) for each in columns]
+        for number in range(len(rows))
+    ]
 
 
 def _as_json(value: object) -> Markup:

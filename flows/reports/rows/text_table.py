@@ -191,7 +191,7 @@ def table_lines(
         return ["no rows"]
     names = [name for name in rows[0] if any(row[name] is not None for row in rows)]
     columns = [
-        _column(name, rows, names_rows=not number or name in NAMING) for number, name in enumerate(names)
+        column_of(name, rows, names_rows=not number or name in NAMING) for number, name in enumerate(names)
     ]
     shown = columns if width is None else _fitting(columns, width)
     texts = {name for name in names if name in SIDE_BY_SIDE}
@@ -227,7 +227,8 @@ def unfolded(sentence: str, width: int | None, *, indent: str = "") -> list[str]
     return wrap(sentence, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
 
 
-def _column(name: str, rows: Sequence[Mapping[str, Cell]], *, names_rows: bool) -> Column:
+def column_of(name: str, rows: Sequence[Mapping[str, Cell]], *, names_rows: bool) -> Column:
+    """A column of some rows, whose numbers share a number of decimals."""
     values = [row[name] for row in rows]
     known = [value for value in values if value is not None]
     is_number = all(isinstance(value, (int, float)) and not isinstance(value, bool) for value in known)

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from winnow.flows.reports.dashboard.db import asking, problems_shown
+from winnow.flows.reports.dashboard.db import asking, on_campaign
 from winnow.flows.reports.dashboard.opened_row import open_row
 from winnow.flows.reports.dashboard.plots import show_figure
 from winnow.flows.reports.dashboard.screens.comparison_view import (
@@ -16,7 +16,6 @@ from winnow.flows.reports.dashboard.screens.comparison_view import (
 )
 from winnow.flows.reports.dashboard.widgets import (
     SHARE,
-    choose_campaign,
     choose_name,
     set_address,
     show_rows,
@@ -64,12 +63,12 @@ FIELD, EXAMPLE, WHOLE = "by", "example", "whole"
 
 def show() -> None:
     """The page."""
-    st.title("Compare")
-    with problems_shown():
-        with asking() as session:
-            names = [each.name for each in campaign_records.readable_campaigns(session)[0]]
-        if (name := choose_campaign(names)) and (sides := _choose(name, names)):
-            _show(*sides)
+    on_campaign("Compare", _show_chosen)
+
+
+def _show_chosen(campaign: CampaignRecord, records: Sequence[CampaignRecord]) -> None:
+    if sides := _choose(campaign.name, [each.name for each in records]):
+        _show(*sides)
 
 
 def _choose(name: str, names: Sequence[str]) -> tuple[Side, Side] | None:

@@ -14,7 +14,7 @@ from winnow.flows.reports.dashboard import ALLOW_LABELS_VARIABLE
 from winnow.flows.reports.dashboard.db import asking, labelling, problems_shown
 from winnow.flows.reports.dashboard.widgets import ANNOTATOR, show_heading, show_passage, show_soft
 from winnow.flows.reports.html.figures.labels import example_name, readable
-from winnow.flows.reports.html.sections.samples import judge_name, place_of
+from winnow.flows.reports.html.sections.samples import ending, judge_name, place_of
 from winnow.storage.json_types import Row
 from winnow.storage.queries import browse as browse_views
 from winnow.storage.records.notes import STARRED
@@ -261,20 +261,6 @@ def facts(row: Row) -> list[str]:
         ),
         *([f"id {row['example']}"] if _name_of(row) != row["example"] else []),
     ]
-
-
-def ending(row: Row) -> str:
-    """The outcome in words."""
-    outcome = row["outcome"]
-    if outcome is None:
-        return f"no outcome: {row['reason']}"
-    if not row["candidate_b"]:
-        return f"score {outcome:g}"
-    if outcome == 0.5:
-        return "a tie"
-    share = max(outcome, 1.0 - outcome)
-    preferred = row["candidate"] if outcome > 0.5 else row["candidate_b"]
-    return f"{preferred} preferred" + ("" if share == 1.0 else f" by {share:g}")
 
 
 ENDS = ("", "_b")

@@ -7,12 +7,12 @@ import re
 from collections.abc import Mapping, Sequence
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
-from winnow.flows.reports.dashboard.db import asking, problems_shown
+from winnow.flows.reports.dashboard.db import asking, on_campaign
 from winnow.flows.reports.dashboard.opened_row import forget_row, has_opened, open_row
 from winnow.flows.reports.dashboard.screens.comparison_view import PREVIEW, listed, show_comparison
 from winnow.flows.reports.dashboard.widgets import (
-    choose_campaign,
     choose_name,
     opened_pages,
     set_address,
@@ -23,7 +23,6 @@ from winnow.storage.json_types import Row
 from winnow.storage.objectives import traits_of
 from winnow.storage.queries import browse as browse_views
 from winnow.storage.queries.browse import Choices, Filters, Kind, Place
-from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records.record_types import CampaignRecord
 from winnow.tasks.campaign.look import Look
 from winnow.tasks.queries.views import ask
@@ -89,15 +88,7 @@ def ask_filters(choices: Choices, campaign: CampaignRecord, eliminated: Sequence
         placeholder="prompts, outputs, ids",
         key=f"comparisons-search-{campaign.id}",
     )
-    candidate = choose_name(
-        candidate_box,
-        "Candidate",
-        choices.candidates,
-        key=_linked("candidate", choices.candidates, campaign),
-        index=None,
-        placeholder=ANYTHING,
-        most=LONGEST_IN_BOX,
-    )
+    candidate = _choose(candidate_box, "Candidate", choices.candidates, campaign)
     endings = [SCORED, UNSCORED, *(BECAUSE + reason for reason in choices.reasons)]
     ending: str | None = ending_box.selectbox(
         "Outcome",
@@ -115,17 +106,7 @@ def ask_filters(choices: Choices, campaign: CampaignRecord, eliminated: Sequence
         0.05,
         key=f"comparisons-between-{campaign.id}",
     )
-    judge = None
-    for judge_box in more:
-        judge = choose_name(
-            judge_box,
-            "Judge",
-            choices.judges,
-            key=_linked("judge", choices.judges, campaign),
-            index=None,
-            placeholder=ANYTHING,
-            most=LONGEST_IN_BOX,
-        )
+    judge = _choose(more[0], "Judge", choices.judges, campaign) if more else None
     limits = None if between == (0.0, 1.0) else between
     set_address(
         show=show,
@@ -139,6 +120,12 @@ def ask_filters(choices: Choices, campaign: CampaignRecord, eliminated: Sequence
         are_duels = traits_of(campaign.objective).compares_pairs
         st.caption((OF_DUELS if are_duels else {}).get(show, EXPLAINED[show]))
     return filters_of(words, candidate, judge, ending, limits, show=show, eliminated=eliminated)
+
+
+def _choose(place: DeltaGenerator, label: str, names: Sequence[str], campaign: CampaignRecord) -> str | None:
+    """One of some names, or none; the box begins with that of the page's address."""
+    key = _linked(label.lower(), names, campaign)
+    return choose_name(place, label, names, key=key, index=None, placeholder=ANYTHING, most=LONGEST_IN_BOX)
 
 
 def _linked(parameter: str, options: Sequence[str], campaign: CampaignRecord) -> str:
@@ -200,17 +187,11 @@ def filters_of(
 
 def show() -> None:
     """The page."""
-    st.title("Comparisons")
-    with problems_shown():
-        with asking() as session:
-            names = [each.name for each in campaign_records.readable_campaigns(session)[0]]
-        if name := choose_campaign(names):
-            _browse(name)
+    on_campaign("Comparisons", _browse)
 
 
-def _browse(name: str) -> None:
+def _browse(campaign: CampaignRecord, _: Sequence[CampaignRecord]) -> None:
     with asking() as session:
-        campaign = campaign_records.get_campaign(session, name)
         choices = browse_views.choices(session, campaign.id)
         board = ask(Look(session, campaign), "leaderboard")
         eliminated = [row["candidate"] for row in board if row["status"] in OUT]

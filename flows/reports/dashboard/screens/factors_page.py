@@ -5,15 +5,14 @@ from collections.abc import Sequence
 import streamlit as st
 from plotly.graph_objects import Figure
 
-from winnow.flows.reports.dashboard.db import asking, problems_shown
+from winnow.flows.reports.dashboard.db import asking, on_campaign
 from winnow.flows.reports.dashboard.plots import show_figure
-from winnow.flows.reports.dashboard.widgets import choose_campaign, show_rows, show_soft
+from winnow.flows.reports.dashboard.widgets import show_rows, show_soft
 from winnow.flows.reports.html.figures.estimates import intervals
 from winnow.flows.reports.html.figures.parallel import parallel
 from winnow.flows.reports.html.model import MOST_CANDIDATES
 from winnow.storage.json_types import Row
 from winnow.storage.objectives import traits_of
-from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records.record_types import CampaignRecord
 from winnow.tasks.campaign.look import Look
 from winnow.tasks.queries.factors import (
@@ -32,22 +31,17 @@ PATIENCE = 30.0
 
 def show() -> None:
     """The page."""
-    st.title("Factors")
-    with problems_shown():
-        with asking() as session:
-            names = [each.name for each in campaign_records.readable_campaigns(session)[0]]
-        if name := choose_campaign(names):
-            with asking(PATIENCE) as session:
-                campaign = campaign_records.get_campaign(session, name)
-                found = (
-                    None
-                    if traits_of(campaign.objective).compares_pairs
-                    else factor_tables(Look(session, campaign))
-                )
-            if (reason := why_nothing(campaign, found)) is not None:
-                st.text(reason)
-            elif found is not None:
-                _show(found)
+    on_campaign("Factors", _show_campaign)
+
+
+def _show_campaign(campaign: CampaignRecord, _: Sequence[CampaignRecord]) -> None:
+    with asking(PATIENCE) as session:
+        is_duel = traits_of(campaign.objective).compares_pairs
+        found = None if is_duel else factor_tables(Look(session, campaign))
+    if (reason := why_nothing(campaign, found)) is not None:
+        st.text(reason)
+    elif found is not None:
+        _show(found)
 
 
 def why_nothing(campaign: CampaignRecord, found: FactorTables | None) -> str | None:

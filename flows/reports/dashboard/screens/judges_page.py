@@ -4,11 +4,10 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from winnow.flows.reports.dashboard.db import asking, problems_shown
+from winnow.flows.reports.dashboard.db import asking, on_campaign
 from winnow.flows.reports.dashboard.opened_row import open_row
 from winnow.flows.reports.dashboard.screens.comparison_view import PREVIEW, listed, show_comparison
 from winnow.flows.reports.dashboard.widgets import (
-    choose_campaign,
     choose_name,
     show_rows,
     show_soft,
@@ -17,7 +16,6 @@ from winnow.storage.json_types import Row
 from winnow.storage.objectives import traits_of
 from winnow.storage.queries import browse
 from winnow.storage.queries.browse import Doubt, Filters
-from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records.record_types import CampaignRecord
 from winnow.tasks.campaign.look import Look
 from winnow.tasks.objectives.best_duel.views import campaigns_agreement
@@ -65,12 +63,7 @@ DOUBTS: dict[Doubt, str] = {
 
 def show() -> None:
     """The page."""
-    st.title("Judges")
-    with problems_shown():
-        with asking() as session:
-            records = campaign_records.readable_campaigns(session)[0]
-        if name := choose_campaign([each.name for each in records]):
-            _show(next(each for each in records if each.name == name), records)
+    on_campaign("Judges", _show)
 
 
 def _show(campaign: CampaignRecord, records: Sequence[CampaignRecord]) -> None:

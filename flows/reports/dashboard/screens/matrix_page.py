@@ -11,13 +11,12 @@ import streamlit as st
 from pandas.io.formats.style import Styler
 from streamlit.delta_generator import DeltaGenerator
 
-from winnow.flows.reports.dashboard.db import asking, problems_shown
+from winnow.flows.reports.dashboard.db import asking, on_campaign
 from winnow.flows.reports.dashboard.frames import table_frame
 from winnow.flows.reports.dashboard.screens.comparison_view import show_comparison
 from winnow.flows.reports.dashboard.widgets import (
     TABLE_HEADING,
     TABLE_ROW,
-    choose_campaign,
     opened_pages,
     short_labels,
     shown_of_pages,
@@ -29,7 +28,6 @@ from winnow.storage.json_types import JsonView
 from winnow.storage.objectives import traits_of
 from winnow.storage.queries import browse, matrix
 from winnow.storage.queries.matrix import Cell, MatrixRow, Pattern
-from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records.record_types import CampaignRecord
 from winnow.tasks.campaign.look import Look
 from winnow.tasks.data.tag_counts import TagCounts, TagValue, values_of
@@ -59,18 +57,16 @@ WRONG, RIGHT = (213, 94, 0), (0, 114, 178)
 
 def show() -> None:
     """The page."""
-    st.title("Matrix")
-    with problems_shown():
-        with asking() as session:
-            names = [each.name for each in campaign_records.readable_campaigns(session)[0]]
-        if name := choose_campaign(names):
-            with asking() as session:
-                campaign = campaign_records.get_campaign(session, name)
-                ranked = [row["candidate"] for row in ask(Look(session, campaign), "leaderboard")]
-            if traits_of(campaign.objective).compares_pairs:
-                st.text("Duels give single candidates no scores: see Comparisons.")
-            else:
-                _browse(campaign, ranked)
+    on_campaign("Matrix", _show)
+
+
+def _show(campaign: CampaignRecord, _: Sequence[CampaignRecord]) -> None:
+    if traits_of(campaign.objective).compares_pairs:
+        st.text("Duels give single candidates no scores: see Comparisons.")
+        return
+    with asking() as session:
+        ranked = [row["candidate"] for row in ask(Look(session, campaign), "leaderboard")]
+    _browse(campaign, ranked)
 
 
 def _browse(campaign: CampaignRecord, ranked: Sequence[str]) -> None:

@@ -103,20 +103,22 @@ def _mark(row: Row) -> Literal["right", "wrong"] | None:
 
 
 def _ending(row: Row) -> Sequence[str]:
-    if row["outcome"] is None:
-        return [f"no outcome: {readable(row['reason'])}"]
-    if row["candidate_b"] is not None:
-        return [_preferred(row)]
-    loss = [] if row["human_loss"] is None else [f"loss {row['human_loss']:g}"]
-    return [f"score {row['outcome']:g}", *loss]
+    loss = [] if row["human_loss"] is None or row["outcome"] is None else [f"loss {row['human_loss']:g}"]
+    return [readable(ending(row)), *loss]
 
 
-def _preferred(row: Row) -> str:
-    if row["outcome"] == 0.5:
+def ending(row: Row) -> str:
+    """The outcome in words."""
+    outcome = row["outcome"]
+    if outcome is None:
+        return f"no outcome: {row['reason']}"
+    if not row["candidate_b"]:
+        return f"score {outcome:g}"
+    if outcome == 0.5:
         return "a tie"
-    preferred = row["candidate"] if row["outcome"] > 0.5 else row["candidate_b"]
-    share = max(row["outcome"], 1.0 - row["outcome"])
-    return readable(f"{preferred} preferred" if share == 1.0 else f"{preferred} preferred by {share:g}")
+    share = max(outcome, 1.0 - outcome)
+    preferred = row["candidate"] if outcome > 0.5 else row["candidate_b"]
+    return f"{preferred} preferred" + ("" if share == 1.0 else f" by {share:g}")
 
 
 def _passages(row: Row, names: Sequence[str]) -> list[Passage]:
