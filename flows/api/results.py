@@ -201,7 +201,7 @@ class Campaign:
     def plot_factors(self) -> "Figure":
         """One line per candidate, from its model, prompt and sampling to its mean; see `plot_curve`."""
         require("report", "figures")
-        from winnow.flows.reports.html.figures.parallel import parallel
+        from winnow.flows.reports.html.figures.estimates import parallel
         from winnow.tasks.queries.factors import factor_tables
 
         with reading(self._storage) as session:
@@ -238,7 +238,7 @@ class Campaign:
             WinnowError: If the file cannot be written.
         """
         require("report", "a report with figures")
-        from winnow.flows.reports.html.render import write_report
+        from winnow.flows.reports.html.page import write_report
 
         with reading(self._storage) as session:
             record = campaign_records.get_campaign(session, self._name)

@@ -33,8 +33,7 @@ from urllib.request import getproxies_environment
 
 from winnow.flows.prefect_support.clock_changes import fire_after_skipped_hours
 from winnow.flows.prefect_support.environment import settle_environment
-from winnow.flows.reports.asgi_gate import behind
-from winnow.flows.reports.http_access import Gate
+from winnow.flows.reports.http_access import Gate, behind
 from winnow.flows.reports.output import tell
 from winnow.tasks.data.garbage_collection import not_collecting
 from winnow.tasks.errors import WinnowError

@@ -16,8 +16,8 @@ from winnow.algorithms.bounds.mean_interval import mean_interval
 from winnow.flows.reports.dashboard import STORAGE_VARIABLE
 from winnow.flows.reports.dashboard.screens import factors_page, over_time_page
 from winnow.flows.reports.dashboard.screens.comparison_view import MOST_WORDS, word_diff
+from winnow.flows.reports.html.figures.estimates import parallel
 from winnow.flows.reports.html.figures.over_time import costs_over_time, estimates_over_time
-from winnow.flows.reports.html.figures.parallel import parallel
 from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records.record_types import NewCandidate
 from winnow.tasks.answer.new_examples import by_chance

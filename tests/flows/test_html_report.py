@@ -223,15 +223,15 @@ def test_samples_show_targets_and_mark_what_is_right_and_what_is_wrong(scored):
     }
 
 
-def test_the_table_has_all_candidates_with_their_numbers_and_no_empty_column(scored):
+def test_the_table_has_all_candidates_with_their_numbers_and_no_column_that_says_nothing(scored):
     with scored.database.reading() as session:
         board = leaderboard(Look(session, scored.record))
     headings = [column.heading for column in board.columns]
-    assert headings == ["rank", "candidate", "model", "estimate", "interval", "scored", "status"]
+    assert headings == ["rank", "candidate", "estimate", "interval", "scored", "status"]
     assert [[cell.text for cell in row] for row in board.rows] == [
-        ["1", "b", "m", "0.750", "0.500 to 1.000", "3", "active"],
-        ["2", "a", "m", "0.250", "0.000 to 0.500", "2", "active"],
-        ["–", "c", "m", "–", "–", "0 of 1", "active"],
+        ["1", "b", "0.750", "0.500 to 1.000", "3", "active"],
+        ["2", "a", "0.250", "0.000 to 0.500", "2", "active"],
+        ["–", "c", "–", "–", "0 of 1", "active"],
     ]
     assert board.best == [True, False, False]
 

@@ -15,8 +15,7 @@ from report_campaigns import (
 )
 from stored_campaigns import NOW, decision, generation, new_database, store_campaign
 
-from winnow.flows.reports.html.figures.budget import allocation, tokens
-from winnow.flows.reports.html.figures.curve import curve
+from winnow.flows.reports.html.figures.curve import allocation, curve, tokens
 from winnow.flows.reports.html.figures.estimates import intervals
 from winnow.flows.reports.html.figures.labels import shortened, shortened_apart
 from winnow.flows.reports.html.figures.over_time import estimates_over_time

@@ -209,7 +209,7 @@ def report(
             return
         written = []
         if drawn:
-            from winnow.flows.reports.html.render import write_report
+            from winnow.flows.reports.html.page import write_report
 
             written = write_report(Look(session, campaign), html=html, png=png, pdf=pdf)
         if model_card is not None:

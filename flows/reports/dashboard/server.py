@@ -14,9 +14,8 @@ from starlette.responses import HTMLResponse
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from winnow.flows.reports.asgi_gate import answer, headers, refuse
 from winnow.flows.reports.dashboard import SCRIPT, TICKET_VARIABLE, TOKEN_VARIABLE
-from winnow.flows.reports.http_access import Gate, bearer, is_of_this_user
+from winnow.flows.reports.http_access import Gate, answer, bearer, headers, is_of_this_user, refuse
 from winnow.tasks.plugins.own_files import state_folder
 from winnow.tasks.processes.parent_watchdog import exit_with_parent
 

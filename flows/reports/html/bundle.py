@@ -11,8 +11,7 @@ from markupsafe import Markup
 from sqlalchemy.orm import Session
 
 from winnow.flows.reports.html.figures.labels import readable
-from winnow.flows.reports.html.page import RESOURCES, UNKNOWN
-from winnow.flows.reports.html.render import write_files, write_report
+from winnow.flows.reports.html.page import RESOURCES, UNKNOWN, write_files, write_report
 from winnow.flows.reports.output import tell
 from winnow.storage.plain_files import make_folder
 from winnow.storage.records import campaigns as campaign_records

@@ -4,10 +4,11 @@ import base64
 import gzip
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
+from pathlib import Path
 
 import yaml
 from jinja2 import Environment, StrictUndefined, Template
@@ -15,12 +16,16 @@ from markupsafe import Markup
 from plotly.io import to_json
 from plotly.offline import get_plotlyjs
 
+from winnow.flows.reports.html.browser_output import pictures, printed
 from winnow.flows.reports.html.figures.labels import readable, sentence
 from winnow.flows.reports.html.figures.theme import narrow_script, themes
 from winnow.flows.reports.html.model import Section
+from winnow.flows.reports.html.sections.standard import sections_of
+from winnow.flows.reports.output import in_place_of
 from winnow.flows.reports.rows.text_table import column_of
 from winnow.flows.reports.summary import lines_in_two, nothing_yet
 from winnow.storage.json_types import JsonView, Row
+from winnow.storage.plain_files import make_folder
 from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records.record_types import CampaignRecord, NewCandidate
 from winnow.tasks.answer.model import Answer
@@ -28,9 +33,10 @@ from winnow.tasks.answer.sentences.answer_lines import badge, headline, outcome_
 from winnow.tasks.answer.sentences.clauses import Line
 from winnow.tasks.answer.status_lines import named_winner
 from winnow.tasks.campaign.look import Look
+from winnow.tasks.errors import WinnowError
 from winnow.tasks.queries.factors import sampling_words
 from winnow.tasks.queries.held_out import scored_words
-from winnow.tasks.queries.status import CampaignStatus
+from winnow.tasks.queries.status import CampaignStatus, campaign_status
 from winnow.tasks.queries.views import ask
 from winnow.tasks.text.phrases import rounded, span
 
@@ -56,7 +62,8 @@ class Column:
     heading: str
     is_number: bool = False
     is_detail: bool = False
-    """Whether a narrow page omits the column, because candidates' names contain its values."""
+    """Whether a narrow page omits the column, because candidates' names contain its values; so does every
+    page if all candidates have the same."""
 
 
 COLUMNS = (
@@ -74,7 +81,7 @@ COLUMNS = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Leaderboard:
-    """The table, without empty columns."""
+    """The table, without columns that say nothing."""
 
     columns: Sequence[Column]
     rows: Sequence[Sequence[Cell]]
@@ -93,7 +100,8 @@ def leaderboard(look: Look) -> Leaderboard | None:
     kept = [
         number
         for number, column in enumerate(COLUMNS)
-        if any(row[number].text.strip(UNKNOWN) for row in rows) and (has_room or not column.is_detail)
+        if any(row[number].text.strip(UNKNOWN) for row in rows)
+        and (not column.is_detail or (has_room and len({row[number].text for row in rows}) > 1))
     ]
     return Leaderboard(
         columns=[COLUMNS[number] for number in kept],
@@ -223,3 +231,53 @@ def _source(script: str) -> str:
     """The source by which a page's policy permits one of the page's own scripts."""
     digest = hashlib.sha256(script.encode("utf-8")).digest()
     return f"'sha256-{base64.b64encode(digest).decode()}'"
+
+
+def write_report(
+    look: Look,
+    *,
+    html: Path | None = None,
+    png: Path | None = None,
+    pdf: Path | None = None,
+) -> list[Path]:
+    """Write a page, pictures, a PDF, or several of these, replacing earlier ones; return the written files.
+
+    All contents are complete before the first file is written.
+
+    Args:
+        look: The campaign of the report.
+        html: File of the page.
+        png: Folder of the pictures; is created if it is missing.
+        pdf: File of the page as it is printed.
+
+    Raises:
+        WinnowError: If pictures cannot be drawn, the page cannot be printed, or a file cannot be written.
+    """
+    sections, made = sections_of(look), {}
+    status = campaign_status(look, in_full=html is not None or pdf is not None)
+    if png is not None:
+        title = f"{status.name}: {status.headline_sentences()[0]}"
+        made = {png / name: drawn for name, drawn in pictures(sections, title).items()}
+    if html is not None or pdf is not None:
+        board = leaderboard(look)
+        whole = page(look.record, status, board, sections).encode("utf-8")
+        made |= {} if html is None else {html: whole}
+        made |= {} if pdf is None else {pdf: printed(whole)}
+    if png is not None:
+        try:
+            make_folder(png)
+        except OSError as error:
+            raise WinnowError(f"{png}: {error.strerror}; name a writable path") from error
+    write_files(made)
+    return list(made)
+
+
+def write_files(made: Mapping[Path, bytes]) -> None:
+    """Write complete files in place of earlier ones.
+
+    Raises:
+        WinnowError: If one cannot be written.
+    """
+    for path, content in made.items():
+        with in_place_of(path) as beside:
+            beside.write_bytes(content)

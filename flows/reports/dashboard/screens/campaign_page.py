@@ -195,7 +195,7 @@ def _sections(look: Snapshot) -> None:
     for section in look.sections:
         if section.figure is None and not section.table:
             continue
-        st.header(section.title)
+        st.header(as_plain(section.title))
         show_soft(section.note, key=section.name)
         if section.figure is not None:
             show_figure(section.figure, key=f"figure-{section.name}", of=look.status.name)

@@ -1,4 +1,4 @@
-"""Comparisons with everything behind their outcomes: prompts, answers, and judges' replies."""
+"""Comparisons with everything behind their outcomes: prompts, answers, judges' replies, stars and notes."""
 
 import json
 import os

@@ -8,8 +8,7 @@ from plotly.graph_objects import Figure
 from winnow.flows.reports.dashboard.db import asking, on_campaign
 from winnow.flows.reports.dashboard.plots import show_figure
 from winnow.flows.reports.dashboard.widgets import show_rows, show_soft
-from winnow.flows.reports.html.figures.estimates import intervals
-from winnow.flows.reports.html.figures.parallel import parallel
+from winnow.flows.reports.html.figures.estimates import intervals, parallel
 from winnow.flows.reports.html.model import MOST_CANDIDATES
 from winnow.storage.json_types import Row
 from winnow.storage.objectives import traits_of

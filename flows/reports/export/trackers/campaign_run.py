@@ -7,7 +7,7 @@ from itertools import zip_longest
 from pathlib import Path
 
 from winnow.flows.reports.export.exporting import export
-from winnow.flows.reports.html.render import write_report
+from winnow.flows.reports.html.page import write_report
 from winnow.storage.records.record_types import CampaignRecord
 from winnow.tasks.answer.sentences.answer_lines import headline
 from winnow.tasks.answer.sentences.winner import estimated_lead

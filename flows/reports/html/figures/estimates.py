@@ -1,12 +1,23 @@
-"""The figure of the candidates' estimates: a dot and an interval for each, best on top."""
+"""Figures of candidates: their estimates with intervals, and lines through their choices to their means."""
 
+import math
 from collections.abc import Collection, Sequence
 
-from plotly.graph_objects import Figure, Scatter
+from plotly.graph_objects import Figure, Parcoords, Scatter
 
-from winnow.flows.reports.html.figures.labels import as_label, name_axis
-from winnow.flows.reports.html.figures.theme import BLUE, GREY, ORANGE, ROWS, around_one_value, dressed
+from winnow.flows.reports.html.figures.labels import as_label, name_axis, shortened_apart
+from winnow.flows.reports.html.figures.theme import (
+    BLUE,
+    GREY,
+    LEAST_HEIGHT,
+    ORANGE,
+    ROW_HEIGHT,
+    ROWS,
+    around_one_value,
+    dressed,
+)
 from winnow.storage.json_types import Row
+from winnow.tasks.queries.factors import CandidateMean, Factor
 from winnow.tasks.text.phrases import ends
 
 
@@ -86,3 +97,53 @@ def reach(high: float | None, low: float | None) -> float | None:
 
 def _ends(lower: float | None, upper: float | None) -> tuple[str, str]:
     return ("?", "?") if lower is None or upper is None else ends(lower, upper)
+
+
+SCALE = ((0.0, "#b8860b"), (0.5, "#3a9d8f"), (1.0, "#0072b2"))
+"""Colours from the lowest mean to the highest, visible on light and dark pages."""
+
+
+LONGEST_LEVEL = 26
+"""Maximum characters of a level's name, in the space between two axes."""
+LETTER = 7
+"""Width of a letter in pixels, rounded up: the figure does not reserve the space itself."""
+
+
+def parallel(factors: Sequence[Factor], candidates: Sequence[CandidateMean]) -> Figure:
+    """One axis per factor, then one for the mean; a range dragged along an axis keeps the lines through it.
+
+    Args:
+        factors: With their levels.
+        candidates: At least one.
+    """
+    means = [each.mean for each in candidates]
+    low, high = min(means), max(means)
+    axes = [
+        {
+            "label": factor.name,
+            "values": [each.levels[number] for each in candidates],
+            "tickvals": list(range(len(factor.levels))),
+            "ticktext": shortened_apart(factor.levels, LONGEST_LEVEL),
+            "range": [-0.3, len(factor.levels) - 0.7],
+        }
+        for number, factor in enumerate(factors)
+    ]
+    margin = 0.05 * (high - low) or 0.01
+    # The ends are written at the axis: none is a mean that there cannot be.
+    ends = [
+        max(0.0, math.floor(100.0 * (low - margin)) / 100.0),
+        min(1.0, math.ceil(100.0 * (high + margin)) / 100.0),
+    ]
+    score = {"label": "mean score", "values": means, "range": ends}
+    lines = Parcoords(
+        dimensions=[*axes, score],
+        line={"color": means, "colorscale": SCALE, "cmin": ends[0], "cmax": ends[1]},
+    )
+    figure = dressed(Figure([lines]))
+    rows = max(len(factor.levels) for factor in factors)
+    first = max((len(name) for name in shortened_apart(factors[0].levels, LONGEST_LEVEL)), default=0)
+    # Names of levels stand beside their axes, and those of axes above.
+    return figure.update_layout(
+        height=max(LEAST_HEIGHT + 120, 100 + ROW_HEIGHT * rows),
+        margin={"l": 24 + LETTER * first, "r": 70, "t": 60, "b": 24},
+    )

@@ -5,11 +5,10 @@ from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Any
 
-from winnow.flows.reports.html.figures.budget import allocation as allocation_figure
-from winnow.flows.reports.html.figures.budget import loads, seconds, tokens
+from winnow.flows.reports.html.figures.curve import allocation as allocation_figure
 from winnow.flows.reports.html.figures.curve import curve as curve_figure
 from winnow.flows.reports.html.figures.curve import excess as excess_figure
-from winnow.flows.reports.html.figures.curve import leads
+from winnow.flows.reports.html.figures.curve import leads, loads, seconds, tokens
 from winnow.flows.reports.html.figures.estimates import intervals
 from winnow.flows.reports.html.figures.labels import shortened
 from winnow.flows.reports.html.model import Section, first_of
