@@ -233,3 +233,10 @@ def _the_pair(arm: int | tuple[int, int], example: int) -> str:
     if isinstance(arm, int):
         return f"pair (arm {arm}, example {example})"
     return f"the duel (arms {arm[0]} and {arm[1]}, example {example})"
+
+
+def check_parameters(*rows: tuple[str, object, bool, str]) -> None:
+    """Raise `InvalidParameter` for the first of some (name, value, whether it is valid, requirement)."""
+    for name, value, is_valid, requirement in rows:
+        if not is_valid:
+            raise InvalidParameter(name, value, requirement)

@@ -14,7 +14,7 @@ import numpy as np
 from scipy.linalg import null_space
 from scipy.stats import norm
 
-from winnow.algorithms.low_rank.logistic import sigmoid
+from winnow.algorithms.low_rank.factor_model import sigmoid
 from winnow.algorithms.state.arrays import BoolArray, FloatArray, IntArray
 
 SMALL_DECREMENT = 1e-10  # nats; the error after the last step is of the order of its square

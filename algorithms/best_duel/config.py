@@ -4,7 +4,7 @@ from dataclasses import dataclass, field, fields
 
 import numpy as np
 
-from winnow.algorithms.errors import InvalidParameter
+from winnow.algorithms.errors import InvalidParameter, check_parameters
 from winnow.algorithms.state.arrays import BoolArray, FloatArray
 
 INTERVAL_DELTA = 0.05  # for the intervals of a campaign without delta
@@ -43,7 +43,7 @@ class BestDuelConfig:
     """Share of unscored duels, in [0, 1], above which an arm is dropped."""
 
     def __post_init__(self) -> None:
-        for name, value, holds, requirement in (
+        check_parameters(
             ("n_arms", self.n_arms, self.n_arms >= 2, "at least 2 to compare"),
             ("n_examples", self.n_examples, self.n_examples >= 1, "at least 1"),
             ("batch_size", self.batch_size, self.batch_size >= 1, "at least 1"),
@@ -51,9 +51,7 @@ class BestDuelConfig:
             ("delta", self.delta, self.delta is None or 0.0 < self.delta < 1.0, "in (0, 1) or None"),
             ("epsilon", self.epsilon, 0.0 <= self.epsilon < 0.5, "in [0, 1/2)"),
             ("max_unscored", self.max_unscored, 0.0 <= self.max_unscored <= 1.0, "in [0, 1]"),
-        ):
-            if not holds:
-                raise InvalidParameter(name, value, requirement)
+        )
         if self.features is not None:
             object.__setattr__(self, "features", _checked_features(self.features, self.n_arms))
         if self.deterministic is not None:

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from winnow.algorithms.errors import InvalidParameter
+from winnow.algorithms.errors import check_parameters
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,7 +31,7 @@ class BestMeanConfig:
     """Whether decisions have intervals; False saves half of the time if only estimates are needed."""
 
     def __post_init__(self) -> None:
-        for name, value, holds, requirement in (
+        check_parameters(
             ("n_arms", self.n_arms, self.n_arms >= 2, "at least 2 to compare"),
             ("n_examples", self.n_examples, self.n_examples >= 1, "at least 1"),
             ("batch_size", self.batch_size, self.batch_size >= 1, "at least 1"),
@@ -40,6 +40,4 @@ class BestMeanConfig:
             ("epsilon", self.epsilon, 0.0 <= self.epsilon < 1.0, "in [0, 1)"),
             ("intervals", self.intervals, self.intervals or self.delta is None, "true for a delta"),
             ("max_unscored", self.max_unscored, 0.0 <= self.max_unscored <= 1.0, "in [0, 1]"),
-        ):
-            if not holds:
-                raise InvalidParameter(name, value, requirement)
+        )

@@ -169,7 +169,7 @@ class Stopping:
             ImpossibleState: If the decision contradicts itself or the scores.
         """
         reason, intervals, matrix = self._reason(), self._intervals, self._matrix
-        certain = self._by_scores()
+        certain = self._standing(*matrix.possible_means)
         standing = certain if certain.good_enough.any() else self._by_ends()
         unknown = np.full(self._config.n_arms, np.nan)
         estimates = matrix.means if intervals is None else intervals.estimates
@@ -183,7 +183,7 @@ class Stopping:
             status=standing.statuses(best, settled=settled),
             stop=reason != "running",
             reason=reason,
-            claim=self._claim(standing is certain) if settled else self._without_proof(reason),
+            claim=self._claim(settled, standing is certain, reason),
             ranking=None if ranking is None else ranking.copy(),
         )
         possible = matrix.possible_means
@@ -202,20 +202,16 @@ class Stopping:
             return "budget"
         return "running"
 
-    def _claim(self, is_certain: bool) -> Claim:
-        return EXACT if is_certain else Claim(kind="proven", delta=self._stated)
+    def _claim(self, settled: bool, is_certain: bool, reason: Reason) -> Claim:
+        if settled:
+            return EXACT if is_certain else Claim(kind="proven", delta=self._stated)
+        return HEURISTIC if reason == "budget" and self._config.delta is None else NOTHING_CLAIMED
 
     @property
     def _stated(self) -> float:
         """Upper bound of the probability that a conclusion from the ends is wrong; can exceed 1."""
         n_dropped = int(np.count_nonzero(~self._matrix.active)) if self._is_mended else 0
         return (1.0 + n_dropped / 2.0) * interval_alpha(self._config)
-
-    def _without_proof(self, reason: Reason) -> Claim:
-        return HEURISTIC if reason == "budget" and self._config.delta is None else NOTHING_CLAIMED
-
-    def _by_scores(self) -> Standing:
-        return self._standing(*self._matrix.possible_means)
 
     def _by_ends(self) -> Standing:
         return self._standing(*self._ends)

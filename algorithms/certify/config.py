@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from winnow.algorithms.errors import InvalidParameter
+from winnow.algorithms.errors import check_parameters
 
 Rule = Literal["star", "up", "wsr", "mixture"]
 """Betting rule of the tests:
@@ -61,7 +61,7 @@ class CertifyConfig:
     """Whether decisions have intervals; False saves their time if they are not needed."""
 
     def __post_init__(self) -> None:
-        for name, value, holds, requirement in (
+        check_parameters(
             ("n_arms", self.n_arms, self.n_arms >= 1, "at least 1"),
             ("n_examples", self.n_examples, self.n_examples >= 1, "at least 1"),
             ("batch_size", self.batch_size, self.batch_size >= 1, "at least 1"),
@@ -69,9 +69,7 @@ class CertifyConfig:
             ("alpha", self.alpha, 0.0 < self.alpha < 1.0, "in (0, 1)"),
             ("delta", self.delta, 0.0 < self.delta < 1.0, "in (0, 1)"),
             ("max_unscored", self.max_unscored, 0.0 <= self.max_unscored <= 1.0, "in [0, 1]"),
-        ):
-            if not holds:
-                raise InvalidParameter(name, value, requirement)
+        )
 
     @property
     def n_labels(self) -> int:

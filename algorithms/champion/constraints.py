@@ -19,7 +19,7 @@ from winnow.algorithms.champion.cheaper_arms import Prefer
 from winnow.algorithms.champion.draw_order import Draws, Grouped
 from winnow.algorithms.champion.switch import Start
 from winnow.algorithms.champion.wealth import Wealths, adaptive_bets, log_factors
-from winnow.algorithms.errors import InvalidParameter, MalformedBatch, OutcomeOutOfRange
+from winnow.algorithms.errors import InvalidParameter, MalformedBatch, OutcomeOutOfRange, check_parameters
 from winnow.algorithms.protocols import Batch
 from winnow.algorithms.state.arrays import BoolArray, FloatArray, IntArray, at_bounds
 
@@ -155,13 +155,11 @@ def checked_constraints(
     given = np.asarray(at_least, dtype=np.float64)
     if given.ndim != 1 or given.size == 0 or not ((given > 0.0) & (given <= 1.0)).all():
         raise InvalidParameter("constraints", given.tolist(), "an array of numbers above 0 and at most 1")
-    for name, value, holds, requirement in (
+    check_parameters(
         ("delta", config.delta, config.delta is not None, "given to prove that constraints are met"),
         ("start", start, start != "race", "'auto' or 'champion' with constraints"),
         ("prefer", prefer, prefer == "mean", "'mean' with constraints"),
         ("top_m", top_m, top_m == 1, "1 with constraints"),
         ("groups", "an array", not has_groups, "None with constraints"),
-    ):
-        if not holds:
-            raise InvalidParameter(name, value, requirement)
+    )
     return given

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from winnow.algorithms.errors import InvalidParameter
+from winnow.algorithms.errors import InvalidParameter, check_parameters
 from winnow.algorithms.low_rank.factor_model import Floats
 from winnow.algorithms.low_rank.history import History, model_for
 from winnow.algorithms.low_rank.joint_fit import fit_table, weight_of_ridge
@@ -56,13 +56,11 @@ def cross_validate(
     Source: Tolochinsky et al. (2026), "Valid Best-Model Identification for LLM Evaluation via Low-Rank
     Factorization", Section 4, Hyperparameters.
     """
-    for name, value, holds, requirement in (
+    check_parameters(
         ("ranks", ranks, len(ranks) > 0 and min(ranks) >= 1, "one number or more, each at least 1"),
         ("ridges", ridges, len(ridges) > 0 and min(ridges) > 0.0, "one number or more, each positive"),
         ("folds", folds, folds >= 2, "at least 2"),
-    ):
-        if not holds:
-            raise InvalidParameter(name, value, requirement)
+    )
     scores = History.checked(history, history.shape[-1]).scores
     observed = np.argwhere(~np.isnan(scores))
     if len(observed) < folds:

@@ -7,9 +7,8 @@ from hashlib import blake2b
 import numpy as np
 
 from winnow.algorithms.errors import InvalidParameter
-from winnow.algorithms.low_rank.factor_model import FactorModel, Floats
+from winnow.algorithms.low_rank.factor_model import LOGISTIC, FactorModel, Floats
 from winnow.algorithms.low_rank.joint_fit import fit_table, weight_of_ridge, with_rows_spread_evenly
-from winnow.algorithms.low_rank.logistic import LOGISTIC
 from winnow.algorithms.state.arrays import at_bounds
 
 LEAST_SQUARES = FactorModel(

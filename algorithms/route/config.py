@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass
 from typing import Literal
 
-from winnow.algorithms.errors import InvalidParameter
+from winnow.algorithms.errors import check_parameters
 
 KernelName = Literal["linear", "poly3", "rbf"]
 
@@ -58,7 +58,7 @@ class RouteConfig:
     """Share of unscored prompts, in [0, 1], above which an arm is dropped."""
 
     def __post_init__(self) -> None:
-        for name, value, holds, requirement in (
+        check_parameters(
             ("n_arms", self.n_arms, self.n_arms >= 1, "at least 1"),
             ("n_examples", self.n_examples, self.n_examples >= 1, "at least 1"),
             ("batch_size", self.batch_size, self.batch_size >= 1, "at least 1"),
@@ -86,9 +86,7 @@ class RouteConfig:
                 "at least 0, or None",
             ),
             ("max_unscored", self.max_unscored, 0.0 <= self.max_unscored <= 1.0, "in [0, 1]"),
-        ):
-            if not holds:
-                raise InvalidParameter(name, value, requirement)
+        )
 
     @property
     def n_prompts(self) -> int:

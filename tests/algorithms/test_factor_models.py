@@ -7,14 +7,13 @@ from scipy.sparse import csr_array
 
 from winnow.algorithms.errors import InvalidParameter
 from winnow.algorithms.low_rank import joint_fit
-from winnow.algorithms.low_rank.factor_model import fit_rows
+from winnow.algorithms.low_rank.factor_model import LOGISTIC, fit_rows, sigmoid
 from winnow.algorithms.low_rank.history import LEAST_SQUARES
 from winnow.algorithms.low_rank.joint_fit import (
     fit_table,
     weight_of_ridge,
     with_rows_spread_evenly,
 )
-from winnow.algorithms.low_rank.logistic import LOGISTIC, sigmoid
 from winnow.algorithms.papers.best_mean import low_rank_predictions
 from winnow.algorithms.papers.best_mean.low_rank_predictions import fit_observations
 

@@ -22,7 +22,7 @@ import numpy as np
 from scipy import sparse
 
 from winnow.algorithms.best_mean.score_matrix import ScoreMatrix
-from winnow.algorithms.errors import InvalidParameter
+from winnow.algorithms.errors import InvalidParameter, check_parameters
 from winnow.algorithms.protocols import Batch
 from winnow.algorithms.state.arrays import BoolArray, FloatArray, IntArray
 
@@ -76,15 +76,13 @@ class EnsembleAls:
     """Share of the observed entries that a member drops, in [0, 1)."""
 
     def __post_init__(self) -> None:
-        for name, value, holds, requirement in (
+        check_parameters(
             ("rank", self.rank, self.rank >= 1, "at least 1"),
             ("members", self.members, self.members >= 1, "at least 1"),
             ("ridge", self.ridge, 0.0 < self.ridge < np.inf, "positive and finite"),
             ("sweeps", self.sweeps, self.sweeps >= 1, "at least 1"),
             ("drop", self.drop, 0.0 <= self.drop < 1.0, "in [0, 1)"),
-        ):
-            if not holds:
-                raise InvalidParameter(name, value, requirement)
+        )
 
     def fit(self, scores: FloatArray, observed: BoolArray, rng: np.random.Generator) -> Ensemble:
         """Fit all members of the ensemble.

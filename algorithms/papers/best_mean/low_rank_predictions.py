@@ -7,11 +7,10 @@ from scipy.sparse import csr_array
 
 from winnow.algorithms.best_mean.config import BestMeanConfig
 from winnow.algorithms.bounds.prediction_powered import PredictedDraws
-from winnow.algorithms.errors import InvalidParameter
-from winnow.algorithms.low_rank.factor_model import FactorModel, Floats, Row, fit_rows, safe_shares
+from winnow.algorithms.errors import check_parameters
+from winnow.algorithms.low_rank.factor_model import LOGISTIC, FactorModel, Floats, Row, fit_rows, safe_shares
 from winnow.algorithms.low_rank.history import History, example_factors, model_for
 from winnow.algorithms.low_rank.joint_fit import leading_factors, weight_of_ridge
-from winnow.algorithms.low_rank.logistic import LOGISTIC
 from winnow.algorithms.state.arrays import FloatArray, IntArray
 
 SWEEPS = 10  # enough, because the next fit follows soon and starts from this one
@@ -151,13 +150,11 @@ class LowRankPredictions:
         ridge: float | None,
         tau: int,
     ) -> None:
-        for name, value, holds, requirement in (
+        check_parameters(
             ("rank", rank, rank is None or rank >= 1, "at least 1 or None"),
             ("ridge", ridge, ridge is None or 0.0 < ridge < np.inf, "positive and finite or None"),
             ("tau", tau, tau >= 1, "at least 1"),
-        ):
-            if not holds:
-                raise InvalidParameter(name, value, requirement)
+        )
         self._history = None if history is None else History.checked(history, config.n_examples)
         self._n_arms, self._n_examples = config.n_arms, config.n_examples
         self._rank = rank or (RANK_WITHOUT_HISTORY if history is None else RANK_WITH_HISTORY)

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 from winnow.algorithms.best_mean.config import BestMeanConfig
 from winnow.algorithms.best_mean.score_matrix import ScoreMatrix, highest
 from winnow.algorithms.best_mean.stopping import StoppedSelector, Stopping, Variant
-from winnow.algorithms.errors import InvalidParameter
+from winnow.algorithms.errors import InvalidParameter, check_parameters
 from winnow.algorithms.papers.best_mean.completion import Completion, EnsembleAls
 from winnow.algorithms.protocols import EMPTY_BATCH, Batch
 from winnow.algorithms.state.arrays import BoolArray, FloatArray, IntArray
@@ -268,12 +268,10 @@ class UcbELrf(StoppedSelector):
         drop: float = 0.05,
         variant: Variant = "mended",
     ) -> None:
-        for name, value, holds, requirement in (
+        check_parameters(
             ("eta", eta, 0.0 <= eta < np.inf, "non-negative and finite"),
             ("audit", audit, 0.0 <= audit <= 1.0, "in [0, 1]"),
-        ):
-            if not holds:
-                raise InvalidParameter(name, value, requirement)
+        )
         self._eta = eta
         self._audit = audit
         self._batch_size = config.batch_size

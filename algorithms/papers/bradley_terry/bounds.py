@@ -20,7 +20,7 @@ import numpy as np
 from scipy.special import xlog1py, xlogy
 
 from winnow.algorithms.best_duel.bradley_terry import Fit, Tally, information, log_likelihood, shorten
-from winnow.algorithms.low_rank.logistic import sigmoid
+from winnow.algorithms.low_rank.factor_model import sigmoid
 from winnow.algorithms.state.arrays import BoolArray, FloatArray
 
 RIDGE = 1e-4  # keeps the search from diverging if some arms always win

@@ -35,7 +35,7 @@ from winnow.algorithms.best_duel.duel_record import DuelRecord
 from winnow.algorithms.best_duel.win_tables import worst_preferences
 from winnow.algorithms.claims import Claim
 from winnow.algorithms.errors import InvalidParameter
-from winnow.algorithms.low_rank.logistic import sigmoid
+from winnow.algorithms.low_rank.factor_model import sigmoid
 from winnow.algorithms.papers.bradley_terry.bounds import (
     half_space_suprema,
     nearest_in_planes,

@@ -22,7 +22,7 @@ import math
 import numpy as np
 
 from winnow.algorithms.best_duel.bradley_terry import Fit, Tally, information, log_likelihood
-from winnow.algorithms.low_rank.logistic import sigmoid
+from winnow.algorithms.low_rank.factor_model import sigmoid
 from winnow.algorithms.papers.bradley_terry.bounds import least_log_odds, quick_least_log_odds
 from winnow.algorithms.state.arrays import BoolArray, FloatArray
 

@@ -15,7 +15,7 @@ from scipy.linalg import qr
 from winnow.algorithms.best_duel.config import BestDuelConfig
 from winnow.algorithms.best_duel.llm_po import LlmPo
 from winnow.algorithms.errors import InvalidParameter
-from winnow.algorithms.low_rank.logistic import sigmoid
+from winnow.algorithms.low_rank.factor_model import sigmoid
 from winnow.algorithms.papers.bradley_terry.evidence import BradleyTerryEvidence
 from winnow.algorithms.papers.bradley_terry.feature_space import SMALLEST_SHARE, differences
 from winnow.algorithms.protocols import EMPTY_BATCH, Batch

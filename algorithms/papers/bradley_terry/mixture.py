@@ -69,7 +69,7 @@ from winnow.algorithms.best_duel.bradley_terry import (
     shorten,
     softplus,
 )
-from winnow.algorithms.low_rank.logistic import sigmoid
+from winnow.algorithms.low_rank.factor_model import sigmoid
 from winnow.algorithms.state.arrays import BoolArray, FloatArray
 
 SCALES = np.array([0.25, 0.5, 1.0, 2.0, 4.0])

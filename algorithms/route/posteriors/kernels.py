@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from winnow.algorithms.errors import InvalidParameter
+from winnow.algorithms.errors import check_parameters
 from winnow.algorithms.route.config import KernelName, RouteConfig
 from winnow.algorithms.state.arrays import FloatArray
 
@@ -74,7 +74,7 @@ class RandomFeatures:
     """
 
     def __init__(self, config: RouteConfig, n_features: int, feature_seed: int) -> None:
-        for name, value, holds, requirement in (
+        check_parameters(
             (
                 "kernel",
                 config.kernel,
@@ -83,9 +83,7 @@ class RandomFeatures:
             ),
             ("n_features", n_features, n_features >= 1, "at least 1"),
             ("feature_seed", feature_seed, feature_seed >= 0, "at least 0"),
-        ):
-            if not holds:
-                raise InvalidParameter(name, value, requirement)
+        )
         rng = np.random.default_rng(feature_seed)
         self.frequencies: FloatArray = rng.standard_normal((n_features, config.dim)) / config.fixed_bandwidth
         """Shape (D, d)."""

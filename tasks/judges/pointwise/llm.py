@@ -160,11 +160,6 @@ def _rubric_text(rubric: str | Mapping[str, str]) -> str:
     return "\n".join(f"- {name}: {text.strip()}" for name, text in rubric.items())
 
 
-def _head(rubric: str, reply_format: str) -> str:
-    """The common beginning of all prompts of a judge."""
-    return HEAD.format(rubric=rubric, reply_format=reply_format)
-
-
 def _prompt(beginning: str, question: str, references: Sequence[str], output: str) -> str:
     """The only prompt about an output."""
     reference = "\n".join(references)
@@ -324,7 +319,7 @@ class LlmJudge:
         reply_format = points.instructions(reasoned=read == "text")
         form = Rating(
             points=points,
-            beginning=_head(_rubric_text(rubric), reply_format),
+            beginning=HEAD.format(rubric=_rubric_text(rubric), reply_format=reply_format),
             reference=reference,
             weighs=read == "probabilities",
             aggregation=aggregation,

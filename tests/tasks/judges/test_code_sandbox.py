@@ -14,7 +14,7 @@ from winnow.tasks.errors import JudgeError
 from winnow.tasks.judges.code import judge as code_judge
 from winnow.tasks.judges.code import judge as self_test
 from winnow.tasks.judges.code import sandbox
-from winnow.tasks.judges.code.inside import seccomp, syscalls
+from winnow.tasks.judges.code.inside import seccomp
 from winnow.tasks.judges.code.inside.confinement import Limits
 from winnow.tasks.judges.protocol import Sample
 from winnow.tasks.judges.registry import create_judge
@@ -198,13 +198,13 @@ def test_without_the_isolation_there_is_one_sentence_and_no_judge(monkeypatch, l
 
 
 def test_the_list_of_calls_holds_for_both_machines():
-    names = [*syscalls.ALLOWED, *syscalls.LIMITED, *syscalls.ABSENT]
+    names = [*seccomp.ALLOWED, *seccomp.LIMITED, *seccomp.ABSENT]
     assert len(names) == len(set(names))
-    assert syscalls.LIMITED.keys() == seccomp.CONDITIONS.keys()
+    assert seccomp.LIMITED.keys() == seccomp.CONDITIONS.keys()
     forbidden = {"fork", "vfork", "execve", "kill", "tgkill", "socket", "connect", "ptrace", "mount", "bpf"}
     assert forbidden.isdisjoint(names)
     for column in (0, 1):
-        numbers = [each[column] for table in (syscalls.ALLOWED, syscalls.LIMITED, syscalls.ABSENT)
+        numbers = [each[column] for table in (seccomp.ALLOWED, seccomp.LIMITED, seccomp.ABSENT)
                    for each in table.values() if each[column] is not None]  # fmt: skip
         assert len(numbers) == len(set(numbers)) > 100
     assert len(seccomp.filter_rules("x86_64")) < 4096
