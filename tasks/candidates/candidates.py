@@ -146,11 +146,6 @@ adapters existed."""
 def build_candidates(spec: CampaignSpec, dataset: Dataset, *, is_allowed: bool = True) -> list[Candidate]:
     """All candidates of a campaign, ordered by model, then prompt, then guardrail, then sampling.
 
-    Args:
-        spec: The campaign.
-        dataset: Its examples.
-        is_allowed: See `tasks.data.sources.read_dataset`.
-
     Raises:
         SpecError: If a model's folder is missing, a template is refused, an exclusion matches nothing, a
             prompt requires a chat model and a model is not one, or too few candidates are left: two are

@@ -107,13 +107,6 @@ def draw_few_shot(
     The examples whose keys, hashed with the seed, come first are drawn: neither the order of a file nor the
     version of a library matters.
 
-    Args:
-        spec: The campaign.
-        index: Position of the prompt among its prompts.
-        dataset: The campaign's own examples.
-        path: Key of `few_shot` in the spec.
-        is_allowed: See `tasks.data.sources.read_dataset`.
-
     Raises:
         SpecError: If there are not enough examples with targets, or they cannot be read or rendered.
     """

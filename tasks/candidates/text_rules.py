@@ -44,14 +44,7 @@ def as_stored(rules: int, models: Iterable[ModelRef]) -> dict[str, int]:
 
 
 def settled(sampling: Sampling, model: ModelRef, prompt: Prompt, *, rules: int) -> Sampling:
-    """Sampling settings for one output, with the text rules that can change it.
-
-    Args:
-        sampling: The settings of the file.
-        model: The model.
-        prompt: Its prompt.
-        rules: The version of the campaign's rules.
-    """
+    """Sampling settings for one output, with the text rules that can change it."""
     if rules < 1 or model.provider not in OWN_TOKENS:
         return sampling
     draws = model.provider in OWN_DRAWS and not sampling.choices and sampling.temperature >= GREEDY_BELOW

@@ -435,11 +435,6 @@ def _nans(prefix: str, values: Mapping[str, object]) -> Iterator[str]:
 def json_row(place: str, row: Mapping[str, object], path: str = PATH_KEY) -> Row:
     """A row of a typed table as JSON values; see `storable_row`.
 
-    Args:
-        place: The row's place, for the error.
-        row: Column name to value.
-        path: Key of the spec that the error is about.
-
     Raises:
         DatasetError: If a value is one that JSON does not have, such as bytes.
     """

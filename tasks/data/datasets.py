@@ -142,10 +142,6 @@ def load_dataset(path: str | Path, fields: Mapping[str, str | None], limit: int 
 def read_examples(path: str, fields: Mapping[str, str | None]) -> list[Example]:
     """Rows of one or more files as examples; duplicates are allowed, because users repeat questions.
 
-    Args:
-        path: See `load_dataset`.
-        fields: See `dataset_of`.
-
     Raises:
         DatasetError: One sentence that names the file, the line and the remedy.
     """

@@ -62,12 +62,7 @@ class Harness(Protocol):
         ...
 
     def acts(self, dataset: DatasetSpec, folder: Path) -> Iterable[tuple[Act, tuple[str, ...]]]:
-        """Third-party code that the task runs, each item with the keys that cause it.
-
-        Args:
-            dataset: The key `dataset`, which names the task.
-            folder: Folder in which relative paths begin.
-        """
+        """Third-party code that the task runs, each item with the keys that cause it."""
         ...
 
     def files(self, dataset: DatasetSpec) -> Iterable[tuple[str, str]]:

@@ -173,10 +173,6 @@ def compile_template(
 def compile_condition(source: str, path: str) -> Template:
     """Check and compile an expression, such as "level > 3 and answer", for `holds`.
 
-    Args:
-        source: A jinja2 expression without braces, of the same grammar as templates.
-        path: The expression's place in the spec.
-
     Raises:
         TemplateError: If it is not an expression, or uses anything outside the grammar.
     """

@@ -21,11 +21,6 @@ def try_templates(
 ) -> int:
     """Render a sample of all templates x examples, or all; return the number of prompts.
 
-    Args:
-        templates: Each renders its prompt of an example.
-        examples: At least one.
-        clock: Seconds of a monotonic clock.
-
     Raises:
         TemplateError: From the first prompt that cannot be rendered.
     """

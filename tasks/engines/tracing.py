@@ -16,12 +16,7 @@ ENGINES = trace.get_tracer("winnow.engines")
 
 @contextmanager
 def engine_call(model: ModelRef, n_requests: int) -> Generator[Span, None, None]:
-    """The span of a batch of requests to one model, including loading it; an error sets its status.
-
-    Args:
-        model: The model.
-        n_requests: Number of requests in the batch.
-    """
+    """The span of a batch of requests to one model, including loading it; an error sets its status."""
     operation = "chat" if model.chat else "text_completion"
     with ENGINES.start_as_current_span(
         f"{operation} {model.name}",

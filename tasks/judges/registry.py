@@ -458,11 +458,6 @@ Made = TypeVar("Made")
 def within(given: Mapping[str, object], place: str, make: Callable[..., Made]) -> Made:
     """Apply `create_judge` or `judge_code` to a judge nested in another one.
 
-    Args:
-        given: Its type and parameters, as in a campaign's `judge`.
-        place: Its key in the file, such as `judge.scorer`.
-        make: Called with its type and parameters.
-
     Raises:
         JudgeError: With that key.
     """

@@ -44,12 +44,7 @@ _known: list[tuple[str, Mapping[str, str] | None]] = []
 
 
 def function_of(file: str, function: str) -> str:
-    """The words for running a function of a Python file, as they follow "it would".
-
-    Args:
-        file: The full path of the file.
-        function: The function's name.
-    """
+    """The words for running a function of a Python file, as they follow "it would"."""
     return f"run {function!a} of the Python file {file!a}"
 
 
@@ -135,12 +130,7 @@ CODE_OF_MODELS = ("*.py", "*config*.json")
 
 
 def code_of_model(model: Mapping[str, object], folder: Path) -> Iterator[tuple[str, Act]]:
-    """The acts of code that loading a model requires, each with its key in `model_args`.
-
-    Args:
-        model: The keys `model`, `revision` and `model_args` of a local model, as in a campaign's file.
-        folder: Base folder of relative paths.
-    """
+    """The acts of code that loading a model requires, each with its key in `model_args`."""
     args = model.get("model_args")
     for name, value in args.items() if isinstance(args, Mapping) else ():
         if name == "trust_remote_code" and value:
@@ -158,11 +148,6 @@ def require_code_allowed(model: str, revision: str | None, args: Mapping[str, ob
     """Raise an error before a model is loaded with code that was not allowed.
 
     A permission for a model without a revision applies to the revision that Winnow finds for it.
-
-    Args:
-        model: Folder of a checkpoint, or its id on a hub.
-        revision: Its revision on the hub.
-        args: Its `model_args`.
 
     Raises:
         NotAllowed: With the command that allows it.

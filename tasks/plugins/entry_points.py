@@ -107,13 +107,7 @@ class PluginFailed(WinnowError):
 
 
 def logged(what: str, raised_at: str, trace: str) -> str:
-    """A sentence on an event, with the file of its traceback, if it was stored.
-
-    Args:
-        what: The event in words.
-        raised_at: The line of code that raised; one traceback is stored for each.
-        trace: The traceback.
-    """
+    """A sentence on an event, with the file of its traceback, if stored: one for each line that raised."""
     log = _log.get()
     if log is not None and log.keeps(what, raised_at, trace):
         return f"{what}; its traceback is in {log}"

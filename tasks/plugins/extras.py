@@ -46,10 +46,6 @@ class ExtraMissing(SpecError):
 def require(extra: Extra, what: str) -> None:
     """Raise an error if packages of an extra are not installed; imports nothing.
 
-    Args:
-        extra: Name of the extra.
-        what: What needs them, in the user's words.
-
     Raises:
         ExtraMissing: With the command that installs them.
     """

@@ -59,9 +59,6 @@ def code_digests(entry: EntryPoint) -> dict[str, str]:
     Files are read once per import of the plug-in: a process that runs for weeks continues with the code that
     it imported, even if files change. For a plug-in registered by a script or a notebook, only its own source
     is hashed.
-
-    Args:
-        entry: The entry point of the plug-in; its module is imported.
     """
     if isinstance(entry, Registered) and _is_of_a_script(entry):
         return {entry.value: sha256(vars(entry)["source"].encode()).hexdigest()}

@@ -99,12 +99,7 @@ def shown(value: object) -> str:
 
 
 def remedy(detail: ErrorDetails, key: str) -> str:
-    """The end of the message: the value to write, with leading "; "; empty if unknown.
-
-    Args:
-        detail: The error.
-        key: The dotted key of the value.
-    """
+    """The end of the message: the value to write, with leading "; "; empty if unknown."""
     kind, value = detail["type"], detail.get("input")
     if kind in _DEMANDS and value is None:
         return "; write a value after the colon"

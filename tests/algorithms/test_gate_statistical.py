@@ -93,8 +93,6 @@ def test_arms_that_do_not_share_delta_are_found_out(monkeypatch):
             super().__init__(setting, baseline, until)
             self._share = 2.0 * setting.delta  # for every arm, and for better and worse alike
 
-    from winnow.algorithms import gate
-
     monkeypatch.setattr(gate, "Evidence", Greedy)
     assert fails_too_often(wrong_statements(worlds=(all_alike,), epsilons=(0.0,)), RUNS, DELTA)
 

@@ -10,7 +10,7 @@ import scripted_engines
 from campaigns import one_message, winnow
 from tiny_models import save_tiny_llama
 
-from winnow.algorithms.best_mean.baselines import halving as rejects
+from winnow.algorithms.best_mean.baselines import halving
 
 pytestmark = pytest.mark.usefixtures("plain_runs")
 
@@ -109,7 +109,7 @@ def test_halving_goes_on_by_the_schedule_with_which_it_began(folder, monkeypatch
 
     halved = ["--set", "selector.params.schedule=halving"]
     with monkeypatch.context() as patch:
-        patch.setattr(rejects, "schedule_for", lambda n_arms, n_examples, budget: "halving")  # as before
+        patch.setattr(halving, "schedule_for", lambda n_arms, n_examples, budget: "halving")  # as before
         run("older", 405)
     run("chosen", 405, *halved)
     assert asked(folder, "older") == asked(folder, "chosen")

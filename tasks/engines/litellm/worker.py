@@ -95,12 +95,7 @@ class _Bounded(httpx.AsyncByteStream):
 
 
 def _guard_http(url: str, proxies: Collection[str]) -> None:
-    """Restrict this process to one server until it ends.
-
-    Args:
-        url: URL of the server; only its origin is used.
-        proxies: URLs of the proxies that requests go through.
-    """
+    """Restrict this process to one server until it ends."""
     origin = origin_of(httpx.URL(url))
     send = httpx.AsyncHTTPTransport.handle_async_request
 

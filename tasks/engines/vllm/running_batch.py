@@ -77,13 +77,7 @@ class RunningBatch:
     def add(
         self, number: int, prompts: Sequence[list[int] | GenerationFailure], params: Sequence[Params]
     ) -> None:
-        """Add a group.
-
-        Args:
-            number: The group's number.
-            prompts: Encoded prompts, or the reason why one cannot be encoded.
-            params: Sampling parameters of each prompt.
-        """
+        """Add a group; a prompt that cannot be encoded is the reason why."""
         answers: dict[int, Answer] = {}
         for place, (prompt, how) in enumerate(zip(prompts, params, strict=True)):
             id_ = f"text-{self._taken_in}"

@@ -97,10 +97,6 @@ class InspectTask:
 def _definition_of(told: JsonView, spec: str) -> InspectTask:
     """Check a task's description.
 
-    Args:
-        told: The description that `child` wrote.
-        spec: The task's name in the campaign's file.
-
     Raises:
         SpecError: If it needs a feature that Winnow does not support, or is not a description.
     """
@@ -253,10 +249,6 @@ _SHOWN = 500
 def read_task(spec: InspectSpec, *, is_allowed: bool) -> InspectTask:
     """The content of a task, determined by running its code.
 
-    Args:
-        spec: The part of a campaign's file that names the task.
-        is_allowed: Whether a user has approved that.
-
     Raises:
         DatasetError: If it was not approved, there is no such task, it fails, or it needs what Winnow does
             not support.
@@ -276,12 +268,7 @@ def read_task(spec: InspectSpec, *, is_allowed: bool) -> InspectTask:
 
 
 def act_of_task(spec: InspectSpec, folder: Path) -> Act:
-    """The act of running a task's code; see `tasks.plugins.allowed_code`.
-
-    Args:
-        spec: The part of a campaign's file that names the task.
-        folder: Base folder of relative paths.
-    """
+    """The act of running a task's code; see `tasks.plugins.allowed_code`."""
     what, digests = f"the task {spec.task!a} of an installed package", None
     if spec.file is not None:
         file, name = (folder / spec.file).resolve(), spec.task.rpartition("@")[2]

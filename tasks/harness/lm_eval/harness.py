@@ -265,10 +265,6 @@ OUTPUT_TYPES = {
 def with_lm_eval(values: JsonView, task: TaskSpec) -> JsonObject:
     """Replace the task in a campaign's file by the values that it means.
 
-    Args:
-        values: As in the file.
-        task: Its key `task`.
-
     Raises:
         SpecError: If the task needs what Winnow does not support.
     """

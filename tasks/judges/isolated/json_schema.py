@@ -169,10 +169,6 @@ MOST_REFS = 10_000
 def check_schema(schema: Mapping[str, object], path: str) -> None:
     """Refuse an invalid schema, or one with a $ref that points outside or in a circle.
 
-    Args:
-        schema: As in a spec.
-        path: The schema's key in the spec.
-
     Raises:
         JudgeError: With the position in the schema.
     """

@@ -41,12 +41,7 @@ _INVISIBLE = {
 
 
 def words(text: str, stem: Callable[[str], str] | None = None) -> list[str]:
-    """The words of a text.
-
-    Args:
-        text: Text in any script.
-        stem: Returns the stem of an English word in lower case; None to keep words unchanged.
-    """
+    """The words of a text in any script; `stem` shortens an English word in lower case, None keeps it."""
     if not text.isascii():
         text = unicodedata.normalize("NFC", text.translate(_AS_ASCII).translate(_INVISIBLE))
     found: list[str] = _WORD.findall(text.lower())

@@ -86,11 +86,7 @@ class InspectSpec(SpecModel):
         return Path(found) if found.endswith(".py") else None
 
     def interpreter(self, folder: Path) -> str | None:
-        """The named interpreter, with an absolute path; None if none is named.
-
-        Args:
-            folder: Base folder of relative paths.
-        """
+        """The named interpreter, with an absolute path; None if none is named."""
         if self.python is None or os.sep not in self.python:
             return self.python
         return os.path.abspath(folder / self.python)  # not where a link leads: an environment's is a link

@@ -12,10 +12,10 @@ import pytest
 from tests.tasks.judges.hostile_programs import ESCAPES, HOSTILE, LOOPS, PRELUDE
 from winnow.tasks.errors import JudgeError
 from winnow.tasks.judges.code import judge as code_judge
-from winnow.tasks.judges.code import judge as self_test
 from winnow.tasks.judges.code import sandbox
 from winnow.tasks.judges.code.inside import seccomp
 from winnow.tasks.judges.code.inside.confinement import Limits
+from winnow.tasks.judges.code.judge import escape
 from winnow.tasks.judges.protocol import Sample
 from winnow.tasks.judges.registry import create_judge
 
@@ -149,12 +149,12 @@ def test_the_self_test_sees_either_half_that_is_missing(monkeypatch, breaks, sai
     module = "winnow.tasks.judges.code.inside.confinement"
     code = f"import {module} as c; c.{breaks} = lambda *args: None; "
     monkeypatch.setattr(sandbox, "_CODE", sandbox._CODE.replace("from {module}", code + "from {module}"))
-    self_test.escape.cache_clear()
+    escape.cache_clear()
     with pytest.raises(
         JudgeError, match="the sandbox for programs cannot be had: it does not hold here"
     ) as error:
         create_judge("all", judges=[{"type": "code", "allow_code": True}]).try_out()
-    self_test.escape.cache_clear()
+    escape.cache_clear()
     assert "\n" not in error.value.message
     assert any(part in error.value.message for part in said.split(", "))
 
@@ -224,6 +224,6 @@ def test_the_limits_are_those_that_are_asked_for():
 @pytest.mark.parametrize("version", [1, 2, 3, 4, 5])
 def test_older_versions_of_landlock_hold_as_well(monkeypatch, version):
     module = "winnow.tasks.judges.code.inside"
-    older = f"import {module}.landlock as l; l.landlock_version = lambda libc: {version}; "
+    older = f"import {module}.confinement as l; l.landlock_version = lambda libc: {version}; "
     monkeypatch.setattr(sandbox, "_CODE", sandbox._CODE.replace("from {module}", older + "from {module}"))
-    assert self_test.escape.__wrapped__() is None
+    assert escape.__wrapped__() is None

@@ -57,12 +57,7 @@ class _Part(NamedTuple):
 
 
 def code_of_command(command: Sequence[str], folder: Path) -> dict[str, str]:
-    """SHA-256 of the files that a command names, with what Python files import, by argument and module.
-
-    Args:
-        command: The program and its arguments.
-        folder: The folder in which it runs.
-    """
+    """SHA-256 of the files that a command names, with what Python files import, by argument and module."""
     return _digests(_parts(command, folder))
 
 

@@ -82,11 +82,7 @@ class AgentSettings(AgentKeys):
         return None
 
     def acts(self, folder: Path) -> Iterator[tuple[str, Act]]:
-        """Acts that a user must allow before it runs, each with the key that requests it.
-
-        Args:
-            folder: Folder in which relative paths begin.
-        """
+        """Acts that a user must allow before it runs, each with the key that requests it."""
         yield from ()
 
     def variables(self) -> Iterator[tuple[str, str]]:
