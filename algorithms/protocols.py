@@ -25,6 +25,10 @@ def frozen_integers(field: str, values: ArrayLike) -> IntArray:
     return frozen
 
 
+SPARED = -1.0
+"""Outcome of a pair that needs no score, because all arms in question have the same one; see `Sparing`."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Batch:
     """Pairs of one round, in the order they were drawn; equal if their arrays are."""
@@ -165,6 +169,19 @@ class LeavingOut(Selector, Protocol):
 
         Args:
             arms: Shape (A,).
+        """
+        ...
+
+
+@runtime_checkable
+class Sparing(Selector, Protocol):
+    """A selector that can do without the scores of an example on which all arms in question have the same."""
+
+    def compares_all(self, batch: Batch) -> bool:
+        """Whether the next batch to be told has common examples of all arms in question.
+
+        The outcomes of all pairs of such an example can then be `SPARED` if their scores are known to be
+        equal.
         """
         ...
 

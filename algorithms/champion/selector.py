@@ -17,6 +17,7 @@ from winnow.algorithms.champion.control_variates import past_ease
 from winnow.algorithms.champion.draw_order import Grouped
 from winnow.algorithms.champion.elimination import Evidence
 from winnow.algorithms.champion.excess import ExcessBound
+from winnow.algorithms.champion.spared import Spared
 from winnow.algorithms.champion.switch import Goal, Start, mode_of, race_costs_more
 from winnow.algorithms.champion.top_m import check_top_m
 from winnow.algorithms.champion.verdict import Additions, Dropping, Ties, Verdict
@@ -77,6 +78,7 @@ class Champion:
         ties: "open" stops once no other arm can have a higher mean, whatever is not observed; "resolve" then
             goes on until it is known which arms have the same mean.
         excess: Whether decisions state by how much another arm can at most be better.
+        spares: See `RaceOnly`.
 
     Source: this project; bets on draws without replacement after Waudby-Smith & Ramdas (2020), "Confidence
     sequences for sampling without replacement".
@@ -98,6 +100,7 @@ class Champion:
         constraints: FloatArray | None = None,
         ties: Ties = "resolve",
         excess: bool = False,
+        spares: bool = False,
     ) -> None:
         check_top_m(top_m, config.n_arms, start, prefer)
         at_least = checked_constraints(
@@ -118,9 +121,14 @@ class Champion:
             delta=interval_alpha(config),
             epsilon=config.epsilon,
         )
+        self._spared = Spared(config.n_arms) if spares else None
+        if spares:  # what is spared is no score, so that there are no bets on single means
+            self._mode = replace(self._mode, weight=1.0)
         self._matrix = ScoreMatrix(config, given)
         self._thrift = thrift
-        self._verdict = Verdict(config, self._matrix, self._mode, dropping, additions, top_m, thrift, ties)
+        self._verdict = Verdict(
+            config, self._matrix, self._mode, dropping, additions, top_m, thrift, ties, self._spared
+        )
         level = float(self._verdict.levels[0])
         past = None
         if history is not None:
@@ -184,6 +192,8 @@ class Champion:
             raise InvalidParameter("prefer", "cost", "'mean' where arms are added")
         if len(self.evidence.constraints):
             raise InvalidParameter("constraints", "an array", "None where arms are added")
+        if self._spared is not None:
+            raise InvalidParameter("spares", True, "false where arms are added")
         self._matrix.add_arms(count)
         self._verdict.add_arms(count)
         self.evidence.add_arms(self._verdict.levels)
@@ -194,6 +204,8 @@ class Champion:
 
     def leave_out(self, arms: IntArray) -> None:
         """Drop arms with the next tell; see `LeavingOut`, and `dropping` for the error probability."""
+        if self._spared is not None and len(arms):
+            raise InvalidParameter("spares", True, "false where arms are left out")
         self._matrix.leave_out(arms)
 
     def ask(self, rng: np.random.Generator) -> Batch:
@@ -209,6 +221,10 @@ class Champion:
                 return batch
         return self._ask_arms(room, rng)
 
+    def compares_all(self, batch: Batch) -> bool:
+        """See `Sparing`."""
+        return self.evidence.can_race and len(batch) > 0 and self._places(batch) is not None
+
     def take_up(self, batch: Batch) -> None:
         """Register a batch as proposed and pending."""
         self._matrix.ask(batch.arms, batch.examples)
@@ -216,6 +232,8 @@ class Champion:
     def tell(self, batch: Batch, outcomes: ArrayLike) -> None:
         """Absorb scores in [0, 1], NaN if unscored; with constraints, 1 + J outcomes of each pair."""
         given, values = self.evidence.constraints.split(batch, outcomes)
+        if self._spared is not None:
+            given = self._spared.tell(batch, given, are_common=self.compares_all(batch))
         scores = self._matrix.tell(batch, given)
         if len(batch) == 0:
             return
@@ -265,6 +283,8 @@ class Champion:
             out_at=self.out_at.copy(),
         )
         decision = replace(self._verdict.decision(self.evidence), bets=bets)
+        if self._spared is not None:
+            decision = replace(decision, estimates=self._spared.means)
         return decision if self._excess is None else replace(decision, excess=self._excess_of(decision))
 
     def _excess_of(self, decision: Decision) -> Excess | None:
@@ -420,6 +440,21 @@ def _check_groups(top_m: int, start: Start, prefer: Prefer, *, is_least: bool) -
         raise InvalidParameter("start", start, "'auto' or 'champion' where the least mean of groups counts")
 
 
+def _check_sparing(config: BestMeanConfig, *, has_groups: bool) -> None:
+    """Raise if a setting is incompatible with `spares`.
+
+    Raises:
+        InvalidParameter: If a setting is incompatible.
+    """
+    for name, value, holds, requirement in (
+        ("delta", config.delta, config.delta is not None, "given if outcomes can be spared"),
+        ("max_unscored", config.max_unscored, config.max_unscored == 1.0, "1 if outcomes can be spared"),
+        ("groups", "an array", not has_groups, "None if outcomes can be spared"),
+    ):
+        if not holds:
+            raise InvalidParameter(name, value, requirement)
+
+
 def _width(batch: Batch) -> int:
     """Number of arms per example if all examples of a batch have the same arms; else 0."""
     changes = np.flatnonzero(batch.examples[1:] != batch.examples[:-1])
@@ -447,6 +482,9 @@ class RaceOnly(Champion):
             groups.
         ties: Same as in `Champion`.
         excess: Same as in `Champion`.
+        spares: Whether outcomes can be `SPARED`, on common examples of all arms in question. Estimates are
+            then means of the other examples, without intervals, and differences are shown by the race alone.
+            Requires `delta`; no arm can be dropped or added.
 
     Source: this project; see `Champion`.
     """
@@ -461,7 +499,10 @@ class RaceOnly(Champion):
         group_weights: FloatArray | None = None,
         ties: Ties = "resolve",
         excess: bool = False,
+        spares: bool = False,
     ) -> None:
+        if spares:
+            _check_sparing(config, has_groups=groups is not None)
         super().__init__(
             config,
             start="race",
@@ -471,4 +512,5 @@ class RaceOnly(Champion):
             group_weights=group_weights,
             ties=ties,
             excess=excess,
+            spares=spares,
         )

@@ -15,7 +15,8 @@ from winnow.algorithms.champion.cheaper_arms import Thrift
 from winnow.algorithms.champion.control_variates import Band
 from winnow.algorithms.champion.draw_order import Grouped
 from winnow.algorithms.champion.elimination import Evidence
-from winnow.algorithms.champion.shown_intervals import ShownIntervals, by_means, by_race, differences
+from winnow.algorithms.champion.shown_intervals import Ends, ShownIntervals, by_means, by_race, differences
+from winnow.algorithms.champion.spared import Spared
 from winnow.algorithms.champion.switch import Mode
 from winnow.algorithms.champion.top_m import TopM, below_the_best, known_best
 from winnow.algorithms.claims import EXACT, HEURISTIC, NOTHING_CLAIMED, ArmStatus, Claim, Raise, Reason
@@ -73,6 +74,7 @@ class Verdict:
         top_m: int,
         thrift: Thrift | None,
         ties: Ties,
+        spared: Spared | None = None,
     ) -> None:
         self._config = config
         self._ties = ties
@@ -86,7 +88,8 @@ class Verdict:
         # error share of intervals of means, and of those of pairs
         self._share = self.delta / (1 + self._has_pairs)
         self._intervals: ShownIntervals | None = None
-        if config.intervals:
+        self._spared = spared
+        if config.intervals and spared is None:
             self._intervals = ShownIntervals(matrix.groups, self._alpha_of)
             self._intervals.add_arms(config.n_arms)
 
@@ -154,8 +157,20 @@ class Verdict:
             claim=claim,
             differences=self._differences(evidence, best, status, has_ended=reason != "running"),
         )
-        check_possible(decision, *matrix.possible_means, matrix.fully_scored, by_intervals=False)
+        least, most = self._possible_means
+        check_possible(decision, np.maximum(least, 0.0), most, matrix.fully_scored, by_intervals=False)
         return decision
+
+    @property
+    def _possible_means(self) -> tuple[FloatArray, FloatArray]:
+        """Lowest and highest mean of each arm, shapes (K,), less what all arms share on spared examples.
+
+        On those, the score of an arm that was out is between -1 and 1.
+        """
+        least, most = self._matrix.possible_means
+        if self._spared is None:
+            return least, most
+        return least - (self._spared.n_examples - self._spared.of_arm) / self._matrix.n_examples, most
 
     def _differences(
         self, evidence: Evidence, best: int | None, status: tuple[ArmStatus, ...], *, has_ended: bool
@@ -165,6 +180,8 @@ class Verdict:
         The pairs of the race are used only once the selector has stopped.
         """
         intervals = self._intervals
+        if self._spared is not None:
+            return self._differences_in_race(evidence, best) if has_ended else None
         members = [arm for arm, each in enumerate(status) if each == "top"]
         if members:
             best = min(members, key=lambda arm: (self._matrix.sums[arm], -arm))
@@ -176,6 +193,18 @@ class Verdict:
         if has_ended and self._has_pairs and best < n_first and not is_full:
             ends = ends.within(*by_race(evidence.race, best, n_first, self._config.n_examples, self._share))
         return differences(ends, best, delta)
+
+    def _differences_in_race(self, evidence: Evidence, best: int | None) -> Differences | None:
+        """Differences of the others from the best arm, from the pairs of the race alone."""
+        n_arms = self._matrix.n_arms
+        if best is None:
+            return None
+        pairs = [evidence.race.differences(arm, best) for arm in range(n_arms)]
+        known = [each[~np.isnan(each)] for each in pairs]
+        means = np.array([each.mean() if each.size else np.nan for each in known])
+        ends = Ends(means, np.full(n_arms, np.nan), np.full(n_arms, np.nan))
+        found = by_race(evidence.race, best, n_arms, self._config.n_examples, self._share)
+        return differences(ends.within(*found), best, self.delta)
 
     @property
     def _has_pairs(self) -> bool:
@@ -221,7 +250,7 @@ class Verdict:
         self, evidence: Evidence, reason: Reason, estimates: FloatArray
     ) -> tuple[int | None, tuple[ArmStatus, ...], Claim]:
         """Recommended arm, status of each arm, and claim."""
-        certain = standing_of(self._matrix, *self._matrix.possible_means, self._config.epsilon)
+        certain = standing_of(self._matrix, *self._possible_means, self._config.epsilon)
         has_begun_again = self._thrift is not None and self._thrift.has_begun
         has_ended = reason not in ("running", "all-dropped") or has_begun_again
         if self._top_m > 1:
@@ -286,7 +315,7 @@ class Verdict:
     def _certain_of(self, evidence: Evidence) -> Standing:
         """Status by known scores and values; arms that cannot meet the constraints count as dropped."""
         matrix, met = self._matrix, evidence.constraints.are_met
-        least, most = matrix.possible_means
+        least, most = self._possible_means
         return Standing.of(
             np.where(met, least, -np.inf),  # an arm not known to meet them eliminates no other
             most,
@@ -322,7 +351,7 @@ class Verdict:
     def _proven(self, evidence: Evidence, best: int) -> tuple[ArmStatus, ...]:
         """Statuses once all arms except the best are eliminated or fully observed."""
         matrix = self._matrix
-        least, most = matrix.possible_means
+        least, most = self._possible_means
         is_best = np.arange(matrix.n_arms) == best
         is_below = evidence.active & (most < least[best] - ROUNDING)
         # A tolerance of epsilon would be wrong: the best arm itself is only known to within epsilon.

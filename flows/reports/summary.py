@@ -277,7 +277,8 @@ def _coverage(status: CampaignStatus) -> str:
     if not unscored:
         return "every comparison was scored"
     lack = f"{unscored:,} of {asked:,} comparisons {'has' if unscored == 1 else 'have'} no score"
-    return f"{lack}; winnow query {status.name} coverage says why"
+    spared = "" if status.answer.judged is None else ", those of equal outputs among them"
+    return f"{lack}{spared}; winnow query {status.name} coverage says why"
 
 
 def status_of(storage: str, name: str, *, in_full: bool = False) -> CampaignStatus:

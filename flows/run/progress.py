@@ -278,7 +278,9 @@ class LiveProgress(Tally):
         with self._aside():
             reply = ask_about(
                 suspects,
-                may_leave_out=left >= FEWEST_LEFT and can_leave_out(campaign.selector),
+                may_leave_out=left >= FEWEST_LEFT
+                and can_leave_out(campaign.selector)
+                and not campaign.checked.spares,
                 is_stopped=lambda: self._interrupts.asked,
             )
         if reply == "stop":

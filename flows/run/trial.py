@@ -143,6 +143,7 @@ def _spec(spec: CampaignSpec, n_examples: int) -> CampaignSpec:
             "name": name,
             "objective": SCORED,
             "selector": SelectorSpec(name=ASKS_ALL),
+            "judge": spec.judge.judging_all,
             "batch_size": most,
             "stopping": StoppingSpec(budget=most),
             "fail_on_error": 1.0,

@@ -4,7 +4,7 @@ from collections.abc import Generator, Iterator, Sequence
 from decimal import Decimal
 from typing import Any
 
-from sqlalchemy import CursorResult, Select, case, func, select
+from sqlalchemy import CursorResult, Select, case, func, or_, select
 from sqlalchemy.orm import Session
 
 from winnow.storage.columns import ByCodePoints
@@ -32,6 +32,7 @@ from winnow.storage.records.campaigns import candidate_names
 from winnow.storage.records.candidate_states import BET_LISTS
 from winnow.storage.records.loads import load_totals
 from winnow.storage.records.outcomes import latest_decision
+from winnow.storage.records.record_types import EQUAL_OUTPUTS
 from winnow.storage.records.rounds import is_untold
 from winnow.storage.records.stream_batches import count_examples
 
@@ -283,14 +284,15 @@ def coverage(session: Session, campaign_id: int) -> list[Row]:
 
 
 def all_scores_are_zero(session: Session, campaign_id: int) -> bool:
-    """Whether a campaign has scores, and none of them is above 0."""
+    """Whether a campaign has scores, and none of them is above 0; no if some outputs needed no verdict."""
     scored = (
         select(Comparison.id)
         .join(Round, Round.id == Comparison.round_id)
-        .where(Round.campaign_id == campaign_id, Comparison.outcome.is_not(None))
+        .where(Round.campaign_id == campaign_id)
         .limit(1)
     )
-    above = scored.where(Comparison.outcome > 0.0)
+    above = scored.where(or_(Comparison.outcome > 0.0, Comparison.reason == EQUAL_OUTPUTS))
+    scored = scored.where(Comparison.outcome.is_not(None))
     return session.scalar(above) is None and session.scalar(scored) is not None
 
 

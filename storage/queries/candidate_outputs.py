@@ -11,6 +11,7 @@ from sqlalchemy.orm import InstrumentedAttribute, Session
 from winnow.storage.engine.raw_sql import PARAMETERS_AT_ONCE, in_portions
 from winnow.storage.json_types import JsonObject
 from winnow.storage.models import Candidate, CandidateStats, Comparison, Example, Generation, Output, Round
+from winnow.storage.queries.unscored import HIGHEST
 
 LONGEST_LOOKED_AT = 20_000
 """Characters of an output that are inspected."""
@@ -46,7 +47,7 @@ class CandidateCounts:
 def counts_by_candidate(session: Session, campaign_id: int, *, most: int) -> list[CandidateCounts]:
     """Sums of each compared candidate; if there are more than `most`, those without a point come first."""
     is_scored, is_refused = CandidateStats.reason == "", CandidateStats.reason == "refused"
-    highest = func.max(CandidateStats.highest)
+    highest = func.max(HIGHEST)
 
     def total(column: InstrumentedAttribute[int]) -> ColumnElement[int]:
         return func.coalesce(func.sum(column), 0)
@@ -100,7 +101,7 @@ def ids_without_point(session: Session, campaign_id: int, *, fewest: int) -> set
         .where(Candidate.campaign_id == campaign_id)
         .group_by(Candidate.id)
         .having(
-            func.coalesce(func.max(CandidateStats.highest), 0.0) == 0.0,
+            func.coalesce(func.max(HIGHEST), 0.0) == 0.0,
             func.sum(CandidateStats.comparisons) >= fewest,
         )
     )

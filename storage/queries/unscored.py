@@ -2,14 +2,17 @@
 
 from itertools import takewhile
 
-from sqlalchemy import func, select
+from sqlalchemy import case, func, select
 from sqlalchemy.orm import Session, aliased
 
 from winnow.storage.columns import ByCodePoints
 from winnow.storage.json_types import Row
 from winnow.storage.models import Candidate, CandidateStats, Comparison, Round
 from winnow.storage.objectives import traits_of
-from winnow.storage.records.record_types import CampaignRecord
+from winnow.storage.records.record_types import EQUAL_OUTPUTS, CampaignRecord
+
+HIGHEST = case((CandidateStats.reason == EQUAL_OUTPUTS, 1.0), else_=CandidateStats.highest)
+"""Highest outcome in a row of stats; 1 for comparisons that needed no verdict, which can be as high."""
 
 
 def of_round(session: Session, round_id: int) -> list[Row]:
@@ -35,7 +38,7 @@ def of_round(session: Session, round_id: int) -> list[Row]:
 def latest(session: Session, campaign_id: int, reason: str) -> list[tuple[int, int | None]]:
     """Candidates of the last judged comparisons for as long as all have this reason; newest first.
 
-    Comparisons without all outputs are skipped.
+    Comparisons without all outputs are skipped, and those that needed no verdict.
     """
     newest_first = (
         select(Comparison.candidate_a_id, Comparison.candidate_b_id, Comparison.reason)
@@ -43,6 +46,7 @@ def latest(session: Session, campaign_id: int, reason: str) -> list[tuple[int, i
         .where(
             Round.campaign_id == campaign_id,
             Comparison.generation_a_id.is_not(None),
+            Comparison.reason.is_distinct_from(EQUAL_OUTPUTS),
             Comparison.generation_b_id.is_not(None) | Comparison.candidate_b_id.is_(None),
         )
         .order_by(Round.number.desc(), Comparison.position.desc())

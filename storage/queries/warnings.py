@@ -8,6 +8,7 @@ from sqlalchemy.orm import Session
 
 from winnow.storage.models import Candidate, CandidateStats, Comparison, Generation, Judgment, Round
 from winnow.storage.queries.campaign_views import ROWS_AT_ONCE
+from winnow.storage.queries.unscored import HIGHEST
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,7 +35,7 @@ def counts(session: Session, campaign_id: int) -> Counts:
             func.coalesce(func.sum(CandidateStats.comparisons).filter(CandidateStats.reason == ""), 0),
             func.count().filter(CandidateStats.reason == ""),
             func.min(CandidateStats.lowest),
-            func.max(CandidateStats.highest),
+            func.max(HIGHEST),
             func.coalesce(func.sum(CandidateStats.texts), 0),
             func.coalesce(func.sum(CandidateStats.no_answer), 0),
         )

@@ -110,6 +110,11 @@ Losses = tuple[float | None, float | None, float | None, float | None]
 examples, and the share of these with missing loss."""
 
 
+EQUAL_OUTPUTS = "equal_outputs"
+"""Reason of a comparison that needed no verdict, if a campaign spares them: all candidates in question wrote
+the same output on its example, so that their difference on it is 0."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToldRound:
     """A round with its outcomes, in planned order; None if a comparison was not scored."""

@@ -5,14 +5,14 @@ from collections.abc import Iterator, Mapping, Sequence, Set
 from functools import cache, lru_cache
 from types import MappingProxyType
 
-from sqlalchemy import ColumnElement, Connection, ScalarSelect, Select, Table, and_, func, select
+from sqlalchemy import ColumnElement, Connection, ScalarSelect, Select, Table, and_, case, func, select
 from sqlalchemy.orm import Session, aliased
 
 from winnow.storage.engine.raw_sql import insert_row, run
 from winnow.storage.engine.row_digests import COLUMN, digest, values_of
 from winnow.storage.json_types import Arms
 from winnow.storage.models import Base, Comparison, Decision, Metric, Round, table_of
-from winnow.storage.records.record_types import RoundRecord, ToldRound
+from winnow.storage.records.record_types import EQUAL_OUTPUTS, RoundRecord, ToldRound
 
 ROUND_COLUMNS = ("campaign_id", "number", "planned_after", "arms", "examples", "propensities", "planned_at")
 
@@ -106,10 +106,13 @@ def next_round_number(session: Session, campaign_id: int) -> int:
     return 0 if last is None else last + 1
 
 
-def told_rounds(session: Session, campaign_id: int, metrics: Sequence[str] = ()) -> Iterator[ToldRound]:
+def told_rounds(
+    session: Session, campaign_id: int, metrics: Sequence[str] = (), *, spared: float | None = None
+) -> Iterator[ToldRound]:
     """Yield all finished rounds with their outcomes, in order and in bounded memory.
 
-    Values of the named `metrics` are included.
+    Values of the named `metrics` are included. Comparisons that needed no verdict have the outcome `spared`;
+    it is None if the campaign spares none.
     """
     further = [aliased(Metric, name=f"metric_{place}") for place in range(len(metrics))]
     finished = (
@@ -118,9 +121,12 @@ def told_rounds(session: Session, campaign_id: int, metrics: Sequence[str] = ())
         .where(Round.campaign_id == campaign_id)
         .order_by(Round.number)
     )
+    outcome: ColumnElement[float | None] = Comparison.outcome.expression
+    if spared is not None:
+        outcome = case((Comparison.reason == EQUAL_OUTPUTS, spared), else_=Comparison.outcome)
     scores = (
         select(
-            Comparison.outcome,
+            outcome,
             Comparison.human_loss,
             Comparison.auto_loss,
             Comparison.unlabelled_loss,

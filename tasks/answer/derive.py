@@ -33,7 +33,7 @@ from winnow.tasks.campaign.budget import BudgetUsage
 from winnow.tasks.campaign.changed_models import server_changes
 from winnow.tasks.campaign.look import Look
 from winnow.tasks.engines.known_providers import FUNCTION, REMOTE
-from winnow.tasks.spec.judge_tree import judge_tree, judging_models, scored_by
+from winnow.tasks.spec.judge_tree import judge_tree, judging_models, scored_by, spares
 from winnow.tasks.spec.stored_spec import (
     NO_STORED_TEXT,
     ONLY,
@@ -108,6 +108,7 @@ def answer_of(
         claim=claim,
         reason=reason,
         best=decision.best if decision else None,
+        judged=_judged(look, decision),
         candidates=standings_of(look.names, decision, traits),
         dropped=_unscored(look, decision, "dropped"),
         lacking=_lacking(look, decision) if is_open else (),
@@ -408,6 +409,14 @@ def _unscored(
         for name, each, row in zip(look.names, decision.status, rows, strict=True)
         if each in statuses
     )
+
+
+def _judged(look: Look, decision: DecisionRecord | None) -> int | None:
+    """Number of scores of the best candidate; None if the campaign spares no verdicts."""
+    if decision is None or decision.best is None or not spares(look.record.spec):
+        return None
+    of = {row["candidate"]: row for row in unscored_views.shares(look.session, look.record.id)}[decision.best]
+    return int(of["told"] - of["unscored"])
 
 
 def _lacking(look: Look, decision: DecisionRecord | None) -> tuple[Unscored, ...]:

@@ -11,6 +11,7 @@ from winnow.tasks.answer.opponents import closest_pair
 from winnow.tasks.answer.unit_costs import RunningCost, running_costs
 from winnow.tasks.campaign.look import Look
 from winnow.tasks.data.clusters import stored_clusters
+from winnow.tasks.spec.judge_tree import spares
 
 MOST_RUNNING = 4
 """Maximum number of candidates whose running costs are shown."""
@@ -38,6 +39,7 @@ def beyond_the_benchmark(look: Look, answer: Answer) -> Beyond | None:
         joined=frozenset(name for each in answer.additions for name in each.names),
         dropped=frozenset(each.name for each in answer.dropped),
         clusters=stored_clusters(look.session, look.record),
+        spares=spares(look.record.spec),
         lacks_texts=answer.lacks_texts,
         earlier=changed_since(look),
     )
@@ -83,6 +85,8 @@ def _estimate(look: Look, answer: Answer) -> Estimate:
         return Estimate(because="a search among candidates that meet constraints is not simulated")
     if answer.groups is not None:
         return Estimate(because="a comparison of means of groups is not simulated")
+    if spares(look.record.spec):
+        return Estimate(because="a race that spares verdicts on equal outputs is not simulated")
     if answer.is_mixed:
         return Estimate(because="a server changed its model, so the scores are of two models")
     return estimate_of(

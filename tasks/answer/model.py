@@ -159,6 +159,8 @@ class Answer:
     """Whether additions were planned from the start, so that they do not raise the error probability."""
     n_examples: int
     """Number of the benchmark's examples without held-out ones; for route, of its initial prompts."""
+    judged: int | None = None
+    """Number of examples with a score of the best candidate, if equal outputs need no verdict; else None."""
     delta: float | None
     """Error probability that was requested; None if only a budget ends the campaign."""
     epsilon: float = 0.0

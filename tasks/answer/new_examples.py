@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING
 from sqlalchemy.orm import Session
 
 from winnow.storage.queries.objective import paired as paired_views
+from winnow.storage.records.record_types import EQUAL_OUTPUTS
 from winnow.tasks.answer.earlier_campaigns import Earlier
 from winnow.tasks.data.clusters import LEAST_CLUSTERS
 from winnow.tasks.spec.selector_traits import CHOOSES_EXAMPLES
@@ -99,6 +100,8 @@ class Question:
     """Candidates that were dropped because they lacked outcomes."""
     clusters: Sequence[str] | None = None
     """Cluster of each example of the dataset, by position; None if examples were drawn one by one."""
+    spares: bool = False
+    """Whether equal outputs needed no verdict: their differences are known to be 0."""
     lacks_texts: bool = False
     """Whether examples without a stored output were left out; which ones these are depends on scores."""
     earlier: Earlier | None = None
@@ -130,7 +133,12 @@ def beyond_of(question: Question, winner: str, rival: str, *, finds_best: bool) 
         rival = _closest(question, samples, winner, could_be_best) or rival
     joined = next((name for name in (winner, rival) if name in question.joined), None)
     left_out = paired_views.unscored(
-        question.session, question.campaign_id, winner, rival, duels=question.is_duel
+        question.session,
+        question.campaign_id,
+        winner,
+        rival,
+        duels=question.is_duel,
+        but=(EQUAL_OUTPUTS,) if question.spares else (),
     )
     found = samples.of(winner, rival)
     is_sample = found.complete is not None or question.are_drawn
@@ -274,7 +282,8 @@ class ScoreSamples:
 
     @cached_property
     def _draws(self) -> list[paired_views.Draw]:
-        return paired_views.draws(self.question.session, self.question.campaign_id)
+        spared = 0.0 if self.question.spares else None  # for all candidates compared on the example
+        return paired_views.draws(self.question.session, self.question.campaign_id, spared=spared)
 
     @cached_property
     def _rows(self) -> "list[Row]":

@@ -28,6 +28,7 @@ from winnow.tasks.data.score_tables import CAMPAIGN, ScoreTable, ScoreTableError
 from winnow.tasks.errors import SpecError
 from winnow.tasks.spec.campaign import CampaignSpec
 from winnow.tasks.spec.identity_keys import exhaustive_name, has_the_same_scores
+from winnow.tasks.spec.judge_tree import spares
 from winnow.tasks.spec.stored_spec import LAST_ROUNDS, ONLY
 
 
@@ -120,6 +121,11 @@ def _campaign_table(
     if decision is None:
         remedy = f"resume it first: winnow resume {campaign.name} {storage_option(storage)}"
         raise ScoreTableError(f"campaign '{campaign.name}' has no finished round yet; {remedy}")
+    if spares(campaign.spec):
+        raise ScoreTableError(
+            f"campaign '{campaign.name}' has no scores where outputs were equal (judge.spare); judge all of "
+            f"them first: winnow rescore {campaign.name} {storage_option(storage)}"
+        )
     names = campaign_records.candidate_names(session, campaign.id)
     candidates = names if until is None else names[: len(names) - decision.n_joined]
     examples = [example.key for example in dataset_records.examples(session, campaign.dataset_id)]

@@ -12,7 +12,7 @@ from typing import cast
 import numpy as np
 from sqlalchemy.orm import Session
 
-from winnow.algorithms.protocols import Batch, LeavingOut, LookingAhead, Selector
+from winnow.algorithms.protocols import SPARED, Batch, LeavingOut, LookingAhead, Selector
 from winnow.storage.json_types import Arms, JsonObject, JsonView
 from winnow.storage.records import rounds as round_records
 from winnow.storage.records.record_types import CampaignRecord, RoundRecord, ToldRound
@@ -105,7 +105,8 @@ def retold(
     session: Session, record: CampaignRecord, checked: ResolvedCampaign, selector: Selector
 ) -> Iterator[ToldRound]:
     """Yield each finished round in order, after the selector has observed it."""
-    for told in round_records.told_rounds(session, record.id, checked.told_metrics):
+    spared = SPARED if checked.spares else None
+    for told in round_records.told_rounds(session, record.id, checked.told_metrics, spared=spared):
         outcomes = checked.outcomes(told.outcomes, told.losses, told.metrics)
         as_of_round(selector, record, checked, told.number).tell(batch_of(told), outcomes)
         yield told

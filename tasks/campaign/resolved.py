@@ -258,6 +258,11 @@ class ResolvedCampaign(ABC):
         return False
 
     @property
+    def spares(self) -> bool:
+        """Whether an example needs no verdict if all candidates in question wrote the same output on it."""
+        return False
+
+    @property
     def runs_ahead(self) -> bool:
         """Whether engines have more queued than one step of one round."""
         return self.lookahead > 0 or self.judges_ahead

@@ -207,7 +207,7 @@ def _dataset_place(dataset: JsonView) -> str:
 
 
 def _pinned_judge(judge: JudgeSpec, place: str, begun: Revisions) -> JudgeSpec:
-    tree = judge_tree({"type": judge.type, **deepcopy(judge.params)})
+    tree = judge_tree(deepcopy(judge.model_dump()))
     for model in tree.models:
         if (found := _revision(model, judge_place(place, model), begun)) != model.get("revision"):
             model["revision"] = found

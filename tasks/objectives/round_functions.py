@@ -13,7 +13,7 @@ from functools import partial
 from itertools import takewhile
 
 from winnow.storage.queries import unscored as unscored_views
-from winnow.storage.records.record_types import NewComparison, RoundRecord
+from winnow.storage.records.record_types import EQUAL_OUTPUTS, NewComparison, RoundRecord
 from winnow.tasks.campaign.contacts import OUT_OF_REACH
 from winnow.tasks.campaign.missing_texts import GenerationBatch, TextOrFailure
 from winnow.tasks.campaign.session import CampaignSession, EarlyTexts
@@ -272,7 +272,7 @@ def require_sound_judge(campaign: CampaignSession, comparisons: Sequence[NewComp
     Raises:
         JudgeBroken: With the last exception.
     """
-    judged = [each for each in reversed(comparisons) if each.is_answered]
+    judged = [each for each in reversed(comparisons) if each.is_answered and each.reason != EQUAL_OUTPUTS]
     failed = list(takewhile(lambda each: each.reason == JUDGE_FAILED, judged))
     if not failed:
         return

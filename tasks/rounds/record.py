@@ -10,13 +10,19 @@ import numpy as np
 from winnow.algorithms.claims import ArmStatus
 from winnow.algorithms.decision import Bets, Decision, Differences
 from winnow.algorithms.errors import ImpossibleState
-from winnow.algorithms.protocols import Selector
+from winnow.algorithms.protocols import SPARED, Selector
 from winnow.algorithms.state.arrays import FloatArray
 from winnow.storage.objectives import traits_of
 from winnow.storage.records import generations as generation_records
 from winnow.storage.records import outcomes as outcome_records
 from winnow.storage.records.leases import writing_under
-from winnow.storage.records.record_types import CampaignRecord, NewComparison, NewDecision, RoundRecord
+from winnow.storage.records.record_types import (
+    EQUAL_OUTPUTS,
+    CampaignRecord,
+    NewComparison,
+    NewDecision,
+    RoundRecord,
+)
 from winnow.tasks.campaign.blas_threads import on_one_thread
 from winnow.tasks.campaign.contacts import repeat_references
 from winnow.tasks.campaign.lease import now
@@ -42,7 +48,10 @@ def decide_round(
     ]
     names = checked.told_metrics
     metrics = [_values(each, names) for each in comparisons]
-    outcomes = checked.outcomes([each.outcome for each in comparisons], losses, metrics)
+    scores = [
+        SPARED if checked.spares and each.reason == EQUAL_OUTPUTS else each.outcome for each in comparisons
+    ]
+    outcomes = checked.outcomes(scores, losses, metrics)
     campaign.tell(round_, outcomes, sum(each.is_answered for each in comparisons))
     try:
         return believed(campaign.selector, campaign.record)

@@ -3,14 +3,24 @@
 Of several outputs of a pair each is judged, and the pair gets one score in [0, 1].
 """
 
-from collections.abc import Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from math import comb, fsum
 
+from winnow.algorithms.protocols import Sparing
 from winnow.storage.json_types import JsonObject
-from winnow.storage.records.record_types import NewComparison, NewMetric, NewOutput, RoundRecord, StoredText
+from winnow.storage.records.record_types import (
+    EQUAL_OUTPUTS,
+    NewComparison,
+    NewMetric,
+    NewOutput,
+    RoundRecord,
+    StoredText,
+)
 from winnow.storage.text import storable
 from winnow.tasks.campaign.missing_texts import GenerationBatch
+from winnow.tasks.campaign.replay import batch_of
 from winnow.tasks.campaign.session import CampaignSession
 from winnow.tasks.candidates.likelihood_scoring import asked_of
 from winnow.tasks.engines.protocol import GenerationFailure
@@ -203,24 +213,59 @@ def _majority(texts: Sequence[ScoredText]) -> Reduced:
     return Reduced(score=score, shown=won[first][0], answer=f"{first} ({most} of {len(texts)}{tie})")
 
 
+def spared_places(campaign: CampaignSession, round_: RoundRecord, texts: GenerationBatch) -> Set[int]:
+    """Positions of the outputs that need no verdict, because all candidates in question wrote the same.
+
+    Empty unless the campaign spares such verdicts. It follows from the round and what was observed before it.
+    """
+    selector = campaign.selector
+    if not campaign.checked.spares or not isinstance(selector, Sparing):
+        return frozenset()
+    if not selector.compares_all(batch_of(round_)):
+        return frozenset()
+    outputs: dict[int, set[str | None]] = defaultdict(set)
+    for example, text in zip(round_.examples, texts, strict=True):
+        outputs[example].add(text.text if isinstance(text, StoredText) else None)
+    return {
+        place
+        for place, example in enumerate(round_.examples)
+        if len(outputs[example]) == 1 and None not in outputs[example]
+    }
+
+
 def score_outputs(
     campaign: CampaignSession, judge: Judge[Sample], round_: RoundRecord, texts: GenerationBatch
 ) -> list[NewComparison]:
     """One comparison per planned pair, in planned order."""
+    spared = spared_places(campaign, round_, texts)
     pairs = list(zip(round_.arms, round_.examples, strict=True))
     samples = [
         sample_of(campaign, arm, example, texts, position) for position, (arm, example) in enumerate(pairs)
     ]
-    shown = [sample for sample in samples if sample is not None]
-    asked, metrics = asked_judges(campaign, judge, round_, shown, texts)
+    shown = [None if each is None else _shown(campaign, each) for each in samples]
+    judged = [sample for place, sample in enumerate(shown) if sample is not None and place not in spared]
+    asked, metrics = asked_judges(campaign, judge, round_, judged, texts)
     comparisons = [
-        scored(campaign, asked, position, arm, example, texts[position], samples[position])
+        scored(campaign, asked, position, arm, example, texts[position], shown[position], spared)
         for position, (arm, example) in enumerate(pairs)
     ]
     return [
         with_metrics(each, metrics, [] if sample is None else [sample])
         for each, sample in zip(comparisons, samples, strict=True)
     ]
+
+
+def _shown(campaign: CampaignSession, sample: Sample) -> Sample:
+    """What the judge sees of a sample: if verdicts are spared, nothing that differs for equal outputs."""
+    if not campaign.checked.spares:
+        return sample
+    return Sample(
+        output=sample.output,
+        targets=sample.targets,
+        has_forms=sample.has_forms,
+        fields=sample.fields,
+        example=sample.example,
+    )
 
 
 def asked_judges(
@@ -302,8 +347,12 @@ def scored(
     example: int,
     text: StoredText | GenerationFailure,
     sample: Sample | None,
+    spared: Set[int] = frozenset(),
 ) -> NewComparison:
-    """The comparison of one output, whose sample for the judge is `sample`; None if it is missing."""
+    """The comparison of one output, whose sample for the judge is `sample`; None if it is missing.
+
+    No verdict is given at the positions in `spared`.
+    """
     if isinstance(text, GenerationFailure):
         return NewComparison(
             position=position,
@@ -314,7 +363,7 @@ def scored(
             detail=storable(text.detail),
         )
     assert sample is not None
-    verdict = asked.judge.judge(sample)
+    verdict = Verdict.unscored(EQUAL_OUTPUTS) if position in spared else asked.judge.judge(sample)
     return NewComparison(
         position=position,
         candidate_a_id=campaign.candidate_ids[arm],

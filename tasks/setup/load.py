@@ -149,6 +149,7 @@ def exhaustive_campaign(checked: ResolvedCampaign) -> ResolvedCampaign:
         update={
             "name": name,
             "selector": SelectorSpec(name="row-mean"),
+            "judge": spec.judge.judging_all,
             "history": [],
             "holdout": None,
             "groups": None,

@@ -145,7 +145,7 @@ def _taken_up(session: Session, stored: CampaignRecord, checked: ResolvedCampaig
         raise IdentityChanged(
             f"campaign '{stored.name}' was begun without {list_of([each.name for each in new])}, and its "
             f"selector {checked.spec.selector.name} takes no more candidates (champion without prefer: cost "
-            "or constraints, race and those that route do)",
+            "or constraints, race without judge.spare, and those that route do)",
             "remove them, or begin a new campaign that reuses the generations of this one: "
             f"{fork_command(identity)}",
         )

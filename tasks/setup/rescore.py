@@ -30,6 +30,7 @@ from winnow.tasks.setup.check import check_campaign
 from winnow.tasks.setup.load import Approve
 from winnow.tasks.setup.yaml_file import SpecFile, overriding, parse_spec, read_spec_file
 from winnow.tasks.spec.campaign import CampaignSpec
+from winnow.tasks.spec.judge_tree import SPARE
 from winnow.tasks.spec.sections.dataset import DatasetSpec
 from winnow.tasks.spec.selector_traits import refuse_confidence
 from winnow.tasks.spec.stored_spec import ONLY
@@ -105,9 +106,12 @@ def rescoring_campaign(
     _refuse_unfit(first, new_name)
     dataset = read_by_types(DatasetSpec, first.spec["dataset"])
     values = _values(first, database.url, new_name)
-    own = SpecFile(Path(f"'{name}'"), {**values, JUDGE: first.spec[JUDGE]})
+    judge_of_first = {key: value for key, value in first.spec[JUDGE].items() if key != SPARE}
+    own = SpecFile(Path(f"'{name}'"), {**values, JUDGE: judge_of_first})
     file = overriding(own if judge is None else _with_judge(values, judge), overrides)
     spec = parse_spec(file)
+    if spec.judge.spare is not None:
+        raise SpecError(f"rescore judges every stored text; remove {SPARE}", path=f"{JUDGE}.{SPARE}")
     if (spec.reuse, spec.storage) != (ONLY, database.url):
         raise SpecError("--set: rescore takes stored texts of one database; remove reuse and storage")
     if spec.seed != first.spec["seed"]:

@@ -24,7 +24,7 @@ from pydantic import (
 from winnow.storage.json_types import JsonObject, JsonView
 from winnow.storage.objectives import OBJECTIVES, Kind, traits_of
 from winnow.tasks.engines.server_keys import SERVER_KEYS
-from winnow.tasks.spec.judge_tree import JudgeNode, judge_tree, judging_models
+from winnow.tasks.spec.judge_tree import SPARE, JudgeNode, judge_tree, judging_models
 from winnow.tasks.spec.sections.budget import Budget, BudgetSpec, refuse_unfit
 from winnow.tasks.spec.sections.dataset import DatasetSpec, TaskSpec
 from winnow.tasks.spec.sections.execution import ExecutionSpec, Reuse
@@ -97,7 +97,17 @@ class JudgeSpec(BaseModel):
     @property
     def params(self) -> JsonObject:
         """The judge's own parameters."""
-        return dict(self.model_extra or {})
+        return {key: value for key, value in (self.model_extra or {}).items() if key != SPARE}
+
+    @property
+    def spare(self) -> object:
+        """What of its verdicts is spared, as written; None if nothing is."""
+        return (self.model_extra or {}).get(SPARE)
+
+    @property
+    def judging_all(self) -> "JudgeSpec":
+        """The same judge with no verdict spared."""
+        return JudgeSpec(type=self.type, **self.params)
 
     def tree(self, place: str = "judge") -> JudgeNode:
         """The judge with all nested judges and models; `place` is its key in the file."""
@@ -279,6 +289,14 @@ class CampaignSpec(SpecModel):
         if not prompts and models and not all(isinstance(each, AgentModelSpec) for each in models):
             raise ValueError("must have at least 1 entry: a model needs a prompt; agents can do without")
         return prompts
+
+    @field_validator("judge")
+    @classmethod
+    def _spares_for_best_mean(cls, judge: JudgeSpec, info: ValidationInfo) -> JudgeSpec:
+        objective = info.data.get("objective")
+        if judge.spare is not None and objective and not traits_of(objective).scores_a_benchmark:
+            raise ValueError(f"{SPARE} is for best-mean: {objective} needs every verdict; remove {SPARE}")
+        return judge
 
     @field_validator("lookahead")
     @classmethod

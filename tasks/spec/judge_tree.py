@@ -18,6 +18,14 @@ HUMAN = "human"
 WITH_FUNCTIONS = ("lm-eval", "python")
 """Types of judges that run functions of the user's Python files; see `functions_of`."""
 
+SPARE = "spare"
+"""Key of a judge's section for what needs no verdict; it is no parameter of the judge."""
+
+
+def spares(spec: JsonView) -> bool:
+    """Whether a stored campaign spares verdicts on equal outputs."""
+    return SPARE in (spec.get("judge") or {})
+
 
 @dataclass(frozen=True, slots=True)
 class Maker:

@@ -22,6 +22,9 @@ COMPARES_GROUPS = ("champion", "race")
 ENDS_WITH_TIES = ("champion", "race")
 """Can end once no other candidate can have a higher mean, with ties open."""
 
+SPARES = "race"
+"""Can do without verdicts on equal outputs, since it compares candidates in pairs only."""
+
 CHOOSES_EXAMPLES = ("ucb-e-lrf",)
 """Selectors that choose examples by their predictions; all others draw uniformly from the remaining ones."""
 

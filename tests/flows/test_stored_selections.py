@@ -309,7 +309,8 @@ def test_a_selector_that_takes_no_more_candidates_says_so_and_what_to_do(storage
         )  # fmt: skip
     assert str(refused.value) == (
         "campaign 'chosen' was begun without another, and its selector row-mean takes no more "
-        "candidates (champion without prefer: cost or constraints, race and those that route do): undo the "
+        "candidates (champion without prefer: cost or constraints, race without judge.spare, and those "
+        "that route do): undo the "
         "change, or give the campaign another name"
     )
 

@@ -162,7 +162,7 @@ def test_examples_that_were_chosen_say_nothing_unless_they_are_all(ended, monkey
     found = full(ended).beyond
     assert (found.is_sample, found.n) == (True, 5)
     all_of_them = paired_views.draws
-    monkeypatch.setattr(paired_views, "draws", lambda *at: all_of_them(*at)[1:])
+    monkeypatch.setattr(paired_views, "draws", lambda *at, **how: all_of_them(*at, **how)[1:])
     answer = full(ended)
     assert (answer.beyond.is_sample, answer.beyond.difference) == (False, None)
     assert dict(answer_lines(answer))["new examples"] == (

@@ -10,6 +10,7 @@ from sqlalchemy.orm import Session, aliased
 from winnow.storage.engine.raw_sql import PARAMETERS_AT_ONCE, in_portions
 from winnow.storage.json_types import JsonArray, JsonObject
 from winnow.storage.models import Candidate, CandidateStats, Comparison, Example, Generation, Metric, Round
+from winnow.storage.records.record_types import EQUAL_OUTPUTS
 
 
 class Scored(NamedTuple):
@@ -175,10 +176,19 @@ class Draw(NamedTuple):
     outcome: float | None
 
 
-def draws(session: Session, campaign_id: int) -> list[Draw]:
-    """All comparisons of single candidates, in the order in which they were drawn."""
+def draws(session: Session, campaign_id: int, *, spared: float | None = None) -> list[Draw]:
+    """All comparisons of single candidates, in the order in which they were drawn.
+
+    Args:
+        session: Reads the results.
+        campaign_id: The campaign.
+        spared: Outcome of comparisons that needed no verdict; None if the campaign spares none.
+    """
+    outcome: ColumnElement[float | None] = Comparison.outcome.expression
+    if spared is not None:
+        outcome = case((Comparison.reason == EQUAL_OUTPUTS, spared), else_=Comparison.outcome)
     rows = (
-        select(Candidate.position, Example.position, Comparison.outcome)
+        select(Candidate.position, Example.position, outcome)
         .select_from(Comparison)
         .join(Candidate, Candidate.id == Comparison.candidate_a_id)
         .join(Example, Example.id == Comparison.example_id)
@@ -234,15 +244,20 @@ def prompts_of_duels(session: Session, campaign_id: int, first: str, second: str
     return examples, prompts
 
 
-def unscored(session: Session, campaign_id: int, first: str, second: str, *, duels: bool) -> int:
-    """Number of two candidates' comparisons without an outcome: their own, or their duels with each other."""
+def unscored(
+    session: Session, campaign_id: int, first: str, second: str, *, duels: bool, but: Collection[str] = ()
+) -> int:
+    """Number of two candidates' comparisons without an outcome: their own, or their duels with each other.
+
+    Those of single candidates with the reasons `but` do not count.
+    """
     if duels:
         are_theirs = or_(_is_duel(campaign_id, first, second), _is_duel(campaign_id, second, first))
         found = select(func.count()).select_from(Comparison).where(are_theirs, Comparison.outcome.is_(None))
     else:
         ids = [_candidate_id(campaign_id, name) for name in (first, second)]
         found = select(func.coalesce(func.sum(CandidateStats.comparisons), 0)).where(
-            CandidateStats.candidate_id.in_(ids), CandidateStats.reason != ""
+            CandidateStats.candidate_id.in_(ids), CandidateStats.reason.not_in(["", *but])
         )
     return int(session.scalars(found).one())
 

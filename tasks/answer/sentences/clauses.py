@@ -266,6 +266,13 @@ def on_examples(answer: Answer) -> str:
     return f"on {which} {examples_of(answer)}"
 
 
+def on_scored(answer: Answer) -> str:
+    """The words for the examples that a mean is over."""
+    if answer.judged is None:
+        return on_examples(answer)
+    return f"on the {count_of(answer.judged, 'example')} whose outputs differ"
+
+
 def examples_of(answer: Answer) -> str:
     """The words for the examples that a mean and a claim are about."""
     of_selection = "" if answer.held_out is None else " of selection"

@@ -11,7 +11,7 @@ from winnow.storage.objectives import traits_of
 from winnow.tasks.answer.model import Answer
 from winnow.tasks.answer.new_examples import LEVEL
 from winnow.tasks.answer.sentences.claim import certainty, with_open_ties
-from winnow.tasks.answer.sentences.clauses import estimated, on_examples
+from winnow.tasks.answer.sentences.clauses import estimated, on_examples, on_scored
 from winnow.tasks.answer.sentences.excess import excess_clause, not_excluded
 from winnow.tasks.answer.sentences.gate import WORDS, gate_certainty
 from winnow.tasks.answer.sentences.margin import is_ahead_of_all, leaves_margin
@@ -115,7 +115,7 @@ def _mean(answer: Answer) -> str:
         return f": it wins {found} of its duels with the candidate that does best against it"
     if answer.outcome is None:
         return f", {estimated(answer)} {found}"
-    return f": {estimated(answer)} {found} {on_examples(answer)}"
+    return f": {estimated(answer)} {found} {on_scored(answer)}"
 
 
 def _why_open(answer: Answer) -> str:
@@ -143,7 +143,7 @@ def _sure(answer: Answer) -> str:
     if is_ahead := bool(answer.epsilon) and is_ahead_of_all(answer):
         risk = f" ({risk_of(max(claim.delta or 0.0, answer.delta or 0.0))})"  # that of the differences, too
     left = f" that {'was' if n == 2 else 'were'} not dropped" if answer.dropped else ""
-    there = "there" if _mean(answer) else on_examples(answer)
+    there = "there" if _mean(answer) and answer.judged is None else on_examples(answer)
     if answer.outcome == "tied" or with_open_ties(answer):
         said = f"No other of {whom} has a higher {estimated(answer)} {there}{risk}"
     elif is_ahead:

@@ -10,6 +10,7 @@ from winnow.tasks.answer.sentences.clauses import (
     examples_of,
     held,
     interval_words,
+    on_scored,
     spent,
 )
 from winnow.tasks.answer.sentences.margin import leaves_margin
@@ -92,7 +93,8 @@ def _how_well(answer: Answer) -> list[Line]:
         found += ", between {} and {}".format(*ends(best.lower, best.upper))
     of = "" if answer.groups is None else f" as {estimated(answer)}"
     whose = "" if answer.top_m == 1 or answer.tied else f"{best.name}: "  # several lead
-    return [("mean", f"{whose}{found}{of} on the {examples_of(answer)}{_held(answer)}")]
+    where = f"on the {examples_of(answer)}" if answer.judged is None else on_scored(answer)
+    return [("mean", f"{whose}{found}{of} {where}{_held(answer)}")]
 
 
 def _wins(answer: Answer, best: CandidateStanding) -> list[Line]:

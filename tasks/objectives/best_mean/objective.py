@@ -24,6 +24,7 @@ from winnow.tasks.engines.protocol import ModelRef
 from winnow.tasks.errors import SpecError, unknown_name
 from winnow.tasks.objectives.best_mean.groups import ExampleGroups, check_groups
 from winnow.tasks.objectives.best_mean.holdout.split import Split, selection_budget, split_examples
+from winnow.tasks.objectives.best_mean.sparing import check_sparing
 from winnow.tasks.spec.campaign import CampaignSpec
 from winnow.tasks.spec.judge_tree import HUMAN
 from winnow.tasks.spec.selector_traits import ENDS_WITH_TIES, GATE, HALVING, MEETS_CONSTRAINTS
@@ -152,6 +153,7 @@ class BestMean(ScoredCampaign):
     @classmethod
     def check(cls, spec: CampaignSpec, dataset: Dataset, *, is_allowed: bool = True) -> Self:
         """See `ResolvedCampaign`."""
+        check_sparing(spec)
         candidates = build_candidates(spec, dataset, is_allowed=is_allowed)
         return cls(
             spec=spec,
@@ -185,7 +187,7 @@ class BestMean(ScoredCampaign):
     @property
     def takes_more_candidates(self) -> bool:
         """See `ResolvedCampaign`: the selector must support it."""
-        can_grow = self.costs is None and not self.constraints
+        can_grow = self.costs is None and not self.constraints and not self.spares
         return can_grow and takes_more_arms(self.spec.selector.name)
 
     def at_round(self, selector: Selector, number: int) -> Selector:
@@ -244,7 +246,13 @@ class BestMean(ScoredCampaign):
     @property
     def judges_ahead(self) -> bool:
         """See `ResolvedCampaign`; with human judges, metrics are requested after their judgments."""
-        return self.spec.streaming and self.spec.judge.type != HUMAN and bool(self.judge_models)
+        is_ahead = self.spec.streaming and self.spec.judge.type != HUMAN and not self.spares
+        return is_ahead and bool(self.judge_models)
+
+    @property
+    def spares(self) -> bool:
+        """See `ResolvedCampaign`."""
+        return self.spec.judge.spare is not None
 
     @property
     def held_out_words(self) -> str:
@@ -277,6 +285,7 @@ class BestMean(ScoredCampaign):
             "costs": self.costs,
             "ties": self.rules.get(TIES),
             "excess": EXCESS in self.rules or None,
+            "spares": self.spares or None,
         }
         if self._leaves_schedule_open:
             found["schedule"] = self.rules.get(SCHEDULE, SCHEDULE_BEFORE)

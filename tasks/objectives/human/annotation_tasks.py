@@ -25,6 +25,7 @@ from winnow.tasks.judges.human import (
 )
 from winnow.tasks.objectives.best_duel.judging import round_duels
 from winnow.tasks.objectives.protocol import Annotators, steps_of
+from winnow.tasks.rounds.score import spared_places
 from winnow.tasks.text.canonical_json import sha256
 
 
@@ -92,9 +93,10 @@ class RoundAnnotators(Annotators):
 
     def _rating(self, round_: RoundRecord, texts: GenerationBatch) -> Iterator[tuple[str, NewAnnotationTask]]:
         campaign = self._campaign
+        spared = spared_places(campaign, round_, texts)
         for place, example in enumerate(steps_of(campaign.checked).examples_of(campaign, round_)):
             text = texts[place]
-            if isinstance(text, StoredText):
+            if isinstance(text, StoredText) and place not in spared:
                 key = rating_key(campaign.checked.dataset.examples[example].key, text.text)
                 yield (
                     key,

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from winnow.storage.queries.candidate_outputs import CandidateCounts, JudgedOutput, targets_of
-from winnow.storage.records.record_types import NewComparison, StoredText
+from winnow.storage.records.record_types import EQUAL_OUTPUTS, NewComparison, StoredText
 from winnow.tasks.campaign.look import Look
 from winnow.tasks.campaign.outputs import Settings
 from winnow.tasks.campaign.session import CampaignSession
@@ -204,7 +204,7 @@ def looked_so_far(
         name=candidate.name,
         scored=len(scores),
         unscored=len(outputs) - len(scores),
-        highest=max(scores, default=None),
+        highest=max([*scores, *(1.0 for _, each in outputs if each.reason == EQUAL_OUTPUTS)], default=None),
         texts=len(outputs),
         truncated=sum(each.finish_reason == "length" for each, _ in outputs),
         refused=0,

@@ -45,6 +45,7 @@ from winnow.tasks.queries.comparing import (
 from winnow.tasks.queries.schedule_history import other_numbers
 from winnow.tasks.queries.status import CampaignStatus, campaign_status
 from winnow.tasks.queries.views import ask
+from winnow.tasks.spec.judge_tree import spares
 from winnow.tasks.text.phrases import amount, ends, rounded
 
 PATIENCE = 30.0
@@ -59,6 +60,10 @@ FIRST, SECOND, OTHER = "first", "second", "with"
 """Address parameters: the two candidates, and the campaign of the second one."""
 FIELD, EXAMPLE, WHOLE = "by", "example", "whole"
 """Address parameters: the field for grouping, the open example, and whether its texts are shown in full."""
+WITHOUT_EQUAL = (
+    " Examples on which outputs were equal have no verdicts and are left out, so this is not the difference "
+    "on all examples."
+)
 
 
 def show() -> None:
@@ -137,7 +142,8 @@ def _show(first: Side, second: Side) -> None:
         st.text(why_nothing(first, second))
         return
     st.text(readable(sentence(first, second, found)))
-    st.caption(UNCERTIFIED + CUT * is_cut)
+    has_spared = any(spares(each.campaign.spec) for each in (first, second))
+    st.caption(UNCERTIFIED + CUT * is_cut + WITHOUT_EQUAL * has_spared)
     _show_fields(examples)
     _show_examples(first, second, examples)
 
