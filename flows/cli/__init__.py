@@ -1,7 +1,9 @@
 """The commands of `winnow`. A command's module is imported when the command is used."""
 
+import re
 from collections.abc import Iterator, MutableMapping
 from inspect import cleandoc
+from itertools import pairwise
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -11,7 +13,7 @@ from winnow.algorithms.state.plugin_registry import object_at
 from winnow.tasks.errors import SpecError
 
 if TYPE_CHECKING:
-    from typer._click import Command, Context
+    from typer._click import Command, Context, Parameter
 
 COMMANDS = {
     "compare": "start.comparing:compare",
@@ -81,8 +83,18 @@ class _LazyGroup(TyperGroup):
         return list(COMMANDS)
 
 
+_DEMANDS = (
+    (re.compile(r"Input should be a valid integer.*"), "must be a whole number"),
+    (re.compile(r"Input should be a valid number.*"), "must be a number"),
+    (re.compile(r"Input should be greater than or equal to (\S+).*"), r"must be at least \1"),
+    (re.compile(r"Input should be less than or equal to (\S+).*"), r"must be at most \1"),
+    (re.compile(r"(?:Value error, )?'.*' is not one of (.*?)\.?$"), r"must be one of \1"),
+)
+"""Typer's messages about a value, and the words for them."""
+
+
 class _Command(TyperCommand):
-    """A command whose errors show the right form of `--set KEY VALUE`."""
+    """A command whose errors name the argument or option, what is wrong with it, and what to write."""
 
     def parse_args(self, ctx: "Context", args: list[str]) -> list[str]:
         """See `TyperCommand`."""
@@ -90,13 +102,38 @@ class _Command(TyperCommand):
             if option == "--set" and "=" not in key and not value.startswith("-"):
                 written = f"{key}.{value}" if "=" in value else f"{key}={value}"
                 raise SpecError(f"--set {key} {value}: write --set {written}")
-        return super().parse_args(ctx, args)
+        given = list(args)
+        try:
+            return super().parse_args(ctx, args)
+        except typer.BadParameter as error:
+            if error.param is None:
+                raise
+            raise SpecError(_sentence(error, error.param, ctx, given)) from None
+
+
+def _sentence(error: typer.BadParameter, param: "Parameter", ctx: "Context", args: list[str]) -> str:
+    """The sentence for a missing or wrong argument or option, of which Typer shows no right form."""
+    option = next((each for each in param.opts if each.startswith("--")), None)
+    metavar = getattr(param, "metavar", None) or str(param.name).upper()
+    if error.format_message().startswith("Missing "):
+        if option is None:
+            command = ctx.command_path
+            return f"{metavar} is missing: write {command} {metavar} ({command} -h explains it)"
+        help_ = (getattr(param, "help", None) or "").partition(". ")[0].rstrip(".")
+        return f"{option} is missing; add {option} {metavar}" + (f" ({help_})" if help_ else "")
+    said = error.message
+    for theirs, ours in _DEMANDS:
+        said = theirs.sub(ours, said)
+    value = next((b for a, b in pairwise(args) if a in param.opts), None)
+    such = f", such as {param.default}" if isinstance(param.default, int) else ""
+    return f"{option or metavar}{'' if value is None else f' {value}'}: {said}{such}"
 
 
 def _command(name: str, address: str) -> "Command":
     found = object_at(f"winnow.flows.cli.{address}")
     if isinstance(found, typer.Typer):
         for each in found.registered_commands:
+            each.cls = _Command
             each.help = each.help or _help(each.callback)
         return typer.main.get_command(found)
     alone = typer.Typer(add_completion=False)

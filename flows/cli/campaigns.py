@@ -34,7 +34,9 @@ Exhaustive = Annotated[
 ]
 
 
-def validate(spec: SpecPath, set_: Overrides = None, trust: TrustOption = False) -> None:
+def validate(
+    spec: SpecPath, set_: Overrides = None, storage: SpecStorage = None, trust: TrustOption = False
+) -> None:
     """Check a campaign's file and all it refers to; write and send nothing, run no third-party code.
 
     The permissions that a run needs are listed. With --trust they are given from then on: the file's code is
@@ -43,7 +45,7 @@ def validate(spec: SpecPath, set_: Overrides = None, trust: TrustOption = False)
     from winnow.flows.run.validation import validate as validation_of
     from winnow.tasks.setup.yaml_file import read_spec_file
 
-    print(validation_of(read_spec_file(spec, set_ or []), trust=trust))
+    print(validation_of(read_spec_file(spec, overrides_of(set_, storage=storage)), trust=trust))
 
 
 def run(

@@ -8,12 +8,15 @@ import yaml
 
 from winnow.flows.notify.announce import unset_variables
 from winnow.flows.run.trust_prompt import Trust, approving, remembered
+from winnow.storage.engine.database import open_database
+from winnow.storage.errors import StorageError
 from winnow.tasks.answer.expected_engines import expected_unsteady
 from winnow.tasks.answer.resolution import expected_resolution
 from winnow.tasks.answer.status_lines import repeat_lines
 from winnow.tasks.campaign.resolved import ResolvedCampaign
 from winnow.tasks.data.harnesses import harness_of
 from winnow.tasks.engines.known_providers import REMOTE
+from winnow.tasks.errors import SpecError
 from winnow.tasks.plugins.extras import ExtraMissing
 from winnow.tasks.queries.warnings.from_spec import begun_twice, hidden_thoughts, own_judge, there_twice
 from winnow.tasks.setup.check import require_extras, without_targets
@@ -74,6 +77,7 @@ def validate(file: SpecFile, *, trust: bool = False) -> Validation:
         SpecError: If it is invalid.
     """
     checked = check_spec_file(file, approving(Trust(everything=True)) if trust else None)
+    _require_storage_url(file, checked.spec.storage)
     checked = with_stored_labels(checked, is_allowed=trust)
     resolution = expected_resolution(checked)
     return Validation(
@@ -91,6 +95,14 @@ def validate(file: SpecFile, *, trust: bool = False) -> Validation:
             *([("servers", NOT_SENT)] if any(each.provider in REMOTE for each in checked.models) else []),
         ),
     )
+
+
+def _require_storage_url(file: SpecFile, url: str) -> None:
+    """Refuse a URL that no results database can have; nothing is contacted, read or made."""
+    try:
+        open_database(url, read_only=True).close()
+    except StorageError as error:
+        raise SpecError(f"{file.locate('storage')}: {error}") from error
 
 
 def _missing(checked: ResolvedCampaign) -> str | None:

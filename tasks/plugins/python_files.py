@@ -8,6 +8,7 @@ from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 
 from winnow.algorithms.state.plugin_registry import in_words
+from winnow.storage.plain_files import require_plain
 from winnow.storage.text import in_home
 from winnow.tasks.errors import unknown_name
 from winnow.tasks.plugins.source_code import FromSource, import_sources_of
@@ -24,10 +25,13 @@ def located(path: str) -> tuple[Path, str]:
         raise ValueError(f"must be FILE.py:FUNCTION, got {path!r}")
     found = Path(in_home(file))
     try:
-        is_file = found.suffix == ".py" and found.is_file()
-    except (OSError, ValueError):
-        is_file = False
-    if not is_file:
+        require_plain(found)
+        is_there = True
+    except (FileNotFoundError, NotADirectoryError, ValueError):
+        is_there = False
+    except OSError as error:
+        raise ValueError(f"the Python file {file!r} cannot be read: {error.strerror}") from error
+    if not is_there or found.suffix != ".py":
         raise ValueError(f"there is no Python file {file!r}; give its path from here, {Path.cwd()}")
     return found.resolve(), function
 

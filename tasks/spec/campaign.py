@@ -146,6 +146,7 @@ def _auto_or_number(value: object, number: ValidatorFunctionWrapHandler) -> obje
 
 if TYPE_CHECKING:
     Epsilon = float | Literal["auto"]
+    Lookahead = int | Literal["auto"]
 else:
     Epsilon = Annotated[
         float,
@@ -155,6 +156,15 @@ else:
             json_schema_input_type=Annotated[float, Field(ge=0.0, lt=1.0)] | Literal["auto"],
         ),
         PlainSerializer(lambda value: value, return_type=float | str),
+    ]
+    Lookahead = Annotated[
+        int,
+        Field(ge=0, le=MOST_AHEAD),
+        WrapValidator(
+            _auto_or_number,
+            json_schema_input_type=Annotated[int, Field(ge=0, le=MOST_AHEAD)] | Literal["auto"],
+        ),
+        PlainSerializer(lambda value: value, return_type=int | str),
     ]
 
 
@@ -251,7 +261,7 @@ class CampaignSpec(SpecModel):
     """For best-mean: the share of the examples that selection never sees; the winner and the runner-up are
     scored on them at the end. Their comparisons are part of the budget."""
     batch_size: int = Field(default=32, ge=1)
-    lookahead: Annotated[int, Field(ge=0, le=MOST_AHEAD)] | Literal["auto"] = 0
+    lookahead: Lookahead = 0
     """For best-mean: number of further rounds in the engines while one is being finished. Each is planned on
     what was told by then. "auto" is a number made from what the engines take at once, when it begins."""
     streaming: bool = True

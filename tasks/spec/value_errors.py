@@ -36,8 +36,24 @@ _ENTRIES = {
     "models": "{name: NAME, provider: openai, model: MODEL}",
     "guardrails": '{name: NAME, template: "{{ prompt }}"}',
     "generate_configs": "{name: NAME, temperature: 0.7}",
+    "prompts": '{name: NAME, template: "Answer: {{ input }}"}',
+    "messages": '{role: user, content: "{{ input }}"}',
+    "metrics": "{name: NAME, judge: exact}",
+    "constraints": "{metric: NAME, at_least: 0.9}",
+    "exclude": "{model: NAME}",
 }
 """Entries of lists, by key."""
+
+_MAPPINGS = {
+    "stopping": "{delta: 0.05, budget: 400}",
+    "groups": "{by: COLUMN}",
+    "fields": "{input: COLUMN, target: COLUMN}",
+    "prices": "{MODEL: {input: X, output: Y}} (USD per million tokens)",
+    "execution": "{canaries: off}",
+    "judge": "{type: exact}",
+    "generate_config": "{temperature: 0.7, max_tokens: 256}",
+}
+"""Mappings, by key."""
 
 _VALUES = {
     "name": "my-campaign",
@@ -64,6 +80,8 @@ _TYPICAL = {
     "request_timeout": "; write seconds, such as 120",
     "max_retries": "; write a number such as 5",
     "holdout": "; write a share such as 0.3",
+    "lookahead": "; write a number of rounds, such as 2, or auto",
+    "tolerance": "; write a number such as 0.01",
 }
 """Remedies for numbers that are out of range or no numbers, by key."""
 
@@ -76,6 +94,8 @@ def demand(detail: ErrorDetails) -> str:
         return f"{words} {context[limit]:g}"
     if kind == "literal_error":
         return f"must be {context['expected']}"
+    if kind == "string_too_short":
+        return "must not be empty"
     if kind == "too_short":
         least = context["min_length"]
         return f"must have at least {least} {'entry' if least == 1 else 'entries'}"
@@ -121,6 +141,8 @@ def remedy(detail: ErrorDetails, key: str) -> str:
 def missing_form(key: str) -> str:
     """A value for a missing key, with leading ", such as "; empty if there is no typical one."""
     found = next((each for each in (key, key.rpartition(".")[2]) if each in _VALUES), None)
+    if found == "name" != key:
+        return ", such as name: first"
     return "" if found is None else f", such as {found}: {_VALUES[found]}"
 
 
@@ -153,12 +175,21 @@ def _probability(value: object) -> str:
 
 def _form(value: object, key: str, kind: str) -> str:
     """The mapping or list to write instead of a value that is neither."""
-    if kind == "model_type" and key == "stopping" and isinstance(value, int):
-        return f"; write stopping: {{budget: {value}}}"
-    if kind != "list_type":
+    last = key.rpartition(".")[2]
+    if kind in ("model_type", "dict_type", "mapping_type"):
+        if key == "stopping" and isinstance(value, int) and not isinstance(value, bool):
+            return f"; write stopping: {{budget: {value}}}"
+        if re.fullmatch(r"execution\.prices\..+", key):
+            return f"; write {last}: {{input: X, output: Y}} (USD per million tokens)"
+        return f"; write {last}: {_MAPPINGS[last]}" if last in _MAPPINGS else ""
+    if kind not in ("list_type", "sequence_str", "tuple_type", "too_short"):
         return ""
-    if entry := _ENTRIES.get(key):
+    if entry := _ENTRIES.get(last):
         if isinstance(value, Mapping) and value:
             entry = entry.replace("NAME", str(next(iter(value))), 1)
+        if kind == "too_short":
+            return f"; add one, such as - {entry}"
         return f"; write each entry on a line of its own: - {entry}"
+    if kind == "too_short":
+        return ""
     return f"; write [{value}]" if isinstance(value, str | int | float) else "; write [VALUE, VALUE]"

@@ -183,7 +183,7 @@ def test_a_pipeline_is_given_a_test_report_and_a_pull_request_a_summary(tmp_path
     assert found == {"knows/plain": [], "guesses/plain": ["failure"]}
     (failure,) = suite.iter("failure")
     assert failure.get("message").startswith("worse: -0.")
-    assert "sure: on these 120 examples" in suite.findtext("system-out")
+    assert "confidence: on these 120 examples" in suite.findtext("system-out")
     summary = (tmp_path / "gate.md").read_text()
     assert summary.startswith("### survivor: decided, proven\n")
     assert [line.split(" | ")[1] for line in summary.splitlines() if line.startswith("| ")] == [

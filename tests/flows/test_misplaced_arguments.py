@@ -21,3 +21,20 @@ def test_a_setting_without_an_equals_sign_comes_with_the_right_form():
 def test_a_view_before_its_campaign_comes_with_the_right_order():
     assert "winnow query tickets leaderboard" in said("query", "leaderboard", "tickets")
     assert "unknown view 'leaderbord'; did you mean 'leaderboard'?" in said("query", "tickets", "leaderbord")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("run",), "SPEC is missing: write winnow run SPEC (winnow run -h explains it)"),
+        (("simulate", "x.csv"), "--out is missing; add --out DIR (Folder for"),
+        (("import", "scores", "x.json"), "--name is missing; add --name NAME"),
+        (("view", "--port", "abc"), "--port abc: must be a whole number"),
+        (("try", "c.yaml", "--n", "0"), "--n 0: must be at least 1, such as 4"),
+        (("query", "c", "leaderboard", "--format", "xls"), "--format xls: must be one of 'table', 'csv',"),
+    ],
+)
+def test_a_missing_or_wrong_argument_is_named_with_what_to_write(arguments, said):
+    with pytest.raises(SpecError) as caught:
+        app(list(arguments), prog_name="winnow", standalone_mode=False)
+    assert str(caught.value).startswith(said)

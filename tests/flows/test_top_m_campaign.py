@@ -29,7 +29,7 @@ def test_the_answer_names_the_two_best_and_who_comes_next(tmp_path):
     assert result.stdout.startswith("survivor: the 2 best, exact\n")
     assert "best         knows/plain: mean " in result.stdout
     assert "best         slips/plain: mean " in result.stdout
-    assert "runner-up guesses/plain: slips/plain is ahead by " in result.stdout
+    assert "runner-up    guesses/plain: slips/plain is ahead by " in result.stdout
     assert "no other candidate has a mean that is higher than that of any of these" in result.stdout
     shown = status_json(tmp_path)
     assert (shown["top_m"], shown["top"]) == (2, ["knows/plain", "slips/plain"])

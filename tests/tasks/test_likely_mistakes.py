@@ -6,8 +6,11 @@ import pytest
 from campaigns import winnow
 from stored_campaigns import store_checked
 
+from winnow.flows.run.validation import validate
+from winnow.tasks.errors import SpecError
 from winnow.tasks.setup.likely_mistakes import likely_mistakes
 from winnow.tasks.setup.load import check_campaign_file
+from winnow.tasks.setup.yaml_file import read_spec_file
 
 
 @pytest.fixture
@@ -283,3 +286,10 @@ def test_other_fields_are_no_clusters(found, name, values):
 def test_a_cluster_that_is_named_is_not_told_again(found):
     rows = clustered("doc_id", [f"d{i // 2}" for i in range(12)])
     assert of_clusters(found, "dataset.cluster=doc_id", rows=rows) == []
+
+
+@pytest.mark.parametrize("url", ["winnow.db", "sqlite:/winnow.db", "mysql://host/x"])
+def test_validate_refuses_a_storage_that_no_run_can_use(campaign_file, url):
+    file = read_spec_file(campaign_file(), [f"storage={url}"])
+    with pytest.raises(SpecError, match=r"^--set storage: the results database .*write sqlite:///"):
+        validate(file)

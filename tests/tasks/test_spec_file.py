@@ -101,7 +101,31 @@ def test_a_file_without_mistakes_gives_the_campaign_it_describes(campaign_file):
             "temperature: 1.0",
             'stop_seqs: [""]',
             15,
-            "generate_configs[1].stop_seqs[0]: string should have at least 1 character",
+            "generate_configs[1].stop_seqs[0]: must not be empty (got '')",
+        ),
+        (
+            "seed: 7\n",
+            "seed: 7\nlookahead: many\n",
+            4,
+            "lookahead: must be a whole number (got 'many'); write a number of rounds, such as 2, or auto",
+        ),
+        (
+            "seed: 7\n",
+            "seed: 7\nexecution: {prices: {one: 3}}\n",
+            4,
+            "execution.prices.one: must be a mapping of keys to values (got 3); write one: {input: X,",
+        ),
+        (
+            "seed: 7\n",
+            "seed: 7\ngroups: lang\n",
+            4,
+            "groups: must be a mapping of keys to values (got 'lang'); write groups: {by: COLUMN}",
+        ),
+        (
+            "seed: 7\n",
+            "seed: 7\nmetrics: [{judge: exact}]\n",
+            4,
+            "metrics[0].name: is missing; add it, such as name: first",
         ),
         (
             "{max_tokens: 12}",

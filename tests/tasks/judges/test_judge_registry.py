@@ -1,6 +1,7 @@
 """Judges by name: what is refused, and how a package adds one."""
 
 import math
+import os
 import re
 import subprocess
 import sys
@@ -202,6 +203,13 @@ def test_what_is_not_accepted_is_named_with_its_place_and_what_is(type, params, 
     with pytest.raises(JudgeError, match=re.escape(sentence)) as caught:
         create_judge(type, **params)
     assert caught.value.path == path
+
+
+def test_a_pipe_in_the_place_of_a_python_file_is_said_to_be_one(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    os.mkfifo("pipe.py")
+    with pytest.raises(JudgeError, match=r"'pipe\.py' cannot be read: it is a named pipe; write what comes"):
+        create_judge("python", path="pipe.py:f")
 
 
 def test_every_built_in_judge_describes_itself():
