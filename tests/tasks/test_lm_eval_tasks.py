@@ -20,7 +20,7 @@ from winnow.tasks.engines.chat import Message
 from winnow.tasks.errors import JudgeError, SpecError
 from winnow.tasks.harness.lm_eval import reading, seeds
 from winnow.tasks.harness.lm_eval.child import importing
-from winnow.tasks.harness.lm_eval.definition import READ
+from winnow.tasks.harness.lm_eval.definition import READ, load_definition
 from winnow.tasks.harness.lm_eval.files import Function
 from winnow.tasks.judges.protocol import Sample
 from winnow.tasks.judges.registry import create_judge
@@ -244,6 +244,26 @@ def test_a_feature_that_winnow_lacks_is_named(tasks, keys, sentence):
         parsed("plain")
     assert str(refused.value).startswith("campaign.yaml:5: task.lm_eval: the task plain ")
     assert sentence in str(refused.value)
+
+
+def test_files_of_a_dataset_of_the_hub_are_read_from_it_by_their_urls(tasks):
+    url = "hf://datasets/owner/sums/data/a.jsonl"
+    changed(tasks, "plain", dataset_kwargs={"data_files": {"test": url}, "verification_mode": "no_checks"})
+    source = load_definition("tasks/plain.yaml", None).source
+    assert (source.path, source.data_files) == ("owner/sums", {"test": ["data/a.jsonl"]})
+    assert parsed("plain").dataset.lm_eval.hub == "owner/sums"
+    changed(tasks, "plain", dataset_kwargs={"data_files": [url, url.replace("sums", "others")]})
+    with pytest.raises(SpecError, match=f"takes its data from {url}; download it and name the file"):
+        parsed("plain")
+
+
+def test_numbers_of_numpy_are_numbers_and_a_text_that_is_no_choice_is_no_position(tasks):
+    changed(tasks, "choices", doc_to_target="!function utils.score")
+    code = "import numpy as np\n\ndef score(doc):\n    return {}\n"
+    for value, targets in (("np.int64(1)", ("1",)), ("np.str_('0')", ("-100",))):
+        (tasks / "tasks" / "utils.py").write_text(code.format(value))
+        examples = read_dataset(parsed("choices").dataset).examples
+        assert {each.targets for each in examples} == {targets}
 
 
 PLUS = {

@@ -169,6 +169,26 @@ def test_an_output_that_takes_over_the_function_gets_no_score_and_changes_no_oth
     assert not Path("/tmp/winnow-escaped").exists()
 
 
+DRAWS = """
+import random
+import numpy as np
+
+def process_results(doc, results):
+    order = list({"a", "b", "c", "d", "e", "f", "g", "h"}).index("a") / 8
+    return {"right": (random.random() + np.random.random() + order) / 3}
+"""
+
+
+def test_an_output_gets_the_same_score_in_each_process_though_its_function_draws(folder):
+    Path("own.py").write_text(DRAWS)
+    params = {"metric": "right", "process_results": "own.py:process_results"}
+    judges = [create_judge("lm-eval", filters=[{"function": "take_first"}], **params) for _ in range(2)]
+    outputs = [Sample(output=each, fields=DOCUMENT) for each in ("a", "b", "a")]
+    scores = {judge.judge(each).score for judge in judges for each in outputs}
+    assert len(scores) == 1
+    assert None not in scores
+
+
 def test_a_function_is_refused_where_it_cannot_be_confined(scored, monkeypatch):
     monkeypatch.setattr(lm_eval, "missing", lambda: "seccomp")
     with pytest.raises(

@@ -81,7 +81,6 @@ def loaded(
         value = _by_exact_match(ExactMatchJudge(**options), steps)
     folders = tuple({str(Path(file).parent) for file, _ in functions})
     first, last = range
-    _set_seeds()
     of_text = PERPLEXITIES.get(metric) if output_type == "loglikelihood_rolling" else None
     scale = of_text or Scale(unit="", formula="", convert=lambda number: (number - first) / (last - first))
     return lambda sample: _verdict(_confined(value, sample, Limits(**limits), folders), metric, scale)
@@ -94,6 +93,8 @@ def _set_seeds() -> None:
         numpy.random.seed(1234)
     if (torch := sys.modules.get("torch")) is not None:
         torch.manual_seed(1234)
+    if (langdetect := sys.modules.get("langdetect")) is not None:
+        langdetect.DetectorFactory.seed = 0  # of its own generator, which IFEval leaves unseeded
 
 
 def _full(path: str) -> str:
@@ -256,6 +257,7 @@ def _score_and_end(
         os.closerange(3, writes)
         os.closerange(writes + 1, os.sysconf("SC_OPEN_MAX"))
         os.environ.clear()
+        _set_seeds()  # a fork draws anew
         confine(limits, None, parent, folders)
         told = _told(value(sample))
     except _Missing as error:

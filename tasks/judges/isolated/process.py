@@ -82,7 +82,7 @@ class IsolatedJudge:
             return
         folder = None if log_folder() is not None else tempfile.TemporaryDirectory(prefix="winnow-judge-")
         log = (Path(folder.name).resolve() if folder else log_folder() or Path()) / LOG
-        process = WorkerProcess("winnow.tasks.judges.isolated.worker", log=log, environment=_ONE_THREAD)
+        process = WorkerProcess("winnow.tasks.judges.isolated.worker", log=log, environment=_SETTINGS)
         self._process = process
         self._end = weakref.finalize(self, _end, process, folder, os.getpid())
         try:
@@ -146,7 +146,10 @@ class _Exhausted(Exception):
     """The child had to be killed, or ended unexpectedly."""
 
 
-_ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "PYTHONDONTWRITEBYTECODE": "1"}
+_SETTINGS = {
+    **{"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "PYTHONDONTWRITEBYTECODE": "1"},
+    "PYTHONHASHSEED": "0",  # a set has the same order in each process
+}
 
 
 def _end(process: WorkerProcess, folder: "tempfile.TemporaryDirectory[str] | None", owner: int) -> None:

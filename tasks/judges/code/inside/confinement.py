@@ -148,9 +148,12 @@ def confine(limits: Limits, folder: str | None, parent: int, reads: Sequence[str
 
 
 def readable() -> Iterator[tuple[str, int]]:
-    """Readable paths: the standard library without installed packages, and the libraries that it loads."""
+    """Readable paths: the folders where Python looks for modules, and the libraries that it loads."""
     library = [path for path in sys.path if os.path.isdir(path)]
     for folder in library:
+        if os.path.basename(folder) in _PACKAGES:  # of a process that has installed packages
+            yield folder, READ
+            continue
         yield folder, READ_DIR
         yield from ((entry.path, READ) for entry in os.scandir(folder) if entry.name not in _PACKAGES)
     with open("/proc/self/maps", encoding="utf-8", errors="surrogateescape") as maps:
