@@ -279,8 +279,8 @@ def run_unfinished_campaigns(storage: str, trust: Trust) -> int:
     from winnow.flows.run.resume import resume_each, unfinished_campaigns
 
     with existing(storage) as database:
-        names = unfinished_campaigns(database)
-        if not names:
+        names, unreadable = unfinished_campaigns(database)
+        if not names and not unreadable:
             print(f"nothing to resume: no campaign of {shown_url(storage)} was left unfinished")
             return exit_codes.DECIDED
         interrupts = Interrupts()
@@ -290,7 +290,7 @@ def run_unfinished_campaigns(storage: str, trust: Trust) -> int:
                 from winnow.flows.prefect_support.client import mark_crashed_runs
 
                 mark_crashed_runs(database)
-                code = resume_each(database, storage, names, interrupts, print, trust)
+                code = resume_each(database, storage, names, interrupts, print, trust, unreadable)
         except KeyboardInterrupt:
             notice("stopped_by_force", f"\nstopped by force; continue with: {hint}")
             return interrupts.exit_code

@@ -1,7 +1,7 @@
 """Resumption of unfinished campaigns that no process holds, one after the other."""
 
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from winnow.flows import exit_codes
 from winnow.flows.notify.announce import announcing
@@ -14,12 +14,10 @@ from winnow.flows.run.signals import Interrupts
 from winnow.flows.run.trust_prompt import Trust, require_stored_trust
 from winnow.storage.engine.database import Database
 from winnow.storage.errors import LeaseHeld, StorageError
-from winnow.storage.records import campaigns as campaign_records
 from winnow.tasks.campaign.campaign import Campaign, find_in
-from winnow.tasks.campaign.look import Look
 from winnow.tasks.data.garbage_collection import not_collecting
 from winnow.tasks.errors import SpecError, WinnowError
-from winnow.tasks.queries.status import CampaignStatus, campaign_status
+from winnow.tasks.queries.status import CampaignStatus, each_status
 
 Reporter = Callable[[str], None]
 
@@ -33,15 +31,16 @@ FROM_GOOD_TO_BAD = (
 )
 
 
-def unfinished_campaigns(database: Database, series: str | None = None) -> list[str]:
-    """The unfinished campaigns of one series or all, oldest first."""
+def unfinished_campaigns(database: Database, series: str | None = None) -> tuple[list[str], list[str]]:
+    """The unfinished campaigns of one series or all, oldest first, and a sentence for each unreadable one."""
     with database.reading() as session:
-        return [
-            record.name
-            for record in campaign_records.campaigns(session)
-            if (series is None or record.series == series)
-            and is_left_unfinished(campaign_status(Look(session, record)))
-        ]
+        found, unreadable = each_status(session)
+    unfinished = [
+        record.name
+        for record, status in found
+        if (series is None or record.series == series) and is_left_unfinished(status)
+    ]
+    return unfinished, unreadable
 
 
 def is_left_unfinished(status: CampaignStatus) -> bool:
@@ -50,7 +49,13 @@ def is_left_unfinished(status: CampaignStatus) -> bool:
 
 
 def resume_each(
-    database: Database, storage: str, names: list[str], interrupts: Interrupts, say: Reporter, trust: Trust
+    database: Database,
+    storage: str,
+    names: list[str],
+    interrupts: Interrupts,
+    say: Reporter,
+    trust: Trust,
+    unreadable: Sequence[str] = (),
 ) -> int:
     """Run campaigns one after the other, with a line for each; failures do not affect the others.
 
@@ -61,11 +66,14 @@ def resume_each(
         interrupts: The requests to stop; after one, no further campaign is started.
         say: Takes each line.
         trust: The campaigns' permissions.
+        unreadable: A sentence for each campaign that cannot be read and so counts as failed.
 
     Returns:
         The worst of their exit codes.
     """
-    worst = exit_codes.DECIDED
+    for sentence in unreadable:
+        say(sentence)
+    worst = exit_codes.ERROR if unreadable else exit_codes.DECIDED
     with delivering():
         for name in names:
             try:

@@ -149,8 +149,8 @@ def resume_all(
         _introduce("resume all")
         with existing(url) as database:
             mark_crashed_runs(database)
-            left = unfinished_campaigns(database)
-            worst = resume_each(database, url, left, interrupts, messages.say, Trust(how=how))
+            left, unreadable = unfinished_campaigns(database)
+            worst = resume_each(database, url, left, interrupts, messages.say, Trust(how=how), unreadable)
     if worst == exit_codes.FORCED:
         return Cancelled(message=messages.message)
     end = Completed if worst in exit_codes.OF_ANSWERS else Failed

@@ -122,11 +122,11 @@ def run_scheduled(run: ScheduledRun, interrupts: Interrupts, say: Reporter) -> S
         ensure_schema(database)
         mark_crashed_runs(database)
         with delivering():
-            left = unfinished_campaigns(database, run.series)
+            left, unreadable = unfinished_campaigns(database, run.series)
             others = [name for name in left if name != run.name]
             if not interrupts.asked:
                 trust = Trust(how=how_to_allow(run.spec, run.settings, run.storage))
-                resume_each(database, run.storage, others, interrupts, say, trust)
+                resume_each(database, run.storage, others, interrupts, say, trust, unreadable)
             return "stopped" if interrupts.asked else _run_own(database, run, interrupts, say)
 
 
@@ -163,7 +163,7 @@ def _series(database: Database, run: ScheduledRun) -> list[CampaignRecord]:
     with database.reading() as session:
         return [
             record
-            for record in campaign_records.campaigns(session)
+            for record in campaign_records.readable_campaigns(session)[0]
             if record.series == run.series or record.name == run.name
         ]
 

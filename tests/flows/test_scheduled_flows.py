@@ -6,8 +6,10 @@ import logging
 import os
 import re
 import shlex
+import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 
 import campaign_processes as processes
 import httpx
@@ -180,6 +182,20 @@ def test_resume_all_goes_on_after_a_failure_and_ends_with_the_worst_code(folder)
     lines = result.stdout.splitlines()
     assert lines[0].startswith("broken: failed: ")
     assert lines[-1].startswith("sound: undecided, best one/")
+
+
+def test_resume_all_names_a_campaign_that_cannot_be_read_and_goes_on_with_the_others(folder):
+    for name in ("damaged", "sound"):
+        given = [f"name={name}", "exclude=[{model: two}]"]
+        store_checked(check_campaign_file(str(folder / "campaign.yaml"), given))
+    with closing(sqlite3.connect(folder / "winnow.db")) as connection:
+        connection.execute("UPDATE campaigns SET spec = '[' WHERE name = 'damaged'")
+        connection.commit()
+    result = winnow(folder, "resume", "--all")
+    assert result.returncode == 1
+    first, *others = result.stdout.splitlines()
+    assert first.startswith("campaign 1 of this database ")
+    assert others[-1].startswith("sound: undecided, best one/")
 
 
 @pytest.mark.parametrize(
