@@ -1,6 +1,6 @@
 """How much better another arm can be: the bets, the statement written out slowly, and seeded campaigns."""
 
-from itertools import permutations
+from itertools import permutations, product
 
 import numpy as np
 import pytest
@@ -42,6 +42,25 @@ def test_an_arm_that_is_better_by_the_margin_has_a_mean_wealth_of_1(epsilon):
         assert np.all(np.diff(at) >= 0.0)
     assert np.std(found) > 0.01
     assert np.mean(found) == pytest.approx(1.0, rel=1e-12)
+
+
+def highest(bets, *, depend_on_margin):
+    """The highest wealth over margins that are just below the true one, so that all are false to state."""
+    found = []
+    for place, pattern in enumerate(product((0.0, 3.0), repeat=N)):
+        played = bets._replace(adaptive=np.tile(pattern, (len(bets.arms), 1))) if depend_on_margin else bets
+        found.append(played.wealths(np.array([0]), AHEAD - 1e-12 * place)[0])
+    return max(found)
+
+
+def test_a_margin_can_be_chosen_afterwards_unless_bets_depend_on_it():
+    """Bets that are others at each margin are fair at each, and not at the one that fits them best."""
+    orders = [
+        PairBets.of(told(SCORES[:, order], [1, 1, 2, 1]), 1, N, 0.0) for order in permutations(range(N))
+    ]
+    sound = np.mean([highest(bets, depend_on_margin=False) for bets in orders])
+    assert sound == pytest.approx(1.0, rel=1e-9)
+    assert np.mean([highest(bets, depend_on_margin=True) for bets in orders]) > 1.2
 
 
 def literal_pair(scores, others, weights, n, margin, starts, epsilon):
