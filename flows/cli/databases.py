@@ -176,12 +176,16 @@ def copy(
 ) -> None:
     """Copy a database to another place, from SQLite to PostgreSQL or back, and verify every row."""
     from winnow.storage.admin.maintenance import copy_database
+    from winnow.storage.admin.schema import damage_named
     from winnow.storage.engine.database import open_database
 
     with closing(open_database(source, read_only=True)) as old, closing(open_database(target)) as new:
-        copy_database(
-            old, new, report=lambda name, found: print(f"  {name:12} {found.rows:>10,}  {found.digest[:16]}")
-        )
+        with damage_named(old):
+            copy_database(
+                old,
+                new,
+                report=lambda name, found: print(f"  {name:12} {found.rows:>10,}  {found.digest[:16]}"),
+            )
         print(f"{new.url} is a copy of {old.url}; every table was read back and is equal")
 
 

@@ -2,7 +2,7 @@
 
 import threading
 from collections.abc import Generator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, nullcontext
 from pathlib import Path
 
 from sqlalchemy import inspect, text
@@ -19,6 +19,7 @@ from winnow.storage.errors import (
     SchemaMissing,
     SchemaOutdated,
     SchemaTooNew,
+    StorageError,
     StorageUnavailable,
 )
 from winnow.storage.models import Base, Campaign
@@ -134,7 +135,35 @@ def existing(url: str, *, read_only: bool = False) -> Generator[Database, None, 
     """
     with closing(open_database(url, read_only=read_only, creates=False)) as database:
         require_schema(database)
-        yield database
+        with damage_named(database) if read_only else nullcontext():
+            yield database
+
+
+@contextmanager
+def damage_named(database: Database) -> Generator[None, None, None]:
+    """Name what is wrong in a database if values that Winnow cannot have stored make its reader fail.
+
+    Raises:
+        StorageError: In place of another error, if a check finds something; else that error is a bug.
+    """
+    try:
+        yield
+    except Exception as error:
+        # Imported here, as the process that answers one statement must start quickly.
+        from winnow.storage.admin.check import problems
+        from winnow.storage.admin.integrity import unreadable_values
+        from winnow.storage.records.campaigns import UNREADABLE
+
+        if isinstance(error, StorageError) or not isinstance(error, UNREADABLE):
+            raise
+        with database.reading() as session:
+            found = unreadable_values(session) or problems(session)
+        if not found:
+            raise
+        raise StorageError(
+            f"{database.url} holds what Winnow did not store, so that this ended early: {found[0]}; winnow "
+            "db check names everything, and a backup in its place answers as before"
+        ) from error
 
 
 def current_revision(database: Database) -> str | None:

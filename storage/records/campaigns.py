@@ -226,6 +226,8 @@ def _require_own(row: Campaign) -> None:
     Raises:
         CampaignUnreadable: With what is wrong.
     """
+    if not all(isinstance(each, dict) for each in (row.spec, row.execution, row.versions)):
+        raise CampaignUnreadable(row.id, "has a definition that is no object")
     if row.objective not in OBJECTIVES:
         raise CampaignUnreadable(row.id, f"has an unknown objective, {row.objective!a}")
     parts = (*row.spec.get("models", ()), *row.spec.get("prompts", ()))

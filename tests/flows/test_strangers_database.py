@@ -7,10 +7,15 @@ from contextlib import closing
 
 import pytest
 from campaigns import winnow
+from report_campaigns import decided_campaign
+from stored_campaigns import new_database
+from typer.testing import CliRunner
 
 from tests.golden_database.campaigns import CAMPAIGNS, DATABASE, unpack
+from winnow.flows.cli import app
 from winnow.flows.reports.dashboard.screens.campaigns_page import campaign_rows
 from winnow.storage.admin.schema import reading
+from winnow.storage.errors import StorageError
 
 NAME = next(iter(CAMPAIGNS))
 HOSTILE = "\x1b]0;title\x07\x9b2J\u202e"
@@ -33,6 +38,7 @@ def folder(upgraded, tmp_path):
 
 def change(folder, statement, *values):
     with closing(sqlite3.connect(folder / DATABASE)) as connection:
+        connection.execute("PRAGMA ignore_check_constraints = ON")
         connection.execute(statement, values)
         connection.commit()
 
@@ -124,3 +130,45 @@ def test_a_list_has_the_others_beside_a_campaign_that_cannot_be_read(folder, sta
     with reading(f"sqlite:///{folder / DATABASE}") as session:
         assert {*campaign_rows(session, {}, told.append)} == OTHERS - DEPENDENT
     assert len(told) == 1 + len(DEPENDENT)
+
+
+VALUES = [
+    ("datasets", "n_examples", b"\xff"),
+    ("datasets", "n_examples", "x"),
+    ("datasets", "n_examples", 2**62),
+    ("candidates", "position", b"\xff"),
+    ("candidates", "position", 2**40),
+    ("candidates", "name", b"\xff"),
+    ("candidates", "model", "7"),
+    ("decisions", "claim", "7"),
+    ("decisions", "best_estimate", b"\xff"),
+    ("campaigns", "spec", b"\xff"),
+    ("campaigns", "spec", "{}"),
+    ("campaigns", "execution", "[]"),
+    ("campaigns", "versions", "7"),
+    ("rounds", "examples", "{}"),
+]
+
+
+@pytest.mark.parametrize(("table", "column", "value"), VALUES)
+def test_values_of_another_kind_end_every_reader_in_a_sentence(tmp_path, monkeypatch, table, column, value):
+    monkeypatch.chdir(tmp_path)
+    database = new_database(tmp_path / DATABASE)
+    name = decided_campaign(database).record.name
+    database.close()
+    change(tmp_path, f"UPDATE {table} SET {column} = ? WHERE rowid = (SELECT min(rowid) FROM {table})", value)
+    storage = f"sqlite:///{DATABASE}"
+    for words in (["status"], ["show", name], ["query", name, "leaderboard"], ["query", name, "rounds"]):
+        said = CliRunner().invoke(app, [*words, "--storage", storage]).exception
+        assert said is None or isinstance(said, SystemExit | StorageError), (words, said)
+    said = CliRunner().invoke(app, ["db", "copy", storage, "sqlite:///copy.db"]).exception
+    assert said is None or isinstance(said, StorageError)
+
+
+def test_an_error_of_winnows_own_is_hidden_by_no_check(folder):
+    with pytest.raises(TypeError, match="a bug"), reading(f"sqlite:///{folder / DATABASE}"):
+        raise TypeError("a bug")
+    change(folder, "UPDATE candidates SET position = ? WHERE id = 1", b"\xff")
+    damage = r"holds what Winnow did not store.*: row 1 of candidates: its position cannot be read; winnow db"
+    with pytest.raises(StorageError, match=damage), reading(f"sqlite:///{folder / DATABASE}"):
+        raise TypeError("of the value")

@@ -49,15 +49,15 @@ def status(name: OptionalName = None, storage: ReadStorage = DEFAULT_STORAGE, js
         else:
             record, wrong = campaign_records.get_campaign(session, name), []
             statuses = [campaign_status(Look(session, record), in_full=True)]
-    if json:
-        found = [_as_json(each, storage) for each in statuses]
-        print_json(found if name is None else found[0])
-        _name_unreadable(wrong)
-        return
-    for each in statuses:
-        print_summary(each, storage)
-        if each.holder:
-            print(f"  run by    {one_line(str(each.holder))}")
+        if json:
+            found = [_as_json(each, storage) for each in statuses]
+            print_json(found if name is None else found[0])
+            _name_unreadable(wrong)
+            return
+        for each in statuses:
+            print_summary(each, storage)
+            if each.holder:
+                print(f"  run by    {one_line(str(each.holder))}")
     if not statuses and not wrong:
         print(f"no campaigns in {shown_url(storage)}")
     elif name is None:
@@ -134,16 +134,20 @@ def show(
         record = campaign_records.get_campaign(session, name)
         each = campaign_status(Look(session, record), in_full=True)
         candidates = campaign_records.candidate_names(session, record.id)
-    if json:
-        print_json({**asdict(record), "candidates": candidates, "status": _as_json(each, storage)})
-        return
-    print_summary(each, storage)
-    print(f"  begun     {record.created_at:%Y-%m-%d %H:%M:%S} UTC")
-    print("\ndefinition")
-    print(yaml.safe_dump({**record.spec, **record.execution}, sort_keys=False, allow_unicode=True).rstrip())
-    print(f"\ncandidates ({len(candidates)})")
-    print("\n".join(f"  {one_line(candidate)}" for candidate in candidates))
-    print("\nversions: " + ", ".join(one_line(f"{key} {value}") for key, value in record.versions.items()))
+        if json:
+            print_json({**asdict(record), "candidates": candidates, "status": _as_json(each, storage)})
+            return
+        print_summary(each, storage)
+        print(f"  begun     {record.created_at:%Y-%m-%d %H:%M:%S} UTC")
+        print("\ndefinition")
+        print(
+            yaml.safe_dump({**record.spec, **record.execution}, sort_keys=False, allow_unicode=True).rstrip()
+        )
+        print(f"\ncandidates ({len(candidates)})")
+        print("\n".join(f"  {one_line(candidate)}" for candidate in candidates))
+        print(
+            "\nversions: " + ", ".join(one_line(f"{key} {value}") for key, value in record.versions.items())
+        )
 
 
 def report(

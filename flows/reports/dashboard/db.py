@@ -10,7 +10,7 @@ from sqlalchemy.orm import Session
 
 from winnow.flows.reports.dashboard import ALLOW_LABELS_VARIABLE, STORAGE_VARIABLE
 from winnow.flows.reports.dashboard.widgets import choose_campaign, show_problem
-from winnow.storage.admin.schema import existing, require_schema
+from winnow.storage.admin.schema import damage_named, existing, require_schema
 from winnow.storage.engine.database import Database, open_database
 from winnow.storage.engine.statements import give_up_after
 from winnow.storage.errors import StorageError
@@ -35,7 +35,7 @@ def asking(patience: float | None = None) -> Generator[Session, None, None]:
     seconds = PATIENCE if patience is None else patience
     database = _opened(os.environ[STORAGE_VARIABLE])
     require_schema(database)
-    with database.reading() as session, give_up_after(session, seconds):
+    with damage_named(database), database.reading() as session, give_up_after(session, seconds):
         yield session
 
 
