@@ -126,6 +126,7 @@ def refusal(line, *, whole):
         return None
     except Exception as error:
         absent = type(error).__name__ in ("MissingParameter", "BadOptionUsage", "NoArgsIsHelpError")
+        absent = absent or " is missing" in str(error)
         return None if absent and not whole else f"{type(error).__name__}: {error}"
     return None
 
