@@ -406,8 +406,8 @@ def _json(path: Path, text: str, first_line: int) -> object:
 _DECODER = json.JSONDecoder()
 """Shared decoder for all lines: `json.loads` makes one per call."""
 
-_CONSTANT = re.compile("NaN|Infinity")
-"""Numbers that JSON does not have, but that Python and others write."""
+_CONSTANT = re.compile(r"NaN|Infinity|[0-9][eE]\+?[0-9]{2}|[0-9]{300}")
+"""Numbers that JSON does not have but others write, and those that may be too large for a float."""
 
 
 def _object(path: Path, place: str, value: object, *, has_constants: bool) -> Row:

@@ -367,6 +367,16 @@ def test_numbers_that_json_lacks_are_read_in_json_as_in_parquet(tmp_path):
     assert load_dataset(tmp_path / "d.json", {}).fingerprint == dataset.fingerprint
 
 
+@pytest.mark.parametrize("number", ["1e400", "-1.5E+0400", f"{'9' * 400}.0", f"{'9' * 299}e99"])
+def test_numbers_too_large_for_a_float_are_infinite(tmp_path, number):
+    row = f'{{"input": "1e400", "a": {number}, "b": [{number}], "c": 1e22, "d": {"9" * 400}}}'
+    for name, content in {"d.jsonl": row, "d.json": f"[{row}]"}.items():
+        (tmp_path / name).write_text(content)
+        dataset = load_dataset(tmp_path / name, {})
+        assert dataset.examples[0].fields == {"input": "1e400", "c": 1e22, "d": int("9" * 400)}
+        assert [*dataset.left_out] == ["a", "b"]
+
+
 EMPTY_ENDS = {
     "last row": "id,input,target\r\n1,n1,x\r\n2,n2,y\r\n,,\r\n",
     "last rows": "id,input,target\n1,n1,x\n2,n2,y\n,,\n,,\n\n,,,,\n,\n",
