@@ -1,6 +1,7 @@
 """import: finished runs of other tools as campaigns."""
 
 import json
+from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -93,6 +94,8 @@ def _range(given: str) -> tuple[float, float]:
         raise SpecError(f"--range {given}: write two numbers, such as --range 1,5") from None
     if not low < high:
         raise SpecError(f"--range {given}: the lowest score comes first, such as --range 1,5")
+    if not isfinite(high - low):
+        raise SpecError(f"--range {given}: name the lowest and the highest score, such as --range 1,5")
     return low, high
 
 
@@ -117,4 +120,4 @@ def _summary(run: "FinishedRun") -> str:
         text += f", {repeated:,} of them means of repetitions"
     if missing := len(run.candidates) * len(run.examples) - scored:
         text += f"; {missing:,} are missing"
-    return text
+    return "\n".join([text, *(f"{name} is the candidate {each!r}" for each, name in run.renamed.items())])

@@ -41,9 +41,7 @@ class Remembered:
 
     def allows(self, needed: Permission) -> bool:
         """Whether an act was allowed, with the code in its present state."""
-        return needed.text in self.texts and (
-            needed.digests is None or self.digests.get(needed.text) == needed.digests
-        )
+        return needed.text in self.texts and self.digests.get(needed.text) == needed.digests
 
     def asked(self, needed: Permission) -> str:
         """An act as it continues "it would", with the key that requests it and changed code files."""
@@ -61,6 +59,7 @@ class Remembered:
         texts, digests = set(self.texts), dict(self.digests)
         for each in permissions:
             texts.add(each.text)
+            digests.pop(each.text, None)
             if each.digests is not None:
                 digests[each.text] = each.digests
         return Remembered(frozenset(texts), digests)

@@ -76,7 +76,7 @@ def _said(cost: RunningCost) -> str:
 
 def _short(value: float) -> str:
     """Format with three significant digits, and whole numbers from 100 on."""
-    return amount(round(value)) if value >= 100.0 else f"{value:.3g}"
+    return f"{value:,.0f}" if value >= 100.0 else f"{value:.3g}"
 
 
 STEADY = (frozenset({"batch-invariant"}), frozenset({"cpu", "float32"}))

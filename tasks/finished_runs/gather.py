@@ -174,6 +174,11 @@ class FinishedRun:
     high: float = 1.0
     """Range of the scores as the source has them; it becomes 0 to 1."""
 
+    @property
+    def renamed(self) -> Mapping[str, str]:
+        """Candidates whose names no model can have -> the names of their models."""
+        return {each: name for each, name in model_names(self.candidates).items() if name != each}
+
     def rows(self) -> Iterable[JsonObject]:
         """An example a line, with the outputs and scores of all candidates."""
         names = model_names(self.candidates)
@@ -284,19 +289,25 @@ def _add(run: FinishedRun, found: ScoredOutput, path: Path, candidate: str) -> N
 
 
 def model_names(candidates: Sequence[str]) -> Mapping[str, str]:
-    """A name without spaces, dots and slashes for each candidate, in order; equal ones get a number."""
+    """A name without spaces, dots and slashes for each candidate, in order.
+
+    Of equal ones the candidate that has this name itself keeps it, and the others get a number.
+    """
     found: dict[str, str] = {}
-    taken: set[str] = set()
+    taken = {each for each in candidates if _plain(each) == each}
     numbers: Counter[str] = Counter()
     for each in candidates:
-        plain = NOT_IN_A_NAME.sub("-", each).replace(".", "-").strip("-_") or "candidate"
-        name = plain
-        while name in taken:
+        name = plain = _plain(each)
+        while name in taken and name != each:
             numbers[plain] += 1
             name = f"{plain}-{numbers[plain] + 1}"
         taken.add(name)
         found[each] = name
     return found
+
+
+def _plain(candidate: str) -> str:
+    return NOT_IN_A_NAME.sub("-", candidate).replace(".", "-").strip("-_") or "candidate"
 
 
 def _reader(path: Path, format_: str | None) -> Reader:

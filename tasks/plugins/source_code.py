@@ -11,7 +11,7 @@ import ast
 import os
 import sys
 import sysconfig
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from importlib import import_module
@@ -32,7 +32,7 @@ from importlib.util import spec_from_file_location
 from pathlib import Path
 from pkgutil import iter_modules
 from types import FrameType, ModuleType
-from typing import ClassVar, NoReturn
+from typing import ClassVar, NoReturn, TypeGuard
 from weakref import WeakKeyDictionary
 
 from winnow.algorithms.state.plugin_registry import Registered
@@ -262,7 +262,7 @@ def _read_digests(
         if (spec := find(name)) is not None and (content := _content(spec)) is not None:
             found[name] = sha256(content).hexdigest()
             waiting += _imports(spec, content)
-            waiting += _imported_by_calls(content) if with_calls else ()
+            waiting += _imported_by_calls(spec, content) if with_calls else ()
     return dict(sorted(found.items()))
 
 
@@ -328,18 +328,42 @@ def _imports(spec: ModuleSpec, content: bytes) -> Iterator[str]:
             yield from (f"{base}.{alias.name}" for alias in node.names)
 
 
-def _imported_by_calls(content: bytes) -> Iterator[str]:
-    """Modules named by a literal in calls of `import_module` and `__import__`."""
+def _imported_by_calls(spec: ModuleSpec, content: bytes) -> Iterator[str]:
+    """Modules that literals name: in calls of `import_module` and `__import__`, and a package's `__all__`."""
     try:
         tree = ast.parse(content)
     except UNREADABLE:
         return
+    is_package = spec.submodule_search_locations is not None
+    package = spec.name if is_package else spec.name.rpartition(".")[0]
+    names = {*IMPORTING, *(each.asname for each in ast.walk(tree) if _is_other_name(each))}
     for node in ast.walk(tree):
         if isinstance(node, ast.Call):
             function = getattr(node.func, "id", None) or getattr(node.func, "attr", None)
-            texts = [each.value for each in node.args if isinstance(each, ast.Constant)]
-            if function in IMPORTING and texts and isinstance(texts[0], str):
-                yield texts[0].lstrip(".")
+            given = [*node.args[:1], *(each.value for each in node.keywords if each.arg == "name")]
+            if function in names:
+                yield from (name for each in _texts(given) for name in _from(each, package))
+        elif isinstance(node, ast.Assign | ast.AugAssign) and is_package:
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            if any(getattr(each, "id", None) == "__all__" for each in targets):
+                yield from (f"{package}.{each}" for each in _texts(ast.walk(node.value)))
+
+
+def _is_other_name(node: ast.AST) -> TypeGuard[ast.alias]:
+    return isinstance(node, ast.alias) and node.name in IMPORTING and node.asname is not None
+
+
+def _texts(nodes: Iterable[ast.AST]) -> Iterator[str]:
+    return (each.value for each in nodes if isinstance(each, ast.Constant) and isinstance(each.value, str))
+
+
+def _from(name: str, package: str) -> Iterator[str]:
+    """The module of an argument of `import_module`, which may be relative to a package."""
+    plain = name.lstrip(".")
+    yield plain
+    if plain != name:
+        parents = package.split(".")
+        yield ".".join([*parents[: len(parents) - (len(name) - len(plain)) + 1], plain])
 
 
 def _run(tree: ast.AST) -> Iterator[ast.AST]:

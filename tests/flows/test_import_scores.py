@@ -57,6 +57,22 @@ def test_a_finished_run_becomes_a_campaign_that_others_take(results):
     assert rows(results, "SELECT count(*) FROM v_comparisons WHERE campaign = 'old'") == [(2 * N,)]
 
 
+def test_a_candidate_keeps_its_name_and_another_that_loses_it_is_named(tmp_path):
+    (tmp_path / "scores.csv").write_text("model,id,score\nm-4.1,1,1\nm-4-1,1,0\n模型,1,0\n")
+    told = winnow(tmp_path, "import", "scores", "scores.csv", "--name", "s")
+    assert "\nm-4-1-2 is the candidate 'm-4.1'\ncandidate is the candidate '模型'\n" in told.stdout
+    assert "Use m-4-1-2: " in told.stdout
+
+
+@pytest.mark.parametrize("range_", ["-inf,inf", "-1e308,1e308", "nan,1"])
+def test_a_range_without_a_width_is_refused(range_, tmp_path):
+    (tmp_path / "scores.csv").write_text("model,id,score\na,1,1\nb,1,0\n")
+    told = winnow(tmp_path, "import", "scores", "scores.csv", "--name", "s", f"--range={range_}")
+    assert told.returncode == 2
+    assert "such as --range 1,5" in told.stderr
+    assert not (tmp_path / "s.jsonl").exists()
+
+
 def test_outputs_in_a_file_are_candidates_of_any_judge(tmp_path):
     lines = [
         "question,answer,old_answer,new_answer",

@@ -303,9 +303,9 @@ def test_an_input_that_differs_between_candidates_is_refused(tmp_path):
 
 def test_names_of_models_are_told_apart():
     assert model_names(["org/a.b", "org a b", "org-a-b"]) == {
-        "org/a.b": "org-a-b",
-        "org a b": "org-a-b-2",
-        "org-a-b": "org-a-b-3",
+        "org/a.b": "org-a-b-2",
+        "org a b": "org-a-b-3",
+        "org-a-b": "org-a-b",
     }
 
 

@@ -7,7 +7,7 @@ import pytest
 from stored_campaigns import new_database, store_campaign
 
 from winnow.tasks.answer.status_lines import repeat_lines
-from winnow.tasks.answer.unit_costs import unsteady_engines
+from winnow.tasks.answer.unit_costs import RunningCost, running_words, unsteady_engines
 from winnow.tasks.campaign.look import Look
 from winnow.tasks.engines.known_providers import NO_SEED
 
@@ -78,3 +78,9 @@ def test_what_is_said_names_the_engine_and_promises_no_more_than_the_stored_text
     )
     many = repeat_lines([f"openai {number}" for number in range(60)])[0][1]
     assert ": outputs of openai 0, openai 1, openai 2, openai 3, openai 4 and 55 more can" in many
+
+
+def test_a_price_that_no_number_holds_is_said():
+    costs = [RunningCost(name="a", seconds=1234.5, tokens=3.0, price=float("inf"))]
+    said = running_words(costs, is_of_program=False)
+    assert "a 1,234 s of engine time, 3 tokens, price inf;" in said

@@ -18,11 +18,16 @@ from pydantic import AfterValidator, Field
 
 from winnow.storage.json_types import JsonObject
 from winnow.tasks.engines.agents.kit.calls import NAME, CallFailed, shown, variable_values
-from winnow.tasks.engines.agents.kit.program_files import code_of_command, code_to_allow, ignores_variables
+from winnow.tasks.engines.agents.kit.program_files import (
+    code_of_command,
+    code_that_runs,
+    code_to_allow,
+    ignores_variables,
+)
 from winnow.tasks.engines.agents.kit.replies import is_reply, json_or_text
 from winnow.tasks.engines.agents.kit.settings import AgentSettings
 from winnow.tasks.engines.errors import EngineLoadFailed
-from winnow.tasks.plugins.allowed_code import Act
+from winnow.tasks.plugins.allowed_code import Act, NotAllowed
 from winnow.tasks.processes.child_process import end_process, start_process
 from winnow.tasks.processes.orphans import OrphanGuard
 from winnow.tasks.processes.process_tree import end_tree
@@ -40,6 +45,9 @@ PASSED_ON = ("PATH", "HOME", "USER", "LOGNAME", "LANG", "LANGUAGE", "TZ", "TMPDI
 """Environment variables that every program sees, beside those that begin with LC_."""
 
 LOOK_EVERY_S = 0.1
+
+REST = 20.0
+"""Time between two looks at the program's files, as a multiple of the time that a look takes."""
 
 
 def _variable(name: str) -> str:
@@ -115,18 +123,24 @@ class Caller:
             arguments = ["-X", f"pycache_prefix={self._compiled.name}", *arguments]
         self._command = [program, *arguments]
         self._guard = OrphanGuard()
+        self._folder = Path.cwd()
+        self._looking = threading.Lock()  # guards the two below
+        self._code: Mapping[str, str] | None = code_that_runs(settings.command, self._folder)
+        self._next_look = 0.0
         self._changed = threading.Condition()  # guards everything below
         self._running: set[subprocess.Popen[bytes]] = set()
         self._closed = False
 
     def answer(self, message: JsonObject) -> object:
         """See `Caller`."""
+        self._require_unchanged()
         process = self._started()
         try:
             run = _Run(process, json.dumps(message).encode("ascii"))
             is_done = run.until(time.monotonic() + self._settings.timeout)
         finally:
             self._end(process)
+        self._require_unchanged()  # else the reply would be that of other code
         if not is_done:
             raise CallFailed(
                 f"the command did not end within {self._settings.timeout:g} s", reason="timed_out"
@@ -151,6 +165,21 @@ class Caller:
             self._changed.wait_for(lambda: not self._running)
         self._guard.close()
         self._compiled.cleanup()
+
+    def _require_unchanged(self) -> None:
+        """Raise an error if the program's files are not as they were; they are looked at now and then."""
+        with self._looking:
+            begun = time.monotonic()
+            if self._code is not None and begun < self._next_look:
+                return
+            if self._code is None or code_that_runs(self._settings.command, self._folder) != self._code:
+                self._code = None
+                raise NotAllowed(
+                    f"the code of the command {self._settings.shown!a} was changed while the campaign ran; "
+                    "undo the change, or begin a new campaign: winnow run SPEC --fork NEW_NAME"
+                )
+            now = time.monotonic()
+            self._next_look = now + REST * (now - begun)
 
     def _started(self) -> "subprocess.Popen[bytes]":
         with self._changed:

@@ -23,6 +23,7 @@ from pydantic import AfterValidator, Field
 
 from winnow.algorithms.state.plugin_registry import in_words
 from winnow.storage.json_types import JsonObject, JsonView
+from winnow.storage.text import in_home
 from winnow.tasks.engines.agents.kit.calls import CallFailed
 from winnow.tasks.engines.agents.kit.settings import AgentSettings
 from winnow.tasks.engines.errors import EngineDied, EngineLoadFailed
@@ -73,7 +74,7 @@ class Settings(AgentSettings):
     def acts(self, folder: Path) -> Iterator[tuple[str, Act]]:
         """See `AgentSettings`."""
         file, _, function = self.function.rpartition(":")
-        yield "function", act_of_function(folder / file, function)
+        yield "function", act_of_function(folder / in_home(file), function)
 
     def code(self) -> Mapping[str, str]:
         """See `AgentSettings`."""

@@ -20,6 +20,7 @@ from winnow.tasks.candidates.cache_keys import fingerprint_model
 from winnow.tasks.engines.agents.command import _Run
 from winnow.tasks.engines.agents.http import pointed, value_at
 from winnow.tasks.engines.agents.kit import engine as kit
+from winnow.tasks.engines.agents.kit import program_files
 from winnow.tasks.engines.agents.kit.calls import CallFailed
 from winnow.tasks.engines.agents.kit.engine import provider_of, settings_of
 from winnow.tasks.engines.agents.kit.replies import MOST_TRACE, json_or_text, read_reply
@@ -335,6 +336,18 @@ def test_failures_are_tried_again_where_the_file_says_so(provider, retry_on, ser
     assert "attempts" not in failed.detail
 
 
+@pytest.mark.parametrize("on_failure", ["unscored", "empty"])
+def test_what_all_attempts_took_together_is_bounded(on_failure, tmp_path, monkeypatch):
+    monkeypatch.setattr(kit, "FIRST_DELAY", 0.0)
+    most = {"usage": {"input_tokens": 2**26 - 1, "output_tokens": 2**26 - 1}, "cost": 1e18}
+    with endpoint((500, {}, most)) as server:
+        model = reference("http", server, retries=2, on_failure=on_failure)
+        (found,) = answers(model, tmp_path, asked("answers"))
+    took = found if on_failure == "empty" else found.spent
+    assert took.input_tokens == took.output_tokens == 2**26 - 1
+    assert took.reported == {"cost": 3e18}
+
+
 def test_a_run_may_not_take_more_than_its_limits(tmp_path):
     for limits, reason in (
         ({"tokens": 6}, "over_limit"),
@@ -546,6 +559,8 @@ for _ in range(100):
         {"output": "x", "cost": "free"},
         {"output": "x", "cost": float("nan")},
         {"output": "x", "cost": 10**400},
+        {"output": "x", "cost": 1e308},
+        {"output": "x", "metrics": {"a": -1e308}},
         {"output": "x", "metrics": [1]},
         {"output": "x", "metrics": {"cost": 1}},
         {"output": "x", "metrics": {"": 1}},
@@ -814,6 +829,108 @@ def test_all_that_python_runs_of_the_folder_is_looked_at(tmp_path, command, file
     assert code(*command).keys() == before.keys()
     assert code(*command) != before
     assert to_allow(tmp_path, *command) != allowed
+
+
+LINK = "-> "
+"""Begins the content that stands for a link."""
+
+
+def put(tmp_path, files):
+    for name, content in files.items():
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.unlink(missing_ok=True)
+        if content.startswith(LINK):
+            path.symlink_to(content.removeprefix(LINK))
+        else:
+            path.write_text(content)
+
+
+@pytest.mark.parametrize(
+    ("command", "files", "changed"),
+    [
+        (["./tool", "notes"], {"tool": "-> /bin/cat", "notes": "import x"}, {"tool": "-> /bin/sh"}),
+        (["./python3", "x"], {"python3": f"-> {sys.executable}", "x": ""}, {"pyvenv.cfg": "home = evil"}),
+        (["bin/python", "x"], {"bin/python": f"-> {sys.executable}", "x": ""}, {"pyvenv.cfg": "home = a"}),
+        (
+            ["bin/python", "x"],
+            {"bin/python": f"-> {sys.executable}", "x": "", "lib/python3.11/site-packages/x.pth": ""},
+            {"lib/python3.11/site-packages/x.pth": "import os"},
+        ),
+        (
+            ["./tool", "x"],
+            {"tool": f"-> {sys.executable}", "x": "import near", "near.py": ""},
+            {"near.py": "1"},
+        ),
+        (["./run"], {"run": "#!./made\n", "made": "#!/bin/sh"}, {"made": "#!/bin/sh\necho"}),
+        (["./run"], {"run": "#!/usr/bin/env -S ./made -x\n", "made": "#!/bin/sh"}, {"made": "#!/bin/cat"}),
+        (["sh", "run"], {"run": "echo"}, {"run": "-> /dev/stdin"}),
+        (
+            ["python3", "--check-hash-based-pycs", "never", "x"],
+            {"x": "import near", "near.py": ""},
+            {"near.py": "1"},
+        ),
+        (["python3.13t", "x"], {"x": "import near", "near.py": ""}, {"near.py": "1"}),
+        *(
+            (
+                ["python3", "-m", "p"],
+                {"p/__init__.py": "", "p/__main__.py": imports, "p/near.py": ""},
+                {"p/near.py": "1"},
+            )
+            for imports in (
+                "from importlib import import_module as get\nget('p.near')",
+                "import importlib\nimportlib.import_module(name='p.near')",
+                "import importlib\nimportlib.import_module('.near', __package__)",
+            )
+        ),
+        (
+            ["python3", "x"],
+            {"x": "from p import *", "p/__init__.py": "__all__ = ['near']", "p/near.py": ""},
+            {"p/near.py": "1"},
+        ),
+    ],
+)  # fmt: skip
+def test_what_else_makes_other_code_run_has_to_be_allowed(tmp_path, command, files, changed):
+    put(tmp_path, files)
+    before = to_allow(tmp_path, *command)
+    assert before == to_allow(tmp_path, *command)
+    put(tmp_path, changed)
+    assert to_allow(tmp_path, *command) != before
+
+
+def test_a_program_of_a_working_folder_within_a_systems_folder_is_no_program_of_the_system(
+    tmp_path, monkeypatch
+):
+    monkeypatch.setattr(program_files, "SYSTEM", (str(tmp_path), "/bin", "/usr"))
+    put(tmp_path, {"src/run": "#!/bin/sh"})
+    monkeypatch.chdir(tmp_path / "src")
+    assert list(code("./run")) == ["./run"]
+    assert code("cat") == {}
+
+
+def test_code_that_is_changed_while_a_campaign_runs_ends_it(tmp_path):
+    program = "import sys, time; sys.stdin.read(); print(1)\n"
+    (tmp_path / "agent.py").write_text(program)
+    model = reference("command", command=["python3", "agent.py", "seen"], concurrency=1)
+    with running(model, tmp_path) as engine:
+        (tmp_path / "seen").write_text("data that the program may write")
+        assert engine.generate([asked("x")])[0].text == "1"
+        until(lambda: engine._caller._next_look < time.monotonic())
+        (tmp_path / "agent.py").write_text(program + "# changed")
+        with pytest.raises(NotAllowed, match="was changed while the campaign ran"):
+            engine.generate([asked("x")])
+        (tmp_path / "agent.py").write_text(program)
+        with pytest.raises(NotAllowed, match="was changed while the campaign ran"):
+            engine.generate([asked("x")])
+
+
+def test_a_function_in_the_home_folder_is_the_file_that_is_asked_for(tmp_path, monkeypatch):
+    home = tmp_path / "home"
+    put(home, {"own.py": FUNCTION})
+    monkeypatch.setenv("HOME", str(home))
+    ((_, act),) = settings_of("python", {"function": "~/own.py:answer"}).acts(tmp_path)
+    assert str(home / "own.py") in act.text
+    assert list(act.digests) == ["own"]
 
 
 def test_arguments_that_are_no_code_are_known_as_they_are(tmp_path):

@@ -17,6 +17,7 @@ from winnow.tasks.engines.agents.kit.replies import Reply, read_reply, spent_of
 from winnow.tasks.engines.agents.kit.settings import COST, AgentSettings
 from winnow.tasks.engines.errors import EngineDied, EngineError, EngineLoadFailed, one_sentence
 from winnow.tasks.engines.protocol import (
+    TOKEN_LIMIT,
     Answer,
     BatchUnfinished,
     Came,
@@ -303,8 +304,8 @@ class _Attempts:
         return Completion(
             text=reply.output,
             finish_reason="stop",
-            input_tokens=self._input,
-            output_tokens=self._output,
+            input_tokens=min(self._input, TOKEN_LIMIT - 1),
+            output_tokens=min(self._output, TOKEN_LIMIT - 1),
             seconds=self._seconds,
             latency=self._latency,
             reasoning=reply.trace,

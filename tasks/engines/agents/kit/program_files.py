@@ -17,13 +17,16 @@ from typing import NamedTuple
 from winnow.tasks.plugins.allowed_code import digests_of, digests_of_module, file_digest
 from winnow.tasks.plugins.source_code import modules_within
 
-INTERPRETER = re.compile(r"(?:python|pypy)[\d.]*(?:\.exe)?")
+INTERPRETER = re.compile(r"(?:python|pypy)[\d.]*(?:t|d|td|w|-dbg)?(?:\.exe)?")
 
 FIRST_LINE = re.compile(rb"#!.*\b(?:python|pypy)")
 """The beginning of a script that Python runs."""
 
 OPTION = re.compile(r"-[bBdEhiIOPqRsSuvVx?]*([mcWX])(.*)", re.DOTALL)
 """An option of Python that has a value, behind others in one argument."""
+
+LONG_OPTION = "--check-hash-based-pycs"
+"""The one with two dashes whose value is an argument of its own."""
 
 WITHOUT_VARIABLES = re.compile(r"-[bBdhiOPqRsSuvVx?]*[EIX]")
 
@@ -35,6 +38,13 @@ LARGEST_HASHED = 64 << 20
 
 BESIDE = "beside it"
 """In the place of a digest: of a module that the program may import, the name alone counts."""
+
+OF_ENVIRONMENTS = (
+    "pyvenv.cfg",
+    "lib*/python*/site-packages/*.pth",
+    "lib*/python*/site-packages/*customize.py",
+)
+"""What a Python reads when it begins, beside its program or one folder above it."""
 
 
 class _Part(NamedTuple):
@@ -51,14 +61,25 @@ def code_of_command(command: Sequence[str], folder: Path) -> dict[str, str]:
     return _digests(_parts(command, folder))
 
 
-def code_to_allow(command: Sequence[str], folder: Path) -> dict[str, str]:
-    """As `code_of_command`, with the names of all modules that may take the place of a library's.
+def code_that_runs(command: Sequence[str], folder: Path) -> dict[str, str]:
+    """As `code_of_command`, of the first file that a command names: its program or script.
 
-    Such a module is code that a library imports, which nothing of the program says. If it has the name of one
-    of Python's own, its file counts too.
+    What the command names behind it may be data that it writes itself.
+    """
+    return next((dict(part.digests) for part in _parts(command, folder) if part.digests), {})
+
+
+def code_to_allow(command: Sequence[str], folder: Path) -> dict[str, str]:
+    """As `code_of_command`, with what else makes other code run.
+
+    These are the names of all modules in the folder that Python searches first: they may take the place of a
+    library's, which nothing of the program says. If it has the name of one of Python's own, its file counts
+    too. Of programs in the folder the real place counts, and the interpreters that their first lines name.
     """
     parts = list(_parts(command, folder))
     found = _digests(parts)
+    for argument in command:
+        found |= _places_and_interpreters(argument, folder)
     for argument, _, searched in parts:
         if searched is None:
             continue
@@ -67,6 +88,43 @@ def code_to_allow(command: Sequence[str], folder: Path) -> dict[str, str]:
             for each, digest in {name: BESIDE, **digests}.items():
                 found.setdefault(f"{argument}:{each}", digest)
     return found
+
+
+def _places_and_interpreters(argument: str, folder: Path) -> dict[str, str]:
+    path = folder / argument
+    if not _is_file(path) or not Path(os.path.abspath(path)).is_relative_to(folder.resolve()):
+        return {}
+    found = {f"{argument} is": str(path.resolve())} if path.is_symlink() else {}
+    if (about := path.stat()).st_size > LARGEST_HASHED:
+        found[f"{argument} changed"] = str(about.st_ctime_ns)
+    if _is_python(argument, folder):
+        for place in (path.parent, path.parent.parent):
+            files = (each for name in OF_ENVIRONMENTS for each in sorted(place.glob(name)))
+            found |= {f"{argument}: {os.path.relpath(each, folder)}": file_digest(each) for each in files}
+    for word in _first_line(path):
+        if (
+            word != argument
+            and _is_file(folder / word)
+            and not _is_known_by_name(word, folder / word, folder)
+        ):
+            found[word] = file_digest(folder / word)
+    return found
+
+
+def _first_line(path: Path) -> list[str]:
+    """The words behind `#!` at the beginning of a script."""
+    try:
+        with path.open("rb") as file:
+            line = file.readline(1_000)
+    except OSError:
+        return []
+    return line[2:].decode(errors="replace").split() if line.startswith(b"#!") else []
+
+
+def _is_python(argument: str, folder: Path) -> bool:
+    """Whether an argument is a Python by its name, or a link to one."""
+    names = [Path(argument).name, *([(folder / argument).resolve().name] if os.sep in argument else [])]
+    return any(INTERPRETER.fullmatch(each) for each in names)
 
 
 def ignores_variables(command: Sequence[str]) -> bool:
@@ -87,7 +145,9 @@ def _options(arguments: Sequence[str]) -> Iterator[str]:
         if not argument.startswith("-"):
             return
         yield argument
-        if found := OPTION.fullmatch(argument):
+        if argument == LONG_OPTION:
+            next(waiting, None)
+        elif found := OPTION.fullmatch(argument):
             if found[1] in "mc":
                 return
             if not found[2]:
@@ -101,11 +161,13 @@ def _parts(command: Sequence[str], folder: Path) -> Iterator[_Part]:
     is_next_run = was_python = False  # of a Python that was named: whether it runs the argument, or its value
     option = None
     for before, argument in pairwise(command):
-        is_next_run |= INTERPRETER.fullmatch(Path(before).name) is not None
+        is_next_run |= _is_python(before, folder)
         value_of, option = option, None
         if value_of == "m":
             yield _of_module(argument, argument, folder, is_run=was_python)
             was_python = False
+        elif argument == LONG_OPTION:
+            option = argument
         elif found := OPTION.fullmatch(argument):
             option = found[1] if not found[2] else None
             if found[1] == "m" and found[2]:
@@ -163,10 +225,11 @@ def _is_folder(path: Path) -> bool:
 
 def _is_known_by_name(named: str, program: Path, folder: Path) -> bool:
     """Whether it is a program of the system, or a Python that cannot come with the folder."""
-    real = program.resolve()
-    if any(real.is_relative_to(each) for each in SYSTEM):
-        return True
-    is_found = os.sep not in named and not real.is_relative_to(folder.resolve())
+    real, here = program.resolve(), folder.resolve()
+    for each in SYSTEM:  # the working folder may be one within
+        if real.is_relative_to(each) and not (real.is_relative_to(here) and here.is_relative_to(each)):
+            return True
+    is_found = os.sep not in named and not real.is_relative_to(here)
     return INTERPRETER.fullmatch(real.name) is not None and (
         is_found or real.is_relative_to(os.path.realpath(sys.prefix))
     )

@@ -3,7 +3,6 @@
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from math import isfinite
 
 from winnow.tasks.engines.agents.kit.settings import COST
 from winnow.tasks.engines.protocol import TOKEN_LIMIT
@@ -15,6 +14,9 @@ MOST_TRACE = 65_536
 MOST_METRICS = 100
 LONGEST_METRIC = 100
 MOST_NESTED = 64
+
+LARGEST = 1e18
+"""Largest number that a reply may report, so that sums and means of all of them are numbers, too."""
 
 USAGE = {
     "input_tokens": ("input_tokens", "prompt_tokens"),
@@ -165,14 +167,9 @@ def _numbers(metrics: object) -> dict[str, float]:
 
 
 def _number(place: str, value: object) -> float:
-    if isinstance(value, bool | int | float):
-        try:
-            number = float(value)
-        except OverflowError:
-            number = float("inf")
-        if isfinite(number):
-            return number
-    raise ValueError(f"{place} must be a finite number, got {_quoted(value)}")
+    if isinstance(value, bool | int | float) and -LARGEST <= value <= LARGEST:
+        return float(value)
+    raise ValueError(f"{place} must be a number in [-1e18, 1e18], got {_quoted(value)}")
 
 
 def _quoted(value: object) -> str:
