@@ -28,12 +28,14 @@ from waiting import PATIENCE_S
 
 from winnow.flows.reports.dashboard import STORAGE_VARIABLE, db, frames, widgets
 from winnow.flows.reports.dashboard.screens import (
+    campaign_page,
     campaigns_page,
     comparison_view,
     comparisons_page,
     sql_page,
 )
 from winnow.flows.reports.dashboard.screens.campaign_page import look_at
+from winnow.flows.reports.html.model import Section
 from winnow.storage.queries.view_columns import VIEWS
 from winnow.storage.records.leases import acquire
 from winnow.tasks.campaign.lease import LIFETIME, is_gone, now, this_process
@@ -99,6 +101,13 @@ def test_a_campaign_shows_its_answer_its_leaderboard_and_the_figures_of_its_repo
     titles = [each.value for each in page.header]
     assert titles[:4] == ["Leaderboard", "Estimates", "The answer over time", "Quality, cost and time"]
     assert len(page.get("bidi_component")) == 5
+
+
+def test_a_title_of_a_section_is_no_markup(tmp_path, monkeypatch):
+    scored_campaign(tmp_path)
+    section = Section(name="tags", title="by [x](http://evil.example)", note="n", table=[{"value": 1}])
+    monkeypatch.setattr(campaign_page, "sections_of", lambda *_, **__: [section])
+    assert shown("campaign_page").header[-1].value == r"by \[x\]\(http\://evil\.example\)"
 
 
 def test_a_word_that_begins_several_lines_is_shown_with_each(tmp_path):
