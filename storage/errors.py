@@ -171,11 +171,6 @@ class CampaignUnreadable(StorageError):
             "shown; winnow db check names more, and a backup in its place shows the campaign as it was"
         )
 
-    @classmethod
-    def by_format(cls, id_: int, error: Exception) -> "CampaignUnreadable":
-        """The error of a campaign with stored values that made a reader fail."""
-        return cls(id_, f"has values of an unexpected format ({type(error).__name__})")
-
 
 class SeriesNotFound(StorageError):
     """No schedule began campaigns of that name."""

@@ -60,7 +60,7 @@ def to_the_end(
     Raises:
         KeyboardInterrupt: If it was interrupted; its results are stored.
     """
-    from winnow.flows.notify.outbox import delivering
+    from winnow.flows.notify.announce import delivering
     from winnow.flows.reports.summary import status_now
     from winnow.flows.run.launch import run_to_the_end
 

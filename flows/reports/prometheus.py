@@ -22,7 +22,7 @@ from winnow.storage.errors import StorageError
 from winnow.storage.json_types import JsonObject
 from winnow.storage.queries import unscored as unscored_views
 from winnow.storage.records import campaigns as campaign_records
-from winnow.storage.records.loads import loads_by_model
+from winnow.storage.records.campaigns import loads_by_model
 from winnow.storage.records.record_types import CampaignRecord
 from winnow.tasks.answer.model import Outcome
 from winnow.tasks.campaign.look import Look

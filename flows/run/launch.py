@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager, ExitStack, closing, contextmanage
 from typing import TYPE_CHECKING
 
 from winnow.flows import exit_codes
-from winnow.flows.notify.outbox import delivering
+from winnow.flows.notify.announce import delivering
 from winnow.flows.prefect_support.server import (
     PrefectServerFailed,
     early_server,

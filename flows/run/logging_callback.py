@@ -11,7 +11,7 @@ from winnow.flows.run.log_format import RunContext
 from winnow.flows.run.signals import Interrupts
 from winnow.storage.queries import campaign_views
 from winnow.storage.queries import unscored as unscored_views
-from winnow.storage.records import loads
+from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records import rounds as round_records
 from winnow.storage.records.record_types import RoundRecord
 from winnow.tasks.answer.sentences.answer_lines import headline, subject
@@ -90,7 +90,7 @@ class RoundLog:
 
     def _log_loads(self, campaign: "CampaignSession") -> None:
         with campaign.database.reading() as session:
-            new = loads.list_loads(session, campaign.record.id, skip=self._loads_told)
+            new = campaign_records.list_loads(session, campaign.record.id, skip=self._loads_told)
         self._loads_told += len(new)
         for row in new:
             LOGGER.info(

@@ -8,7 +8,7 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
-from winnow.flows.run.artifact_contents import ending
+from winnow.flows.run.artifacts import ending
 from winnow.flows.run.callbacks import Callback, current_callback
 from winnow.flows.run.head_start import begin_loading, session_of
 from winnow.tasks.campaign.campaign import Campaign, opened_campaign

@@ -32,7 +32,7 @@ from winnow.tasks.campaign.contacts import canary_words
 from winnow.tasks.campaign.replay import can_leave_out
 from winnow.tasks.campaign.session import CampaignSession
 from winnow.tasks.objectives.runner import JudgedRound
-from winnow.tasks.queries.columns import Cell
+from winnow.tasks.queries.views import Cell
 from winnow.tasks.queries.warnings.campaign_warnings import EarlyWarnings
 from winnow.tasks.queries.warnings.first_outputs import FirstLook, FirstOutputs
 from winnow.tasks.spec.selector_traits import GATE, TRUSTS_A_MEAN

@@ -4,8 +4,7 @@ import traceback
 from collections.abc import Callable, Sequence
 
 from winnow.flows import exit_codes
-from winnow.flows.notify.announce import announcing
-from winnow.flows.notify.outbox import delivering
+from winnow.flows.notify.announce import announcing, delivering
 from winnow.flows.prefect_support.masked_urls import mask
 from winnow.flows.reports.summary import campaign_line, is_known_settled, status_now
 from winnow.flows.run.callbacks import using_callback
@@ -17,7 +16,7 @@ from winnow.storage.errors import LeaseHeld, StorageError
 from winnow.tasks.campaign.campaign import Campaign, find_in
 from winnow.tasks.data.garbage_collection import not_collecting
 from winnow.tasks.errors import SpecError, WinnowError
-from winnow.tasks.queries.status import CampaignStatus, each_status
+from winnow.tasks.queries.status import each_status
 
 Reporter = Callable[[str], None]
 
@@ -38,14 +37,11 @@ def unfinished_campaigns(database: Database, series: str | None = None) -> tuple
     unfinished = [
         record.name
         for record, status in found
-        if (series is None or record.series == series) and is_left_unfinished(status)
+        if (series is None or record.series == series)
+        and not status.is_settled
+        and status.state != "running"
     ]
     return unfinished, unreadable
-
-
-def is_left_unfinished(status: CampaignStatus) -> bool:
-    """Whether a campaign is unfinished and no process runs it."""
-    return not status.is_settled and status.state != "running"
 
 
 def resume_each(

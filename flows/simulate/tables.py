@@ -71,8 +71,11 @@ def _duels(given: Given) -> SimulatedTable:
 
 def _scores(compared: Sequence[ComparedSelector], given: Given) -> SimulatedTable:
     read, past = _with_history(load_score_table(given.table, given.storage), given)
-    _require_use(past, compared)
     if past is not None:
+        if not any("history" in each.uses for each in compared):
+            raise SpecError(
+                "none of the selectors learns from a history; remove it, or add one such as pulse"
+            )
         _require_others(read, past)
     _require_scores(read)
     groups = groups_of_campaign(given.table, given.storage)
@@ -166,11 +169,6 @@ def _has_the_same(scores: FloatArray, others: FloatArray) -> bool:
     """Whether two rows agree wherever both have a score, with at least one such position."""
     both = ~np.isnan(scores) & ~np.isnan(others)
     return bool(both.any()) and np.array_equal(scores[both], others[both])
-
-
-def _require_use(history: ScoreTable | None, compared: Sequence[ComparedSelector]) -> None:
-    if history is not None and not any("history" in each.uses for each in compared):
-        raise SpecError("none of the selectors learns from a history; remove it, or add one such as pulse")
 
 
 def _require_scores(table: ScoreTable) -> None:

@@ -4,7 +4,7 @@ No deleted id is reused, so a process that still holds one finds nothing under i
 """
 
 import datetime as dt
-from collections.abc import Callable, Collection, Generator, Iterable, Sequence
+from collections.abc import Callable, Collection, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -104,7 +104,10 @@ def prunable(
         .group_by(Campaign.id, Campaign.name)
         .order_by(Campaign.id)
     ).all()
-    active = {id_: _latest([*times, *_later(session, id_)]) for id_, _, *times, _ in rows}
+    active = {
+        id_: max(moment for moment in (*times, *_later(session, id_)) if moment is not None)
+        for id_, _, *times, _ in rows
+    }
     leaving = [id_ for id_, latest in active.items() if latest < before]
     found = []
     for id_, campaign, *_, comparisons in rows:
@@ -122,10 +125,6 @@ def prunable(
                 )
             )
     return sorted(found, key=lambda each: each.last_active)
-
-
-def _latest(times: Iterable[dt.datetime | None]) -> dt.datetime:
-    return max(moment for moment in times if moment is not None)
 
 
 def _later(session: Session, campaign_id: int) -> list[dt.datetime | None]:

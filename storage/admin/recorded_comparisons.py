@@ -122,10 +122,11 @@ def recorded_comparisons(session: Session, campaign_id: int) -> Iterator[Recorde
                 select(Round.arms, Round.examples).where(Round.id == row.round_id)
             ).one()
         is_planned = row.position < len(arms)
+        planned = arms[row.position] if is_planned else []
         yield _comparison(
             row,
             campaign_id,
-            arms=_as_list(arms[row.position]) if is_planned else (),
+            arms=planned if isinstance(planned, list) else [planned],
             example=examples[row.position] if is_planned else None,
             offsets=offsets,
             judgments=[_judgment(each) for each in judgments.of(row.id)],
@@ -322,7 +323,3 @@ def _offsets(session: Session, campaign_id: int) -> dict[int, int]:
         offsets[dataset_id] = start
         start += sizes[dataset_id]
     return offsets
-
-
-def _as_list(arms: int | list[int]) -> list[int]:
-    return arms if isinstance(arms, list) else [arms]

@@ -28,9 +28,8 @@ from winnow.storage.models import (
 )
 from winnow.storage.objectives import traits_of
 from winnow.storage.queries.comparison_joins import EXAMPLE_TEXTS
-from winnow.storage.records.campaigns import candidate_names
+from winnow.storage.records.campaigns import candidate_names, load_totals
 from winnow.storage.records.candidate_states import BET_LISTS
-from winnow.storage.records.loads import load_totals
 from winnow.storage.records.outcomes import latest_decision
 from winnow.storage.records.record_types import EQUAL_OUTPUTS
 from winnow.storage.records.rounds import is_untold

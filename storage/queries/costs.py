@@ -25,8 +25,8 @@ from winnow.storage.models import (
     ReuseStats,
     Round,
 )
+from winnow.storage.records.campaigns import loads_by_model
 from winnow.storage.records.candidate_states import PRODUCTS
-from winnow.storage.records.loads import loads_by_model
 from winnow.storage.records.rounds import is_untold, last_told
 
 ROUNDED = 1e-12

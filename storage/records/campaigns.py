@@ -1,4 +1,4 @@
-"""Campaigns and their candidates, in the order of their arms; returns frozen records."""
+"""Stored campaigns, their candidates, and their waits for models to load or to wake from sleep."""
 
 import datetime as dt
 import re
@@ -6,15 +6,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from operator import attrgetter
 
-from sqlalchemy import select
+from sqlalchemy import func, select
 from sqlalchemy.exc import DBAPIError, InvalidRequestError
 from sqlalchemy.orm import Session
 
-from winnow.storage.engine.raw_sql import insert_rows
+from winnow.storage.columns import ByCodePoints
+from winnow.storage.engine.raw_sql import insert_row, insert_rows
 from winnow.storage.errors import CampaignNotFound, CampaignUnreadable
-from winnow.storage.models import Campaign, Candidate, table_of
+from winnow.storage.json_types import Row
+from winnow.storage.models import Campaign, Candidate, ModelLoad, table_of
 from winnow.storage.objectives import OBJECTIVES
-from winnow.storage.records.record_types import CampaignRecord, NewCandidate
+from winnow.storage.records.record_types import CampaignRecord, NewCandidate, NewModelLoad
 from winnow.storage.records.rounds import next_round_number
 from winnow.storage.records.row_counts import add_to_count
 
@@ -65,7 +67,9 @@ def readable_campaigns(session: Session) -> tuple[list[CampaignRecord], list[Cam
         except CampaignUnreadable as error:
             wrong.append(error)
         except (*UNREADABLE, DBAPIError) as error:
-            wrong.append(CampaignUnreadable.by_format(id_, error))
+            wrong.append(
+                CampaignUnreadable(id_, f"has values of an unexpected format ({type(error).__name__})")
+            )
     return found, wrong
 
 
@@ -258,3 +262,51 @@ def _campaign(row: Campaign) -> CampaignRecord:
         series=row.series,
         created_at=row.created_at,
     )
+
+
+_FIELDS = tuple(field.name for field in fields(NewModelLoad))
+_fields = attrgetter(*_FIELDS)
+
+
+def add_loads(session: Session, campaign_id: int, loads: Sequence[NewModelLoad]) -> None:
+    """Store the model loads of a campaign."""
+    connection, columns = session.connection(), ("campaign_id", *_FIELDS)
+    rows = ((campaign_id, *_fields(load)) for load in loads)
+    ids = [insert_row(connection, table_of(ModelLoad), columns, row) for row in rows]
+    add_to_count(connection, "campaigns", campaign_id, "model_loads", ids)
+
+
+def list_loads(session: Session, campaign_id: int, *, skip: int = 0) -> list[Row]:
+    """Loads of a campaign except the first `skip`, in stored order."""
+    rows = session.execute(
+        select(ModelLoad.model, ModelLoad.devices, ModelLoad.kind, ModelLoad.seconds, ModelLoad.ended_at)
+        .where(ModelLoad.campaign_id == campaign_id)
+        .order_by(ModelLoad.id)
+        .offset(skip)
+    )
+    return [dict(row) for row in rows.mappings()]
+
+
+def loads_by_model(session: Session, campaign_id: int) -> dict[str, Row]:
+    """Number and total seconds of loads and wakes of each model of a campaign, by name."""
+    rows = session.execute(
+        select(
+            ModelLoad.model,
+            func.count(ModelLoad.id).label("loads"),
+            func.sum(ModelLoad.seconds).label("load_seconds"),
+        )
+        .where(ModelLoad.campaign_id == campaign_id)
+        .group_by(ModelLoad.model)
+        .order_by(ByCodePoints(ModelLoad.model))
+    )
+    return {model: {"loads": loads, "load_seconds": seconds} for model, loads, seconds in rows}
+
+
+def load_totals(session: Session, campaign_id: int) -> Row:
+    """Number and total seconds of the loads that a campaign has waited for."""
+    loads, seconds = session.execute(
+        select(func.count(ModelLoad.id), func.coalesce(func.sum(ModelLoad.seconds), 0.0)).where(
+            ModelLoad.campaign_id == campaign_id
+        )
+    ).one()
+    return {"loads": loads, "load_seconds": float(seconds)}

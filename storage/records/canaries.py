@@ -4,6 +4,7 @@ import datetime as dt
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, fields
+from functools import partial
 
 from sqlalchemy import Select, Subquery, and_, distinct, func, or_, select, union
 from sqlalchemy.orm import Session
@@ -124,7 +125,11 @@ def used_texts(session: Session, campaign_id: int) -> Subquery:
     """
     objective = session.scalars(select(Campaign.objective).where(Campaign.id == campaign_id)).one()
     by_losses = traits_of(objective).measures_risk
-    of_both = (_paid_for, _taken_up) if by_losses else (_compared, _compared_beside, _judged)
+    of_both = (
+        (_paid_for, _taken_up)
+        if by_losses
+        else (_compared, partial(_behind, Output), partial(_behind, Judgment))
+    )
     return union(*(texts(campaign_id) for texts in of_both)).subquery()
 
 
@@ -225,14 +230,6 @@ def _compared(campaign_id: int) -> Select[tuple[int]]:
         .join(Round, Round.id == Comparison.round_id)
         .where(Round.campaign_id == campaign_id)
     )
-
-
-def _compared_beside(campaign_id: int) -> Select[tuple[int]]:
-    return _behind(Output, campaign_id)
-
-
-def _judged(campaign_id: int) -> Select[tuple[int]]:
-    return _behind(Judgment, campaign_id)
 
 
 def _behind(row: type[Output] | type[Judgment], campaign_id: int) -> Select[tuple[int]]:

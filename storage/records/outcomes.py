@@ -180,11 +180,6 @@ def add_to_tallies(connection: Connection, round_id: int, comparisons: Sequence[
         run(connection, _remembered(parts), (round_id,))
 
 
-def add_to_totals(connection: Connection, round_id: int) -> None:
-    """Add the sums in a round's decision, just stored, to its campaign's totals."""
-    run(connection, _TOTALS, (round_id,))
-
-
 def _parts(comparisons: Sequence[NewComparison]) -> tuple[str, ...]:
     """Uses of outputs in these comparisons, other than as first sides."""
     found = {
@@ -273,7 +268,7 @@ def add_outcomes(
     unpin_recorded(connection, round_id)
     add_to_stats(connection, round_id)
     known = decide(connection, round_id, comparisons, decision, now, before)
-    add_to_totals(connection, round_id)
+    run(connection, _TOTALS, (round_id,))
     return known
 
 

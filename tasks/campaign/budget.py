@@ -13,7 +13,7 @@ from winnow.storage.json_types import JsonView
 from winnow.storage.objectives import Kind, traits_of
 from winnow.storage.queries import costs
 from winnow.storage.records import canaries, rounds
-from winnow.storage.records.loads import loads_by_model
+from winnow.storage.records.campaigns import loads_by_model
 from winnow.storage.records.record_types import CampaignRecord, DecisionRecord
 from winnow.tasks.engines.known_providers import AGENTS, ELSEWHERE, WIDTH_ARGS
 from winnow.tasks.spec.judge_tree import judging_models, model_name
@@ -173,7 +173,8 @@ class BudgetTracker:
         self._hourly = execution.get("price_per_hour") or 0.0
         self._devices = devices_by_model(campaign.spec)
         self._reporting = [each for each in reporting_models(campaign.spec) if each not in self._prices]
-        self._are_reported = True
+        self.are_costs_known = True
+        """Whether each run so far of an agent without a price reported its cost."""
         self._last = -1
         self._comparisons = self._tokens = 0
         self._token_cost = 0.0
@@ -202,11 +203,6 @@ class BudgetTracker:
             for kind, limit in self._limits.items()
         )
 
-    @property
-    def are_costs_known(self) -> bool:
-        """Whether each run so far of an agent without a price reported its cost."""
-        return self._are_reported
-
     def _add_rounds(self, session: Session) -> None:
         finished = costs.of_rounds(session, self._campaign_id, after=self._last)
         self._comparisons += finished.comparisons
@@ -218,7 +214,7 @@ class BudgetTracker:
             if self._reporting:
                 told = costs.reported_costs(session, self._campaign_id, self._reporting, after=self._last)
                 self._token_cost += told.cost
-                self._are_reported &= told.are_all
+                self.are_costs_known &= told.are_all
         self._last = finished.last
 
     def _cost(self, model: str, input_tokens: int, output_tokens: int) -> float:
@@ -285,7 +281,8 @@ def ending_limit(
     """The spent limit that prevents a further round; None if it is the algorithm's own."""
     if decision is None or rounds.unfinished_round(session, campaign.id) is not None:
         return None
-    return overspent(budgets, None if _is_unaware(campaign, decision) else own_kind(campaign.objective))
+    own = None if _is_unaware(campaign, decision) else own_kind(campaign.objective)
+    return next((each for each in budgets if each.is_spent and each.kind != own), None)
 
 
 def _is_unaware(campaign: CampaignRecord, decision: DecisionRecord) -> bool:
@@ -297,11 +294,6 @@ def _is_unaware(campaign: CampaignRecord, decision: DecisionRecord) -> bool:
     if not traits_of(campaign.objective).looks_for_best:
         return False
     return bool(decision.n_joined) or not decision.stop
-
-
-def overspent(budgets: tuple[BudgetUsage, ...], primary: Kind | None) -> BudgetUsage | None:
-    """The first spent limit except the primary one, which the algorithm enforces itself."""
-    return next((each for each in budgets if each.is_spent and each.kind != primary), None)
 
 
 def devices_by_model(spec: JsonView) -> dict[str, int]:

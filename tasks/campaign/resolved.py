@@ -307,12 +307,13 @@ class ResolvedCampaign(ABC):
     def size(self) -> str:
         """The size of the campaign in a few words, for `winnow validate`."""
         examples = count_of(len(self.dataset.examples), "example")
+        lookahead = f", {self.lookahead + 1} rounds at once" if self.lookahead else ""
+        epsilon = f"; epsilon: auto is {self.epsilon:g}" if self.has_auto_epsilon else ""
         return (
             f"{self.sides} x {examples} = {count_of(self.grid, 'comparison')} in the full grid, "
             f"at most {self._most_words} run, {self.spec.batch_size:,} a round"
-            f"{self.samples_words}{self.lookahead_words}{self.other_limits}{self.epsilon_words}"
-            f"{self.held_out_words}"
-            f"{self.compared_words}"
+            f"{self.samples_words}{lookahead}{self.other_limits}{epsilon}"
+            f"{self.held_out_words}{self.compared_words}"
         )
 
     @property
@@ -327,16 +328,6 @@ class ResolvedCampaign(ABC):
         """The number of outputs per comparison if it is not one, as the middle of a sentence."""
         samples = self.spec.samples
         return "" if samples is None else f", each of {samples.n} texts ({samples.reduce})"
-
-    @property
-    def lookahead_words(self) -> str:
-        """The number of rounds in flight at once, as the middle of a sentence."""
-        return f", {self.lookahead + 1} rounds at once" if self.lookahead else ""
-
-    @property
-    def epsilon_words(self) -> str:
-        """The epsilon chosen by the number of examples, as the end of a sentence; empty for a given one."""
-        return f"; epsilon: auto is {self.epsilon:g}" if self.has_auto_epsilon else ""
 
     @property
     def held_out_words(self) -> str:

@@ -27,7 +27,7 @@ often."""
 
 
 Seen = tuple[str, int, int, int, int]
-"""The fields of a `storage.records.file_digests.FileState`, which is imported only with a database."""
+"""The fields of a `storage.records.datasets.FileState`, which is imported only with a database."""
 
 _remembered: dict[Seen, str] = {}
 """Digests cached in this process: the content of files is the same for all campaigns."""
@@ -57,14 +57,14 @@ def file_digest(path: Path) -> str:
 
 def recall_digests(session: "Session") -> None:
     """Load the digests that a database has stored."""
-    from winnow.storage.records.file_digests import stored_digests
+    from winnow.storage.records.datasets import stored_digests
 
     _remembered.update(stored_digests(session).items())
 
 
 def keep_digests(database: "Database") -> None:
     """Store the digests read since the last call in a database."""
-    from winnow.storage.records.file_digests import FileState, store_digests
+    from winnow.storage.records.datasets import FileState, store_digests
 
     if _new:
         with database.writing() as session:

@@ -130,10 +130,6 @@ def _is_lost(text: TextOrFailure) -> bool:
     return isinstance(text, GenerationFailure) and text.reason in OUT_OF_REACH
 
 
-def _is_refused(text: TextOrFailure) -> bool:
-    return isinstance(text, GenerationFailure) and text.reason == "refused"
-
-
 def require_every_judge(campaign: CampaignSession, comparisons: Sequence[NewComparison]) -> None:
     """Refuse to record a round that only some of several judges score, because one is unreachable.
 
@@ -228,7 +224,9 @@ def require_what_losses_need(campaign: CampaignSession, texts: GenerationBatch) 
                 f"{gone.detail}; without the answers of {whose} no loss is known, and this round is not "
                 "recorded: fix the cause, then resume"
             )
-        are_refused = bool(answers) and all(_is_refused(each) for each in answers)
+        are_refused = bool(answers) and all(
+            isinstance(each, GenerationFailure) and each.reason == "refused" for each in answers
+        )
         if are_refused and campaign.contacts.refusal(model.name) and not campaign.allowance.answered:
             raise _takes_nothing(campaign, model, f"what {whose} gives it")
 

@@ -122,7 +122,8 @@ def pareto(look: Look) -> list[Row]:
     seconds if a latency is unknown), and is better in one of the three. Nothing of this is proved.
     """
     texts = texts_by_candidate(look.session, look.record.id)
-    reported = reported_of(look)
+    reports = bool(reporting_models(look.record.spec))
+    reported = reported_by_candidate(look.session, look.record.id) if reports else {}
     rows = [
         _row(look.record, row, texts[row["candidate"]], reported.get(row["candidate"]))
         for row in leaderboard(look.session, look.record.id)
@@ -135,11 +136,6 @@ def pareto(look: Look) -> list[Row]:
         {**row, "pareto": row in left and not any(_beats(other, row, by, time) for other in left)}
         for row in rows
     ]
-
-
-def reported_of(look: Look) -> dict[str, tuple[float, float]]:
-    """Mean and standard deviation of the costs that agents reported; none in campaigns without agents."""
-    return reported_by_candidate(look.session, look.record.id) if reporting_models(look.record.spec) else {}
 
 
 def _row(

@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from winnow.tasks.campaign.look import Look
 from winnow.tasks.errors import SpecError, unknown_name
-from winnow.tasks.queries.columns import Kind, cell, guessed_kind, kinds_of
-from winnow.tasks.queries.views import VIEWS, ask, columns_of
+from winnow.tasks.queries.views import VIEWS, Kind, ask, cell, columns_of, guessed_kind, kinds_of
 
 if TYPE_CHECKING:
     import pandas as pd

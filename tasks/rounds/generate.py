@@ -6,8 +6,8 @@ from dataclasses import replace
 
 from sqlalchemy.orm import Session
 
+from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records import generations as generation_records
-from winnow.storage.records import loads
 from winnow.storage.records.leases import writing_under
 from winnow.storage.records.record_types import NewGeneration, NewModelLoad, RoundRecord, StoredText
 from winnow.storage.text import storable
@@ -189,7 +189,7 @@ class WantedTexts:
         )
         loaded = [_new_load(each) for each in campaign.engines.take_loads()]
         with writing_under(campaign.database, campaign.lease) as session:
-            loads.add_loads(session, campaign.record.id, loaded)
+            campaign_records.add_loads(session, campaign.record.id, loaded)
             generation_records.add_generations(session, round_id, paid_in_vain, now())
             texts = generation_records.add_generations(session, round_id, made, now())
         self._failures |= failed

@@ -12,8 +12,8 @@ from stored_campaigns import new_database, store_campaign
 from test_campaign_flow import ask
 from waiting import eventually
 
-from winnow.flows.run import artifact_contents as contents
 from winnow.flows.run import artifacts
+from winnow.flows.run import artifacts as contents
 from winnow.tasks.campaign.look import Look
 from winnow.tasks.text.printable import escaped
 

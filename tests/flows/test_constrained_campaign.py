@@ -10,7 +10,7 @@ from scored_campaigns import KILLS, decisions_with_kills, write_scored
 from tiny_models import save_tiny_llama
 
 from winnow.flows.reports.summary import status_of
-from winnow.flows.run.artifact_contents import _said
+from winnow.flows.run.artifacts import _said
 
 pytestmark = pytest.mark.usefixtures("plain_runs")
 

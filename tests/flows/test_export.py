@@ -23,8 +23,7 @@ from winnow.storage.engine.database import open_database
 from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records import generations as generation_records
 from winnow.tasks.campaign.look import Look
-from winnow.tasks.queries.columns import kind_of
-from winnow.tasks.queries.views import answered_by, ask
+from winnow.tasks.queries.views import answered_by, ask, kind_of
 
 TEXTS = [*HOSTILE_TEXTS, "=1+1", '"', "NA"]
 

@@ -8,9 +8,9 @@ from stored_campaigns import NOW, canary, new_database, store_campaign
 from winnow.flows.reports.html.sections.standard import cost_in_seconds
 from winnow.flows.reports.summary import summary_lines
 from winnow.storage.models import ReuseStats
+from winnow.storage.records import campaigns
 from winnow.storage.records import campaigns as campaign_records
 from winnow.storage.records import canaries as canary_records
-from winnow.storage.records import loads
 from winnow.storage.records.record_types import NewModelLoad
 from winnow.tasks.campaign.look import Look
 from winnow.tasks.queries.status import campaign_status
@@ -29,7 +29,7 @@ def campaign(tmp_path):
 def add_load(campaign, seconds):
     with campaign.database.writing() as session:
         load = NewModelLoad(model="m", devices=(), kind="load", seconds=seconds, ended_at=NOW)
-        loads.add_loads(session, campaign.record.id, [load])
+        campaigns.add_loads(session, campaign.record.id, [load])
 
 
 def seen(campaign):

@@ -15,7 +15,7 @@ from winnow.flows.reports.export.model_card import model_card
 from winnow.flows.reports.export.trackers import campaign_run
 from winnow.flows.reports.html import bundle
 from winnow.flows.reports.summary import summary_lines
-from winnow.flows.run.artifact_contents import ending, standing
+from winnow.flows.run.artifacts import ending, standing
 from winnow.flows.run.logging_callback import log_answer
 from winnow.storage.engine.database import open_database
 from winnow.storage.records import campaigns as campaign_records

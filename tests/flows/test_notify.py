@@ -15,10 +15,10 @@ from stored_campaigns import new_database, store_campaign
 from webhook_servers import webhook
 
 from winnow.algorithms.claims import Claim
+from winnow.flows.notify.announce import Outbox, Patience
 from winnow.flows.notify.messages import MOST_CHARACTERS, as_body, events_of, message_at_end, message_of
-from winnow.flows.notify.outbox import Outbox, Patience
 from winnow.flows.notify.sender import deliver
-from winnow.flows.run import artifact_contents, flow
+from winnow.flows.run import artifacts, flow
 from winnow.storage.errors import StorageUnavailable
 from winnow.storage.models import Campaign
 from winnow.storage.records import campaigns as campaign_records
@@ -323,7 +323,7 @@ def test_no_list_gives_a_candidate_the_held_out_mean_of_another(kinds, shown):
     told = status("winner", best="a")
     told = replace(told, answer=replace(told.answer, candidates=known, held_out=held_out))
     assert told.answer.listed_held_out == shown
-    assert ("(held out 0.980)" in artifact_contents._said(told)) == (shown is not None)
+    assert ("(held out 0.980)" in artifacts._said(told)) == (shown is not None)
 
 
 def test_another_winner_is_told_of_and_one_that_ties_is_none():

@@ -15,7 +15,7 @@ from winnow.flows.reports.html import bundle
 from winnow.flows.reports.html.figures.curve import curve, zoomed
 from winnow.flows.reports.html.page import UNKNOWN
 from winnow.storage.records import campaigns as campaign_records
-from winnow.storage.records.loads import add_loads
+from winnow.storage.records.campaigns import add_loads
 from winnow.storage.records.record_types import NewModelLoad
 from winnow.tasks.answer.unit_costs import running_costs, running_words
 from winnow.tasks.campaign.lease import now

@@ -16,9 +16,8 @@ from winnow.flows.reports.rows.writer import print_rows
 from winnow.storage.engine.database import open_database
 from winnow.storage.records import campaigns as campaign_records
 from winnow.tasks.campaign.look import Look
-from winnow.tasks.queries.columns import cells, kind_of
 from winnow.tasks.queries.frames import frame
-from winnow.tasks.queries.views import answered_by, ask
+from winnow.tasks.queries.views import answered_by, ask, cells, kind_of
 
 CAMPAIGNS = {
     "best-mean": scored_campaign,

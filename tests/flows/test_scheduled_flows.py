@@ -30,8 +30,7 @@ from winnow.flows.prefect_support.masked_urls import url_of_a_worker
 from winnow.flows.run.signals import Interrupts
 from winnow.flows.schedule import flows as scheduled_flows
 from winnow.flows.schedule.deployments import Scheduled, When, deployment_of
-from winnow.flows.schedule.flows import scheduled_campaign
-from winnow.flows.schedule.run_scheduled import plan_scheduled_run, run_scheduled
+from winnow.flows.schedule.flows import plan_scheduled_run, run_scheduled, scheduled_campaign
 from winnow.storage.admin.schema import existing
 from winnow.storage.engine.database import open_database
 from winnow.storage.records.leases import acquire

@@ -21,12 +21,12 @@ from winnow.storage.engine.database import open_database
 from winnow.storage.engine.row_digests import COLUMN, digests_of_rows, row_digest
 from winnow.storage.errors import StorageError
 from winnow.storage.models import Base, Decision, Lease, table_of
-from winnow.storage.records import annotations, labels, loads, pruned
+from winnow.storage.records import annotations, campaigns, labels, pruned
 from winnow.storage.records import canaries as canary_records
 from winnow.storage.records import generations as generation_records
 from winnow.storage.records import outcomes as outcome_records
 from winnow.storage.records.campaigns import set_execution
-from winnow.storage.records.file_digests import FileState, store_digests
+from winnow.storage.records.datasets import FileState, store_digests
 from winnow.storage.records.record_types import (
     AnnotationRecord,
     NewAnnotationTask,
@@ -75,7 +75,7 @@ def fill(database):
         )
         annotations.set_annotation(session, 1, said)
         waited = NewModelLoad(model="m", devices=[0, 1], kind="load", seconds=1 / 3, ended_at=NOW)
-        loads.add_loads(session, campaign.record.id, [waited])
+        campaigns.add_loads(session, campaign.record.id, [waited])
         pruned.remember(session, replace(campaign.record, id=77), {0, 1, 4})
         come = [NewExample(key="late", fields={"input": "late"}, targets=[])]
         add_stream_batch(session, campaign.record.id, come, fingerprint="0" * 64, now=NOW)

@@ -7,8 +7,8 @@ from stored_campaigns import NOW, generation, new_database, store_campaign
 from winnow.storage.errors import ConflictingRecord
 from winnow.storage.queries import campaign_views
 from winnow.storage.queries import costs as cost_views
+from winnow.storage.records import campaigns
 from winnow.storage.records import generations as generation_records
-from winnow.storage.records import loads
 from winnow.storage.records import rounds as round_records
 from winnow.storage.records.record_types import NewModelLoad
 
@@ -29,10 +29,10 @@ def test_loads_come_back_as_they_were_stored_and_in_that_order(database):
     campaign, other = store_campaign(database).record, store_campaign(database, "other").record
     stored = [load("m", devices=(0, 1)), load("n", kind="wake", ended_at=NOW - dt.timedelta(hours=1))]
     with database.writing() as session:
-        loads.add_loads(session, campaign.id, stored)
-        loads.add_loads(session, other.id, [])
+        campaigns.add_loads(session, campaign.id, stored)
+        campaigns.add_loads(session, other.id, [])
     with database.reading() as session:
-        assert loads.list_loads(session, campaign.id) == [
+        assert campaigns.list_loads(session, campaign.id) == [
             {"model": "m", "devices": [0, 1], "kind": "load", "seconds": 2.0, "ended_at": NOW},
             {
                 "model": "n",
@@ -42,15 +42,15 @@ def test_loads_come_back_as_they_were_stored_and_in_that_order(database):
                 "ended_at": NOW - dt.timedelta(hours=1),
             },
         ]
-        assert loads.list_loads(session, other.id) == []
-        assert loads.load_totals(session, other.id) == {"loads": 0, "load_seconds": 0.0}
+        assert campaigns.list_loads(session, other.id) == []
+        assert campaigns.load_totals(session, other.id) == {"loads": 0, "load_seconds": 0.0}
 
 
 @pytest.mark.parametrize("wrong", [{"kind": "nap"}, {"seconds": -1.0}])
 def test_what_cannot_be_is_refused_by_the_database(database, wrong):
     campaign = store_campaign(database).record
     with pytest.raises((IntegrityError, ConflictingRecord)), database.writing() as session:
-        loads.add_loads(session, campaign.id, [load("m", **wrong)])
+        campaigns.add_loads(session, campaign.id, [load("m", **wrong)])
 
 
 def test_costs_count_the_loads_of_a_model_once_and_add_up_to_the_totals(database):
@@ -63,7 +63,7 @@ def test_costs_count_the_loads_of_a_model_once_and_add_up_to_the_totals(database
         )
         generation_records.add_generations(session, round_.id, [reply], NOW)
         waited = [load("m"), load("m", kind="wake", seconds=0.5), load("judge", seconds=4.0), load("mute")]
-        loads.add_loads(session, campaign.record.id, waited)
+        campaigns.add_loads(session, campaign.record.id, waited)
     with database.reading() as session:
         rows = cost_views.costs(session, campaign.record.id)
         totals = campaign_views.totals(session, campaign.record.id)

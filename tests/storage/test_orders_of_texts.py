@@ -15,7 +15,7 @@ from stored_campaigns import store_campaign
 from winnow.storage.columns import ByCodePoints
 from winnow.storage.models import Campaign, Judgment
 from winnow.storage.queries import unscored
-from winnow.storage.records import annotations, labels, loads
+from winnow.storage.records import annotations, campaigns, labels
 from winnow.tasks.campaign.look import Look
 from winnow.tasks.queries.views import VIEWS, answered_by, ask
 
@@ -77,7 +77,7 @@ def test_no_view_has_the_language_of_a_database_order_texts(database, asked, obj
         annotations.annotators(session, campaign_id)
         annotations.tasks(session, campaign_id)
         labels.leases_on(session, campaign.record.dataset_id)
-        loads.loads_by_model(session, campaign_id)
+        campaigns.loads_by_model(session, campaign_id)
         unscored.of_round(session, 1)
         unscored.by_reason(session, campaign.record)
         unscored.shares(session, campaign_id)

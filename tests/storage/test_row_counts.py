@@ -14,7 +14,7 @@ from winnow.storage.admin import prune
 from winnow.storage.engine.database import open_database
 from winnow.storage.engine.row_digests import COLUMN, OWN
 from winnow.storage.models import Base
-from winnow.storage.records import annotations, labels, loads
+from winnow.storage.records import annotations, campaigns, labels
 from winnow.storage.records import canaries as canary_records
 from winnow.storage.records import generations as generation_records
 from winnow.storage.records.campaigns import set_execution
@@ -130,7 +130,7 @@ def test_what_was_stored_before_is_not_covered_until_a_row_is_added(database):
     assert found(database) == []
     with database.writing() as session:
         set_execution(session, campaign.record.id, {"budget": 7})
-        loads.add_loads(session, campaign.record.id, [LOAD])
+        campaigns.add_loads(session, campaign.record.id, [LOAD])
     assert found(database) == []
     with database.reading() as session:
         assert uncounted(session) == 0
@@ -146,12 +146,12 @@ def test_rows_that_are_counted_leave_the_own_digest_of_their_owner(database):
     campaign = store_campaign(database)
     give(database, campaign, 0)
     with database.writing() as session:
-        loads.add_loads(session, campaign.record.id, [LOAD])
+        campaigns.add_loads(session, campaign.record.id, [LOAD])
     for _ in range(2):
         assert found(database) == []
         with database.writing() as session:  # which makes a new digest of the campaign, beside the count
             set_execution(session, campaign.record.id, {"budget": 8})
-            loads.add_loads(session, campaign.record.id, [LOAD])
+            campaigns.add_loads(session, campaign.record.id, [LOAD])
     for table, column in (("datasets", "path"), ("campaigns", "series")):
         with database.writing() as session:
             session.execute(text(f"UPDATE {table} SET {column} = 'other'"))
@@ -236,7 +236,7 @@ def test_people_and_runs_that_write_at_once_give_no_false_alarm(database):
 
     def run(opened, turn):
         generation_records.add_generations(opened, rounds[turn].id, [generation(f"run {turn}")], NOW)
-        loads.add_loads(opened, campaign_id, [LOAD, LOAD])
+        campaigns.add_loads(opened, campaign_id, [LOAD, LOAD])
         canary_records.add_canary(opened, campaign_id, canary("same"), NOW)
 
     def resume(opened, turn):

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from winnow.storage.records.file_digests import FileState, store_digests, stored_digests
+from winnow.storage.records.datasets import FileState, store_digests, stored_digests
 from winnow.tasks.data import file_digests
 from winnow.tasks.data.file_digests import LARGE, file_digest, keep_digests, recall_digests
 

@@ -13,7 +13,7 @@ from pandas.io.formats.style import Styler
 from winnow.flows.reports.html.figures.labels import readable
 from winnow.flows.reports.rows.text_table import OUTWARD, decimals_of, shortened_apart
 from winnow.storage.json_types import Row
-from winnow.tasks.queries.columns import untyped_cell
+from winnow.tasks.queries.views import untyped_cell
 from winnow.tasks.text.phrases import with_decimals
 
 MOST_CHARACTERS = 4_000_000

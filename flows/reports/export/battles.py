@@ -12,7 +12,7 @@ from sqlalchemy.orm import Session
 from winnow.storage.json_types import Row
 from winnow.storage.queries.exports import judged_duels
 from winnow.tasks.engines.chat import Message, from_stored
-from winnow.tasks.queries.columns import Kind
+from winnow.tasks.queries.views import Kind
 
 KINDS: dict[str, Kind] = {
     "question_id": "text",

@@ -25,8 +25,7 @@ from winnow.storage.plain_files import refuse_link_elsewhere
 from winnow.storage.records.record_types import CampaignRecord
 from winnow.tasks.campaign.look import Look
 from winnow.tasks.errors import SpecError, WinnowError, unknown_name
-from winnow.tasks.queries.columns import cells, kinds_of
-from winnow.tasks.queries.views import answered_by, ask
+from winnow.tasks.queries.views import answered_by, ask, cells, kinds_of
 
 BATTLES, INSPECT = "battles", "inspect"
 DEFINITION = "campaign.json"

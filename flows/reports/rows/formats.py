@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from winnow.tasks.queries.columns import Cell, Kind
+from winnow.tasks.queries.views import Cell, Kind
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -19,7 +19,7 @@ from typing import TextIO
 from rich.cells import cell_len
 
 from winnow.flows.reports.output import BOLD, GREEN, coloured, terminal_width, wants_colours
-from winnow.tasks.queries.columns import Cell
+from winnow.tasks.queries.views import Cell
 from winnow.tasks.text.phrases import with_decimals
 from winnow.tasks.text.printable import printable
 

@@ -1,6 +1,6 @@
 """Output of rows, as a table for people or in a format for programs, with the same cells in each.
 
-Every value is first converted to the type of its column, which `tasks.queries.columns` declares for views;
+Every value is first converted to the type of its column, which `tasks.queries.views` declares for views;
 undeclared columns, such as those of an SQL statement, keep the types of their values. So missing values,
 booleans and times are written equally for every source of rows.
 """
@@ -17,7 +17,7 @@ from winnow.flows.reports.rows.formats import csv_lines, json_lines, json_list, 
 from winnow.flows.reports.rows.text_table import A_PIPE, print_table
 from winnow.storage.json_types import Row
 from winnow.tasks.errors import WinnowError, unknown_name
-from winnow.tasks.queries.columns import Cell, Kind, cells, guessed_kind, kinds_of, untyped_cell
+from winnow.tasks.queries.views import Cell, Kind, cells, guessed_kind, kinds_of, untyped_cell
 from winnow.tasks.text.printable import printable
 
 FileFormat = Literal["csv", "jsonl", "parquet"]

@@ -16,7 +16,7 @@ from winnow.flows.reports.sql_answers import MIB, Bounds, answered
 from winnow.storage.json_types import Row
 from winnow.storage.queries import browse as browse_views
 from winnow.storage.queries.view_columns import VIEWS
-from winnow.tasks.queries.columns import untyped_cell
+from winnow.tasks.queries.views import untyped_cell
 
 MOST_ROWS, MOST_BYTES = 1_000, 32 * MIB
 

@@ -22,7 +22,7 @@ from winnow.storage.queries import samples as sample_views
 from winnow.storage.queries.costs import cache_hit_rate
 from winnow.storage.queries.curve_points import CurvePoints
 from winnow.storage.records import outcomes as outcome_records
-from winnow.storage.records.loads import loads_by_model
+from winnow.storage.records.campaigns import loads_by_model
 from winnow.storage.records.record_types import CampaignRecord
 from winnow.tasks.answer.derive import standings_of
 from winnow.tasks.answer.sentences.clauses import out_since
