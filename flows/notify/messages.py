@@ -29,7 +29,6 @@ Message = Mapping[str, object]
 
 
 WITHOUT_ANSWER: dict[str | None, Event] = {"failed": "failed", "undecided": "undecided", "none": "undecided"}
-"""Events of outcomes without an answer."""
 
 
 def events_of(status: CampaignStatus, before: CampaignStatus | None) -> tuple[Event, ...]:

@@ -159,7 +159,6 @@ class Decision(Base):
     has_ranking: Mapped[bool]
     """Whether it orders candidates by their `rankings` instead of their estimates."""
     has_bets: Mapped[bool]
-    """Whether it has `bets`."""
     changes: Mapped[int]
     """Number of rows of `standings`, `rankings`, `differences` and `bets` stored with it."""
     claim: Mapped[JsonObject]
@@ -330,7 +329,6 @@ class MetricStats(Base):
 
     candidate_id: Mapped[int] = mapped_column(ForeignKey("candidates.id"), primary_key=True)
     name: Mapped[str] = mapped_column(NAME, primary_key=True)
-    """Name of the metric."""
     scored: Mapped[int]
     unscored: Mapped[int]
     score_sum: Mapped[float]

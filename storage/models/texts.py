@@ -23,7 +23,7 @@ class Prompt(Base):
 
 
 class Canary(WithDigest, Base):
-    """Outputs of a served model for its canary prompts at one contact; see `tasks.campaign.canaries`.
+    """Outputs of a served model for its canary prompts at one contact; see `tasks.campaign.contacts`.
 
     A row that later ones are compared with ("first", "changed") sends its prompts twice, others once. Each
     sends the first of sixteen prompts. A row that sends more prompts than the one that it is compared with

@@ -85,7 +85,6 @@ class Filters:
     highest: float | None = None
     """Bounds of the outcome, which is from the first candidate's side."""
     is_scored: bool | None = None
-    """Whether it has an outcome."""
     reason: str | None = None
     """Reason for a missing outcome."""
     doubt: Doubt | None = None

@@ -120,7 +120,6 @@ class JudgedOutput:
     finish_reason: str
     output_tokens: int
     no_answer: bool
-    """Whether the judge found no answer in it."""
     answer: str | None
     """Answer that the judge extracted from it."""
     reason: str | None

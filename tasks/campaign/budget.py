@@ -59,7 +59,6 @@ WORDS: dict[Kind, str] = {
     "cost": "cost",
     "human_labels": "human labels",
 }
-"""The kinds of a budget in words."""
 
 ALONE: dict[Kind, str] = WORDS | {
     "comparisons": "comparison",

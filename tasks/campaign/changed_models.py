@@ -19,7 +19,7 @@ from winnow.tasks.spec.stored_spec import ONLY
 When = Literal["before", "during", "after"]
 
 N_PROMPTS = 16
-"""Number of canary prompts per model; a small campaign uses the first of them, see `sizes`."""
+"""Number of canary prompts per model; a small campaign uses the first of them, see `contacts.n_prompts`."""
 
 LEVEL = 0.01
 """Probability of reporting an unchanged server as changed, at most, at each contact."""

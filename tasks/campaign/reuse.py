@@ -2,7 +2,7 @@
 
 `reuse: all` uses any output with the same key, from any campaign; `{max_age: 7d}` only those that were not
 older when the round was planned; `campaign` only the campaign's own; `none` repeats every request in every
-round. An output of a server that has changed since is never used (see `canaries`), nor one of another
+round. An output of a server that has changed since is never used (see `contacts`), nor one of another
 campaign if it is unknown whether the server has changed. `only` uses any stored output, contacts no server,
 and generates nothing for candidates: a pair without an output has no outcome.
 

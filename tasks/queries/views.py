@@ -141,7 +141,6 @@ def _views_of(objective: str) -> dict[str, str]:
 
 
 VIEWS = tuple(dict.fromkeys(view for objective in OBJECTIVES for view in _views_of(objective)))
-"""The names of all views."""
 
 FILTERED = "comparisons"
 """The view that can be limited to one candidate and to the first rows."""

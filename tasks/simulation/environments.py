@@ -24,12 +24,15 @@ class Environment(Protocol):
     @property
     def knowledge(self) -> Mapping[str, FloatArray]:
         """Data available to selectors besides outcomes, by parameter name."""
+        return {}
 
     def settings(self, chosen: Mapping[str, object]) -> Mapping[str, object]:
         """Parameters of a selector in this environment, besides the chosen ones."""
+        return {}
 
     def wrap(self, selector: Selector, seed: int) -> Selector:
         """The selector as used in one run."""
+        return selector
 
     def batch_validator(self) -> Callable[[Batch], None]:
         """A function for one run that raises ValueError or IndexError for an invalid batch."""
@@ -39,7 +42,7 @@ class Environment(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class ScoreEnvironment:
+class ScoreEnvironment(Environment):
     """A table of scores: a pair is evaluated once, with the score in the table."""
 
     scores: FloatArray
@@ -71,10 +74,6 @@ class ScoreEnvironment:
             settings |= {"groups": self.groups.of_example, "group_weights": self.groups.shares}
         return settings
 
-    def wrap(self, selector: Selector, seed: int) -> Selector:
-        """The selector itself."""
-        return selector
-
     def batch_validator(self) -> Callable[[Batch], None]:
         """Refuses pairs outside the table and repeated pairs."""
         taken = np.zeros(self.scores.shape, dtype=np.bool_)  # (K, n)
@@ -93,7 +92,7 @@ class ScoreEnvironment:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class DuelEnvironment:
+class DuelEnvironment(Environment):
     """A table of preferences: every duel is won at random with the probability in the table."""
 
     preferences: FloatArray
@@ -110,14 +109,6 @@ class DuelEnvironment:
     def knowledge(self) -> Mapping[str, FloatArray]:
         """The features, if there are any."""
         return {} if self.features is None else {"features": self.features}
-
-    def settings(self, chosen: Mapping[str, object]) -> Mapping[str, object]:
-        """None."""
-        return {}
-
-    def wrap(self, selector: Selector, seed: int) -> Selector:
-        """The selector itself."""
-        return selector
 
     def batch_validator(self) -> Callable[[Batch], None]:
         """Refuses arms that do not exist, and an arm against itself."""

@@ -15,6 +15,7 @@ from winnow.algorithms.route.metrics import cumulative_regret, optimal_pick_rati
 from winnow.algorithms.route.protocol import Router
 from winnow.algorithms.state.arrays import FloatArray, IntArray
 from winnow.tasks.objectives.route.selector import PromptRouter
+from winnow.tasks.simulation.environments import Environment
 from winnow.tasks.simulation.simulate import Run
 
 ORDER = 2
@@ -24,7 +25,7 @@ ORACLE = "oracle"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class RouteEnvironment:
+class RouteEnvironment(Environment):
     """A table of scores: each example arrives once, as a prompt, and the chosen arm gets its score.
 
     Prompts arrive one by one, unless a selector requests larger batches, in an order that depends on the
@@ -43,11 +44,6 @@ class RouteEnvironment:
         """Numbers of arms and of examples."""
         n_arms, n_examples = self.scores.shape
         return n_arms, n_examples
-
-    @property
-    def knowledge(self) -> Mapping[str, FloatArray]:
-        """Empty: contexts arrive with the prompts."""
-        return {}
 
     @property
     def best_arm(self) -> int:

@@ -51,7 +51,6 @@ class HeldOutValue:
     """The winner's values under a constraint on the held-out examples."""
 
     constraint: str
-    """The constraint in words."""
     valued: int
     """Number of its comparisons with a value of the metric."""
     mean: float | None
