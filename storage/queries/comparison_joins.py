@@ -51,6 +51,6 @@ def joined(rows: Select[Any]) -> Select[Any]:
     )
 
 
-def side(verdict: QueryableAttribute[float | None]) -> ColumnElement[int]:
+def side(verdict: ColumnElement[float | None] | QueryableAttribute[float | None]) -> ColumnElement[int]:
     """Map a verdict to its side: 1 above 1/2, -1 below, else 0."""
     return case((verdict > 0.5, 1), (verdict < 0.5, -1), else_=0)

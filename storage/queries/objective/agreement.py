@@ -8,6 +8,7 @@ from sqlalchemy.orm import Session
 
 from winnow.storage.json_types import Row
 from winnow.storage.models import Annotation, AnnotationTask, Candidate, Comparison, Judgment, Output, Round
+from winnow.storage.queries.comparison_joins import side as side_of
 from winnow.storage.records.notes import is_note
 
 Sides = tuple[int, int]
@@ -28,10 +29,7 @@ def judge_sides(session: Session, campaign_id: int) -> dict[tuple[str, str], Cou
         .cte("opinions")
     )
     one, other = opinions.alias("one"), opinions.alias("other")
-    sides = [
-        case((each.c.verdict > 0.5, 1), (each.c.verdict < 0.5, -1), else_=0).label(name)
-        for each, name in ((one, "side"), (other, "other_side"))
-    ]
+    sides = [side_of(each.c.verdict).label(name) for each, name in ((one, "side"), (other, "other_side"))]
     rows = session.execute(
         select(one.c.judge, other.c.judge, *sides, func.count())
         .join(other, and_(one.c.comparison_id == other.c.comparison_id, one.c.judge < other.c.judge))
@@ -123,10 +121,7 @@ def _counted(
     session: Session, one: CTE, other: CTE, same: ColumnElement[bool]
 ) -> Sequence[tuple[int, int, int]]:
     """Counts of each pair of sides of two campaigns with the same outputs."""
-    sides = [
-        case((each.c.outcome > 0.5, 1), (each.c.outcome < 0.5, -1), else_=0).label(name)
-        for each, name in ((one, "side"), (other, "other_side"))
-    ]
+    sides = [side_of(each.c.outcome).label(name) for each, name in ((one, "side"), (other, "other_side"))]
     joined = select(*sides, func.count()).join(other, and_(other.c.example_id == one.c.example_id, same))
     return session.execute(joined.select_from(one).group_by(*sides)).tuples().all()
 

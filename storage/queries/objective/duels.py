@@ -8,16 +8,7 @@ from sqlalchemy.orm import Session, aliased
 
 from winnow.storage.columns import ByCodePoints
 from winnow.storage.json_types import Row
-from winnow.storage.models import (
-    Candidate,
-    Comparison,
-    DuelStats,
-    Example,
-    Generation,
-    Judgment,
-    Prompt,
-    Round,
-)
+from winnow.storage.models import Comparison, DuelStats, Example, Generation, Judgment, Prompt, Round
 from winnow.storage.queries.campaign_views import stream
 from winnow.storage.queries.comparison_joins import (
     EXAMPLE_TEXTS,
@@ -31,6 +22,7 @@ from winnow.storage.queries.comparison_joins import (
     joined,
     side,
 )
+from winnow.storage.records.campaigns import candidate_names
 
 
 def comparisons(
@@ -92,7 +84,7 @@ def head_to_head(session: Session, campaign_id: int) -> list[Row]:
             )
             for key, value in zip(counts, (duels, scored, won, lost, share), strict=True):
                 counts[key] += value
-    names = _names(session, campaign_id)
+    names = candidate_names(session, campaign_id)
     return [
         {
             "candidate": names[a],
@@ -277,10 +269,3 @@ def _flips(session: Session, campaign_id: int) -> dict[str, tuple[int, int]]:
 
 def _count(condition: ColumnElement[bool]) -> ColumnElement[int]:
     return func.coalesce(func.sum(case((condition, 1), else_=0)), 0)
-
-
-def _names(session: Session, campaign_id: int) -> dict[int, str]:
-    rows = session.execute(
-        select(Candidate.position, Candidate.name).where(Candidate.campaign_id == campaign_id)
-    )
-    return {position: name for position, name in rows}
