@@ -1,6 +1,5 @@
-"""The steps of a round that an objective can change: generating, judging, and waiting for annotators."""
+"""The steps of a round that an objective can change: generating, judging, and waiting for labels."""
 
-from abc import ABC, abstractmethod
 from collections.abc import Sequence
 
 from winnow.algorithms.state.plugin_registry import object_at
@@ -13,7 +12,6 @@ from winnow.tasks.campaign.session import CampaignSession
 from winnow.tasks.engines.protocol import ModelRef
 from winnow.tasks.rounds.generate import have_outputs, plan_generations
 from winnow.tasks.rounds.score import score_outputs, score_samples
-from winnow.tasks.spec.judge_tree import HUMAN
 
 
 class RoundSteps:
@@ -62,35 +60,3 @@ def steps_of(checked: ResolvedCampaign) -> RoundSteps:
     """The steps of a campaign's rounds, from its objective."""
     found: RoundSteps = object_at(traits_of(checked.spec.objective).steps)()
     return found
-
-
-class Annotators(ABC):
-    """Interface to the annotators of a running campaign."""
-
-    @abstractmethod
-    def lack(self) -> bool:
-        """Whether stored tasks of the planned round are unanswered."""
-
-    @abstractmethod
-    def ask(self, round_: RoundRecord, texts: GenerationBatch) -> bool:
-        """Store the tasks of a round with stored outputs; return whether some are unanswered.
-
-        Raises:
-            LeaseLost: If another process took the campaign over; nothing is stored.
-        """
-
-    @abstractmethod
-    def informed(self, round_: RoundRecord, texts: GenerationBatch) -> ResolvedCampaign:
-        """The campaign with a judge that has all judgments of a round."""
-
-
-def annotators_of(campaign: CampaignSession) -> Annotators | None:
-    """The annotators of a campaign; None if it has none."""
-    if campaign.checked.spec.judge.type != HUMAN:
-        return None
-    found: Annotators = object_at(ANNOTATORS)(campaign)
-    return found
-
-
-ANNOTATORS = "winnow.tasks.objectives.human.annotation_tasks:RoundAnnotators"
-"""Import path of the class, so that campaigns without annotators do not load it."""

@@ -11,7 +11,9 @@ is not recorded, so that a resumed run judges its outputs again and generates no
 from collections.abc import Sequence
 from functools import partial
 from itertools import takewhile
+from typing import TYPE_CHECKING
 
+from winnow.algorithms.state.plugin_registry import object_at
 from winnow.storage.queries import unscored as unscored_views
 from winnow.storage.records.record_types import EQUAL_OUTPUTS, NewComparison, RoundRecord
 from winnow.tasks.campaign.contacts import OUT_OF_REACH
@@ -22,10 +24,25 @@ from winnow.tasks.engines.protocol import GenerationFailure, ModelRef
 from winnow.tasks.errors import WinnowError
 from winnow.tasks.judges.asking.calls import TOO_FEW_JUDGES
 from winnow.tasks.judges.protocol import JUDGE_FAILED
-from winnow.tasks.objectives.protocol import annotators_of, steps_of
+from winnow.tasks.objectives.protocol import steps_of
 from winnow.tasks.plugins.entry_points import remedy
 from winnow.tasks.rounds.plan import plan_round
+from winnow.tasks.spec.judge_tree import HUMAN
 from winnow.tasks.spec.stored_spec import fork_command
+
+if TYPE_CHECKING:
+    from winnow.tasks.objectives.human.annotation_tasks import RoundAnnotators
+
+ANNOTATORS = "winnow.tasks.objectives.human.annotation_tasks:RoundAnnotators"
+"""Address of the class, so that campaigns without annotators do not load it."""
+
+
+def annotators_of(campaign: CampaignSession) -> "RoundAnnotators | None":
+    """The annotators of a campaign; None if it has none."""
+    if campaign.checked.spec.judge.type != HUMAN:
+        return None
+    found: RoundAnnotators = object_at(ANNOTATORS)(campaign)
+    return found
 
 
 def can_begin(campaign: CampaignSession) -> bool:

@@ -23,8 +23,12 @@ from winnow.tasks.engines.protocol import Answer
 from winnow.tasks.judges.asking.calls import JudgeCall
 from winnow.tasks.judges.asking.exchange import Exchange
 from winnow.tasks.judges.protocol import Judge, Sample
-from winnow.tasks.objectives.protocol import annotators_of
-from winnow.tasks.objectives.round_functions import awaits_humans, generate_round, judge_round
+from winnow.tasks.objectives.round_functions import (
+    annotators_of,
+    awaits_humans,
+    generate_round,
+    judge_round,
+)
 from winnow.tasks.rounds.generate import WantedTexts, have_outputs, plan_generations
 from winnow.tasks.rounds.judge_calls import plan_judge_calls, read
 from winnow.tasks.rounds.plan import plan_rounds

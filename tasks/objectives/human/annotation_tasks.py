@@ -24,24 +24,28 @@ from winnow.tasks.judges.human import (
     rating_key,
 )
 from winnow.tasks.objectives.best_duel.judging import round_duels
-from winnow.tasks.objectives.protocol import Annotators, steps_of
+from winnow.tasks.objectives.protocol import steps_of
 from winnow.tasks.rounds.score import spared_places
 from winnow.tasks.text.canonical_json import sha256
 
 
-class RoundAnnotators(Annotators):
+class RoundAnnotators:
     """The annotators of a running campaign."""
 
     def __init__(self, campaign: CampaignSession) -> None:
         self._campaign = campaign
 
     def lack(self) -> bool:
-        """See `Annotators`."""
+        """Whether stored tasks of the planned round are unanswered."""
         with self._campaign.database.reading() as session:
             return annotations.lacking(session, self._campaign.record.id) > 0
 
     def ask(self, round_: RoundRecord, texts: GenerationBatch) -> bool:
-        """See `Annotators`."""
+        """Store the tasks of a round with stored outputs; return whether some are unanswered.
+
+        Raises:
+            LeaseLost: If another process took the campaign over; nothing is stored.
+        """
         wanted = list(self._tasks(round_, texts).values())
         keys = [each.key for each in wanted]
         with self._campaign.database.reading() as session:
@@ -53,7 +57,7 @@ class RoundAnnotators(Annotators):
             return len(annotations.answers(session, keys)) < len(set(keys))
 
     def informed(self, round_: RoundRecord, texts: GenerationBatch) -> ResolvedCampaign:
-        """See `Annotators`."""
+        """The campaign with a judge that has all judgments of a round."""
         judge = self._campaign.checked.judge
         assert isinstance(judge, People)
         wanted = self._tasks(round_, texts)
