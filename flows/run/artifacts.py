@@ -10,7 +10,7 @@ import os
 import re
 import threading
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from contextvars import copy_context
 from hashlib import sha256
 from urllib.parse import urlencode
@@ -20,6 +20,7 @@ from sqlalchemy.orm import Session
 
 from winnow.algorithms.decision import Decision
 from winnow.flows.reports.summary import resume_command
+from winnow.flows.run.callbacks import NullCallback
 from winnow.storage.engine.database import storage_option
 from winnow.storage.records import outcomes as outcome_records
 from winnow.storage.records.record_types import CampaignRecord, RoundRecord
@@ -27,7 +28,6 @@ from winnow.tasks.answer.sentences.answer_lines import headline, subject
 from winnow.tasks.answer.sentences.margin import leaves_margin
 from winnow.tasks.campaign.look import Look
 from winnow.tasks.campaign.session import CampaignSession
-from winnow.tasks.objectives.runner import JudgedRound
 from winnow.tasks.queries.held_out import scored_words
 from winnow.tasks.queries.status import CampaignStatus, campaign_status
 from winnow.tasks.queries.views import ask
@@ -168,10 +168,8 @@ def server_is_the_users() -> bool:
     return Settings().api.url is not None
 
 
-class Artifacts:
+class Artifacts(NullCallback):
     """A callback that publishes a campaign on Prefect's pages."""
-
-    wants_to_stop = False
 
     def __init__(self) -> None:
         self._wake = threading.Event()
@@ -193,10 +191,6 @@ class Artifacts:
             target=copy_context().run, args=(self._publish_for_long,), daemon=True
         )
         self._thread.start()
-
-    def round_judged(self, campaign: CampaignSession, judged: JudgedRound) -> Collection[int]:
-        """See `Callback`."""
-        return ()
 
     def round_done(self, campaign: CampaignSession, round_: RoundRecord, decision: Decision) -> None:
         """See `Callback`."""

@@ -12,37 +12,19 @@ from winnow.tasks.objectives.runner import JudgedRound, Observer
 
 
 class Callback(Observer, Protocol):
-    """Observer of a campaign's beginning, rounds and end."""
+    """Observer of a campaign's beginning, rounds and end; what it does not override does nothing."""
 
     def begun(self, campaign: CampaignSession) -> None:
         """Called at the beginning: the lease is held, and the selector has all stored results."""
-        ...
+        return
 
     def ended(self) -> None:
         """Called at the end of the run, for any reason: the lease is released, the database still open."""
-        ...
+        return
 
 
-class NullCallback:
+class NullCallback(Callback):
     """A callback that does nothing and never stops a run."""
-
-    @property
-    def wants_to_stop(self) -> bool:
-        """See `Callback`."""
-        return False
-
-    def begun(self, campaign: CampaignSession) -> None:
-        """See `Callback`."""
-
-    def round_judged(self, campaign: CampaignSession, judged: JudgedRound) -> Collection[int]:
-        """See `Callback`."""
-        return ()
-
-    def round_done(self, campaign: CampaignSession, round_: RoundRecord, decision: Decision) -> None:
-        """See `Callback`."""
-
-    def ended(self) -> None:
-        """See `Callback`."""
 
 
 class CallbackList:

@@ -246,15 +246,15 @@ class Observer(Protocol):
     @property
     def wants_to_stop(self) -> bool:
         """Whether to end before the next round."""
-        ...
+        return False
 
     def round_judged(self, campaign: CampaignSession, judged: JudgedRound) -> Collection[int]:
         """A round was judged; return the arms to leave out from here on, before any is eliminated by it."""
-        ...
+        return ()
 
     def round_done(self, campaign: CampaignSession, round_: RoundRecord, decision: Decision) -> None:
         """Called after a round was recorded."""
-        ...
+        return
 
 
 class StepCall(Protocol):
