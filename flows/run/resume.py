@@ -37,9 +37,7 @@ def unfinished_campaigns(database: Database, series: str | None = None) -> tuple
     unfinished = [
         record.name
         for record, status in found
-        if (series is None or record.series == series)
-        and not status.is_settled
-        and status.state != "running"
+        if (series is None or record.series == series) and not status.is_settled and status.state != "running"
     ]
     return unfinished, unreadable
 
