@@ -5,6 +5,8 @@ Functions that run a round import its modules themselves, so that a decided camp
 
 from collections.abc import Callable, Generator
 from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, suppress
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from winnow.flows import exit_codes
@@ -54,6 +56,7 @@ class Launch:
         self._stack = stack
         self._database: Database | None = None
         self._begun: dict[str, CampaignRecord | None] = {}
+        self._tried: Path | None = None
 
     def recall(self, spec: CampaignSpec) -> JsonView | None:
         """Open the database, if it exists, and start preparations for a campaign that is not decided.
@@ -125,8 +128,10 @@ class Launch:
             checked=as_stored(database, after, found.checked),
         )
 
-    def try_out(self, checked: ResolvedCampaign, n: int) -> "Trial":
+    def try_out(self, checked: ResolvedCampaign, n: int, *, keeps: bool = True) -> "Trial":
         """Have every candidate answer some examples without storing a campaign, as `trial.try_out` does.
+
+        Unless it `keeps` the outputs, a missing SQLite file is only made by `store`, which then has them.
 
         Raises:
             SpecError: If its judge does not score single outputs by itself.
@@ -138,13 +143,20 @@ class Launch:
 
         require_scores(checked.spec)
         require_extras(checked)
-        database, _ = self._opened(checked.spec)
-        remember(checked.spec.storage)
-        return try_out(database, with_models_there(checked, None).checked, n)
+        if keeps or may_be_there(checked.spec.storage):
+            database, _ = self._opened(checked.spec)
+            remember(checked.spec.storage)
+            return try_out(database, with_models_there(checked, None).checked, n)
+        self._tried = Path(self._stack.enter_context(TemporaryDirectory())) / "tried.db"
+        with closing(open_database(f"sqlite:///{self._tried}")) as database:
+            ensure_schema(database)
+            return try_out(database, with_models_there(checked, None).checked, n)
 
     def _opened(self, spec: CampaignSpec) -> tuple[Database, CampaignRecord | None]:
         """The database with all tables, and the stored campaign of this name."""
         if self._database is None:
+            if self._tried is not None:
+                _copy_unless_there(self._tried, spec.storage)
             self._database = self._stack.enter_context(closing(open_database(spec.storage)))
             if ensure_schema(self._database):
                 return self._database, None
@@ -156,6 +168,15 @@ class Launch:
     def _campaign(self, spec: CampaignSpec, record: CampaignRecord) -> Campaign:
         assert self._database is not None, "the record was read from it"
         return Campaign(database=self._database, storage=spec.storage, record=record)
+
+
+def _copy_unless_there(source: Path, storage: str) -> None:
+    """Make a SQLite file that holds what another one does; without it, only outputs are generated again."""
+    if may_be_there(storage):
+        return
+    path = Path(storage.partition(":///")[2].partition("?")[0])
+    with suppress(OSError), path.open("xb") as file:
+        file.write(source.read_bytes())
 
 
 @contextmanager

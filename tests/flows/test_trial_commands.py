@@ -141,7 +141,7 @@ def test_without_a_terminal_only_yes_answers_the_question(folder, server):
     assert ran.returncode == 2
     assert "can only be asked in a terminal; say --yes if it is" in one_message(ran)
     assert not (folder / "campaign.yaml").exists()
-    assert winnow(folder, "list").stdout == "no rows\n"
+    assert not (folder / "winnow.db").exists()
 
 
 @pytest.mark.parametrize("yes", [True, False])
@@ -153,7 +153,13 @@ def test_in_a_terminal_the_answer_decides(folder, server, monkeypatch, yes):
     assert asked == [("Is that how they should be scored?", False)]  # a warning stands above it
     assert (folder / "campaign.yaml").exists() is yes
     assert ran.returncode == (0 if yes else 2)
-    if not yes:
+    assert (folder / "winnow.db").exists() is yes
+    if yes:  # what was shown is not generated again
+        with sqlite3.connect(folder / "winnow.db") as connection:
+            stored = connection.execute("SELECT count(*) FROM generations").fetchone()[0]
+        assert stored == len(server.calls) > 0
+    else:
+        assert "are kept in" not in ran.stdout
         assert "      1      1      1      1      1      1   --judge contains\n" in ran.stdout
         assert "--judge numeric" not in ran.stdout  # it scores none of them
 

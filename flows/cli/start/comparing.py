@@ -114,7 +114,7 @@ def compare(
         approve = approving(Trust(everything=trust, asks=True))
         checked = check_spec_file(_file(out, values, model, prompt or []), approve, launch.recall)
         print("\n".join(_guesses(asked, checked)), flush=True)
-        trial = launch.try_out(checked, -(-SHOWN // len(checked.candidates)))
+        trial = launch.try_out(checked, -(-SHOWN // len(checked.candidates)), keeps=False)
         _show(trial)
         if not (yes or _is_right(trial)):
             _tell_others(trial, checked, out)
@@ -277,6 +277,7 @@ OTHERS = ("exact", "normalised", "contains", "numeric", "f1")
 
 def _tell_others(trial: "Trial", checked: "ResolvedCampaign", out: Path) -> None:
     """Print what other judges would score for the same outputs."""
+    from winnow.flows.reports.open_readonly import may_be_there
     from winnow.flows.reports.output import terminal_width
     from winnow.flows.reports.summary import hanging
     from winnow.storage.engine.database import shown_url
@@ -292,8 +293,10 @@ def _tell_others(trial: "Trial", checked: "ResolvedCampaign", out: Path) -> None
             "choice", options=labels
         )
     width = terminal_width(sys.stdout)
-    kept = f"These outputs are kept in {shown_url(checked.spec.storage)}, to be used again."
-    said = f"No campaign was begun, and {out} was not written. {kept} Other judges give them:"
+    said = f"No campaign was begun, and {out} was not written."
+    if may_be_there(checked.spec.storage):
+        said += f" These outputs are kept in {shown_url(checked.spec.storage)}, to be used again."
+    said += " Other judges give them:"
     print("\n".join(hanging("", said, width)))
     for name, judge in judges.items():
         verdicts = [
