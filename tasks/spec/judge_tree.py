@@ -24,7 +24,7 @@ SPARE = "spare"
 
 def spares(spec: JsonView) -> bool:
     """Whether a stored campaign spares verdicts on equal outputs."""
-    return SPARE in (spec.get("judge") or {})
+    return (spec.get("judge") or {}).get(SPARE) is not None
 
 
 @dataclass(frozen=True, slots=True)

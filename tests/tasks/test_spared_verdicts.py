@@ -19,6 +19,7 @@ from winnow.tasks.objectives.round_functions import JudgeBroken
 from winnow.tasks.setup.load import check_campaign_file, exhaustive_campaign
 from winnow.tasks.setup.open_campaign import reopen_campaign
 from winnow.tasks.setup.rescore import rescoring_campaign
+from winnow.tasks.spec.judge_tree import spares
 
 pytestmark = pytest.mark.usefixtures("scripted_models")
 
@@ -70,6 +71,13 @@ def test_a_campaign_that_needs_the_verdicts_is_refused_in_a_sentence(tmp_path, c
         check_campaign_file(str(written(tmp_path, **changes)))
     assert path in f"{refused.value.path} {refused.value}"
     assert said in str(refused.value)
+
+
+def test_a_key_without_a_value_spares_nothing(tmp_path):
+    checked = check_campaign_file(str(written(tmp_path, judge=JUDGE | {"spare": None})))
+    assert not checked.spares
+    assert not spares(checked.identity())
+    assert spares(check_campaign_file(str(written(tmp_path))).identity())
 
 
 @pytest.fixture
