@@ -1,5 +1,6 @@
 """validate, run, resume: the commands that need a campaign's files."""
 
+import sys
 from typing import Annotated
 
 import typer
@@ -42,10 +43,14 @@ def validate(
     The permissions that a run needs are listed. With --trust they are given from then on: the file's code is
     run, and a missing dataset is downloaded.
     """
+    from winnow.flows.reports.output import terminal_width
+    from winnow.flows.reports.summary import hanging
     from winnow.flows.run.validation import validate as validation_of
     from winnow.tasks.setup.yaml_file import read_spec_file
 
-    print(validation_of(read_spec_file(spec, overrides_of(set_, storage=storage)), trust=trust))
+    width = terminal_width(sys.stdout)
+    for line in validation_of(read_spec_file(spec, overrides_of(set_, storage=storage)), trust=trust).lines():
+        print(line if "\n" in line else "\n".join(hanging("", line, width)))
 
 
 def run(

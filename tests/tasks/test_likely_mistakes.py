@@ -6,6 +6,8 @@ import pytest
 from campaigns import winnow
 from stored_campaigns import store_checked
 
+from winnow.flows.cli import campaigns
+from winnow.flows.reports import output
 from winnow.flows.run.validation import validate
 from winnow.tasks.errors import SpecError
 from winnow.tasks.setup.likely_mistakes import likely_mistakes
@@ -293,3 +295,11 @@ def test_validate_refuses_a_storage_that_no_run_can_use(campaign_file, url):
     file = read_spec_file(campaign_file(), [f"storage={url}"])
     with pytest.raises(SpecError, match=r"^--set storage: the results database .*write sqlite:///"):
         validate(file)
+
+
+def test_validate_keeps_to_the_width_of_a_terminal(campaign_file, monkeypatch, capsys):
+    monkeypatch.setattr(output, "terminal_width", lambda _: 80)
+    campaigns.validate(campaign_file())
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) > 4
+    assert max(map(len, lines)) <= 80
