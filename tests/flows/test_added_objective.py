@@ -116,7 +116,7 @@ def test_an_objective_is_added_by_one_folder_and_a_line_in_each_registry(copied,
     assert winnow("run", "above.yaml", killed_at=3).returncode == -9
     resumed = winnow("resume", "above")
     assert resumed.returncode == 0
-    assert "above     good/plain, fair/plain\n  below     poor/plain\n" in resumed.stdout
+    assert "above        good/plain, fair/plain\n  below        poor/plain\n" in resumed.stdout
     assert "confidence   wrong with probability 0.05" in resumed.stdout
     assert winnow("report", "above", "--html", "above.html").returncode == 0
     assert "Means and the threshold" in (tmp_path / "above.html").read_text()

@@ -45,8 +45,8 @@ def test_a_candidate_that_is_no_worse_passes(tmp_path):
     assert "baseline     knows/plain: mean " in result.stdout
     assert "no worse     slips/plain: " in result.stdout
     assert (
-        "on these 120 examples the mean of slips/plain is at most 0.1 below that of knows/plain; the chance "
-        "that any of this is wrong is at most 0.05"
+        "on these 120 examples the mean of slips/plain is at most 0.1 below that of knows/plain (at "
+        "most 5% risk of error in any of this)"
     ) in result.stdout
     assert "winner" not in result.stdout
     assert winnow(tmp_path, "run", "campaign.yaml").returncode == 0
