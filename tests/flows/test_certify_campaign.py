@@ -595,7 +595,7 @@ def test_none_certified_is_said_plainly_and_is_no_answer(tmp_path):
     found = status_json(tmp_path)
     assert (found["outcome"], found["reason"], found["best"]) == ("none", "none-certified", None)
     told = done(tmp_path, "status", "survivor")
-    assert "certified none: a risk of at most 0.15 was shown of no candidate" in told
+    assert "certified    none: a risk of at most 0.15 was shown of no candidate" in told
     assert "the plain mean of human losses would certify none" in told
 
 
@@ -818,7 +818,7 @@ def test_one_candidate_alone_is_certified(tmp_path):
     assert ran(tmp_path) == 0
     found = status_json(tmp_path)
     assert (found["outcome"], found["best"]) == ("winner", "large/plain")
-    assert "certified large/plain" in done(tmp_path, "report", "survivor")
+    assert "certified    large/plain" in done(tmp_path, "report", "survivor")
 
 
 def test_a_campaign_that_certifies_none_is_refused(tmp_path):
