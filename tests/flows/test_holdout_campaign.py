@@ -75,7 +75,7 @@ def test_a_fork_with_other_prompts_has_seen_the_held_out_examples(folder):
     (folder / "campaign.yaml").write_text(text.replace("Q: {{", "Carefully: {{"))
     assert text != (folder / "campaign.yaml").read_text()
     mended = winnow(folder, "run", "campaign.yaml", "--fork", "mended")
-    assert "this guarantees nothing where candidates, the judge or a setting were changed" in mended.stdout
+    assert "this guarantees nothing if candidates, the judge or a setting were changed" in mended.stdout
     assert "which has outcomes on 6 of these examples" in mended.stdout
     assert "and this number does not" not in mended.stdout
 
