@@ -178,7 +178,7 @@ def _right_by(
 
 
 def _may_stop(compared: Sequence[ComparedSelector]) -> set[str]:
-    """Labels of the selectors that stop at an error probability, without those that route every prompt."""
+    """Labels of selectors that have a `delta`; route selectors are left out because they never stop."""
     asked = (each for each in compared if each.params.get("delta") is not None)
     return {each.label for each in asked if not traits_of(each.objective).is_stream}
 

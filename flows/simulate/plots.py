@@ -132,7 +132,7 @@ def save_picks(
 
 
 def _plain(text: str) -> str:
-    """Text that matplotlib does not read as a formula."""
+    """Escape `$`, so that matplotlib does not render the text as a formula."""
     return text.replace("$", r"\$")
 
 

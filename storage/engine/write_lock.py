@@ -105,7 +105,7 @@ def why_file_is_locked(path: str, waited_s: float) -> str:
 
 
 def why_server_is_locked(engine: Engine, waited_s: float) -> str:
-    """Session that blocks writers of PostgreSQL, with a remedy, as the rest of a sentence."""
+    """Clause on the session that holds PostgreSQL's write lock, or that no session does; with a remedy."""
     waited = f"in {waited_s:g} s a lock was not released"
     try:
         with engine.connect() as connection:

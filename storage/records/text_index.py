@@ -84,7 +84,7 @@ def build(database: Database, report: Callable[[int, int], None] = lambda *_: No
 
 
 def indexed_blocks(session: Session) -> int | None:
-    """Number of indexed blocks, from the first one on; None without an index."""
+    """Number of indexed blocks, counted from the first block; None if the database has no text index."""
     if not inspect(session.connection()).has_table(STATE):
         return None
     blocks: int = session.scalar(text(f"SELECT blocks FROM {STATE}")) or 0

@@ -70,11 +70,11 @@ def expected_resolution(checked: ResolvedCampaign) -> str | None:
 
 
 def resolution_words(found: Resolution, whence: str) -> str:
-    """The resolution in two sentences.
+    """Difference below which new examples will probably show nothing, as the text of one line.
 
     Args:
         found: The resolution.
-        whence: Where the share of examples on which the two disagree comes from, as the end of a sentence.
+        whence: Source of the share of examples on which two candidates disagree, as a clause.
     """
     given = f"with {count_of(found.examples, 'example')} and {count_of(found.candidates, 'candidate')}"
     shown = "probably no difference will be shown on new examples"

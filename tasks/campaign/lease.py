@@ -112,7 +112,7 @@ def is_dead(holder: Holder) -> bool:
 
 
 def is_gone(lease: LeaseRecord) -> bool:
-    """Whether it is certain enough, for taking over a lease, that its holder has ended or is frozen."""
+    """Whether a lease's holder has ended or is frozen, certain enough to take over the lease."""
     if lease.is_expired is not None:
         return lease.is_expired or is_dead(lease.holder)
     return lease in _silent or is_dead(lease.holder)

@@ -318,7 +318,10 @@ class ResolvedCampaign(ABC):
 
     @property
     def _most_words(self) -> str:
-        """Maximum number of comparisons in words; repeated duels may exceed the grid."""
+        """Clause on the maximum number of comparisons, such as "500 of them are"; "them" is the full grid.
+
+        With repeated duels the maximum can exceed the grid.
+        """
         if self.most == self.grid:
             return "all of them are"
         return f"{self.most:,} of them are" if self.most < self.grid else f"{self.most:,} are"

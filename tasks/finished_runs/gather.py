@@ -328,7 +328,14 @@ def _reader(path: Path, format_: str | None) -> Reader:
 
 
 def _first_object(path: Path) -> Mapping[str, object]:
-    """The object that a file begins with; empty if it is none, or is larger than `HEAD`."""
+    """First JSON object of a file, read from its first `HEAD` bytes.
+
+    If these bytes do not parse, because the object is larger, the result has placeholder keys of the format
+    that they resemble. Empty if the file is compressed, is no JSON, or resembles no format.
+
+    Raises:
+        UnreadableRun: If the file cannot be read.
+    """
     from winnow.tasks.finished_runs.scored_output import as_object
 
     try:
@@ -347,7 +354,7 @@ def _first_object(path: Path) -> Mapping[str, object]:
 
 
 def _keys(head: bytes) -> Mapping[str, object]:
-    """What the beginning of a large object tells of its keys."""
+    """Placeholder keys of the format that the first bytes of a large object resemble; empty if of none."""
     text = head.decode("utf-8", "replace")
     if '"doc_id"' in text and '"doc"' in text:
         return {"doc_id": 0, "doc": {}, "filtered_resps": []}

@@ -38,10 +38,10 @@ from winnow.tasks.spec.stored_spec import ONLY
 
 
 class JudgeAhead:
-    """Calls of judges about the outputs of one round, as these arrive.
+    """Prefetch judge calls while the outputs of one round arrive.
 
-    They are only made earlier: requests and storage keys depend only on the outputs. At least one of the
-    judges, of the outcome and of metrics, uses models.
+    Requests and cache keys are those of calls made after the round, because they depend only on the outputs.
+    At least one judge, of the outcome or of a metric, uses models.
     """
 
     def __init__(
@@ -60,7 +60,7 @@ class JudgeAhead:
         return not self._unread and self._exchange.is_done
 
     def next_calls(self, texts: GenerationBatch) -> WantedTexts | None:
-        """Calls that are needed now and were not before; None if there are none.
+        """Judge calls that the outputs so far require for the first time; None if they require no new call.
 
         `texts` are the outputs of the round so far.
         """

@@ -119,7 +119,7 @@ def _typed(rows: Sequence[dict[str, object]], view: str, columns: Sequence[str] 
 
 
 def _series(values: list[object], kind: Kind | None) -> "pd.Series[Any]":
-    """A column of a given kind, or of the kind of its values."""
+    """A pandas column of the given kind; if `kind` is None, of the kind guessed from its values."""
     import pandas as pd
 
     kind = kind or guessed_kind(values)

@@ -406,10 +406,13 @@ def _check_depth(spec: CampaignSpec) -> None:
 
 
 def check_people(spec: CampaignSpec) -> None:
-    """Refuse a campaign in which annotators judge part of an output, a stream, or several outputs each.
+    """Refuse a human judge in campaigns that it does not support.
+
+    These are: a human judge inside another judge, a stream of prompts, `lookahead`, `samples`, and every
+    `output_type` except `generate`.
 
     Raises:
-        SpecError: With the key, what is wrong and what to do.
+        SpecError: If the campaign is one of these; names the key and the remedy.
     """
     for judge in judges_of(spec):
         if judge.type == HUMAN and judge.place != "judge":

@@ -105,7 +105,7 @@ def _length(rows: Sequence[Row], name: str) -> int:
 
 
 def look_swapped(rows: Sequence[Row], columns: Columns) -> bool:
-    """Whether the input has the few short values of labels, and the target long texts that all differ."""
+    """Whether input and target look swapped: inputs are few labels, targets are longer and all different."""
     inputs, targets = targets_in(rows, columns.input), targets_in(rows, columns.target)
     if len(rows) < FEWEST_TO_TELL or not labels_of(inputs) or labels_of(targets):
         return False

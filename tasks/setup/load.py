@@ -81,7 +81,7 @@ def check_spec_file(
 
 
 def _read_task(spec: CampaignSpec, *, is_allowed: bool) -> object:
-    """Information that only running the campaign's task gives, from one run; None if there is none."""
+    """Result of reading the dataset's harness task, which runs it once; None without a harness."""
     harness = harness_of(spec.dataset)
     return None if harness is None else harness.read(spec.dataset, is_allowed=is_allowed)
 

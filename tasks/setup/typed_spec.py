@@ -1,4 +1,4 @@
-"""A campaign's definition in a program: typed keywords instead of a file, with the same model."""
+"""Define a campaign in Python by typed keywords, validated by the same model as a campaign's file."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path

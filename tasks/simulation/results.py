@@ -116,6 +116,7 @@ def measure_by(
 
     Raises:
         InvalidParameter: If the gap or the level is out of range, or an arm has no score.
+        SpecError: If the metric is top1-mcnemar and the examples have groups.
     """
     if isinstance(environment, RouteEnvironment):
         return _ROUTE_METRICS[metric](environment)

@@ -24,13 +24,13 @@ PATIENCE = 10.0
 
 @contextmanager
 def asking(patience: float | None = None) -> Generator[Session, None, None]:
-    """A read-only session on the page's database; leave it before drawing.
+    """Open a read-only session on the page's database; leave it before drawing.
 
     Args:
         patience: Seconds until a query is aborted; None is `PATIENCE`.
 
     Raises:
-        StorageError: If it is missing, or of another release.
+        StorageError: If the database is missing or was written by another release.
     """
     seconds = PATIENCE if patience is None else patience
     database = _opened(os.environ[STORAGE_VARIABLE])
@@ -47,11 +47,11 @@ def _opened(url: str) -> Database:
 
 @contextmanager
 def labelling() -> Generator[Database, None, None]:
-    """The page's database for storing judgments, if the page was started for that.
+    """Open the page's database to store judgments.
 
     Raises:
-        WinnowError: If it was not.
-        StorageError: If it is missing, or of another release.
+        WinnowError: If the page was not started with `--allow-labels`.
+        StorageError: If the database is missing or was written by another release.
     """
     if not os.environ.get(ALLOW_LABELS_VARIABLE):
         raise WinnowError("this page only reads; start it with winnow view --allow-labels")
@@ -60,11 +60,11 @@ def labelling() -> Generator[Database, None, None]:
 
 
 def on_campaign(title: str, show: Callable[[CampaignRecord, Sequence[CampaignRecord]], None]) -> None:
-    """Show a page on the campaign in the box next to it.
+    """Show a page on the campaign that the user selects.
 
     Args:
         title: Title of the page.
-        show: Shows the rest of the page; gets the campaign, and all of the database, oldest first.
+        show: Shows the rest of the page. Receives the campaign, and all of the database, oldest first.
     """
     st.title(title)
     with problems_shown():
@@ -76,7 +76,7 @@ def on_campaign(title: str, show: Callable[[CampaignRecord, Sequence[CampaignRec
 
 @contextmanager
 def problems_shown() -> Generator[None, None, None]:
-    """Leave the block at an error that a user can act on, and show it on the page."""
+    """Show a `StorageError` or `WinnowError` of the block on the page instead of raising it."""
     try:
         yield
     except (StorageError, WinnowError) as error:

@@ -22,10 +22,10 @@ MOST_ROWS = 10
 
 
 def write_model_card(look: Look, path: Path) -> None:
-    """Write the passage.
+    """Write a campaign's section of a model card to a file.
 
     Raises:
-        WinnowError: If it cannot be written, or the file is a database.
+        WinnowError: If the file cannot be written, or is a database.
     """
     status = campaign_status(look, in_full=True)
     rows = list(ask(look, "leaderboard"))
@@ -34,7 +34,7 @@ def write_model_card(look: Look, path: Path) -> None:
 
 
 def model_card(status: CampaignStatus, campaign: CampaignRecord, rows: list[dict[str, object]]) -> str:
-    """The passage in Markdown, with untrusted names escaped.
+    """The section of a model card in Markdown, with untrusted names escaped.
 
     Args:
         status: The campaign's status, in full.

@@ -72,7 +72,7 @@ def print_rows(
 def write_file(
     path: Path, rows: Iterable[Row], kinds: KindsOf, format_: FileFormat, *, spreadsheet: bool = False
 ) -> int:
-    """Write cells of their columns' types to a file; return the number of rows. Without rows, write no file.
+    """Write rows to a file, and return their number; if there are no rows, write no file.
 
     Args:
         path: The file.

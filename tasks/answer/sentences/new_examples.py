@@ -18,10 +18,12 @@ ON_NEW = "new examples"
 
 
 def beyond_lines(answer: Answer) -> list[Line]:
-    """Lines on new examples like these: the best candidate, and the winner against an opponent.
+    """Lines on new examples like these.
 
-    Empty if not requested. Groups and constraints have no such comparison: the line of a winner or of tied
-    candidates says so instead, unless held-out examples cover new ones.
+    - `answer.beyond` exists: which candidates could be best, if derived, and the winner against an opponent.
+    - It is None in a campaign with groups or constraints that has a winner or ties: one line says that
+      nothing is computed, unless the scores of held-out examples are complete.
+    - It is None otherwise: empty.
     """
     found = answer.beyond
     if found is None:

@@ -35,9 +35,9 @@ BETTING_RULE = "betting_rule"
 
 
 class LabelSelector:
-    """Translate between the algorithm's numbers of labellable examples and example positions.
+    """Wrap a selector over the labellable examples 0..n-1, and convert its indices to dataset positions.
 
-    Its examples have the positions `labellable` in the dataset, shape (n,).
+    `labellable` are these positions, shape (n,).
     """
 
     def __init__(self, inner: Selector, labellable: IntArray) -> None:

@@ -114,12 +114,12 @@ def store_arrival(
 def require_route(
     campaign: CampaignRecord, checked: ResolvedCampaign, *, does: str = "answer prompts that arrive"
 ) -> Route:
-    """Return the campaign as a route campaign.
+    """Return `checked` if it is a route campaign.
 
-    `does` ends the error message for another campaign: what only route campaigns do.
+    `does` completes the error message "only route campaigns ...".
 
     Raises:
-        WinnowError: If it does not route.
+        WinnowError: If the campaign has another objective.
     """
     if not isinstance(checked, Route):
         raise WinnowError(

@@ -248,7 +248,7 @@ def _of_duels(checked: BestDuel) -> _Most:
 
 
 def _of_labels(checked: Certify) -> _Most:
-    """Every candidate on each labelled example and on its unlabelled ones."""
+    """Most requests of certify: each candidate on each labelled example and its unlabelled ones."""
     certification, examples = checked.certification, checked.dataset.examples
     limit, per_label = checked.most, certification.parts.blocks.shape[1]
     answered, beside = limit * (1 + per_label), []

@@ -193,7 +193,11 @@ def _scores(assumed: Assumed, checked: BestMean, player: Player, rng: np.random.
 def _gap(
     player: Player, assumed: Assumed, scores: FloatArray, rng: np.random.Generator, *, wants_decision: bool
 ) -> float | None:
-    """The smallest detectable gap by simulation: one candidate leads the others, all with one mean."""
+    """Smallest detectable gap in mean, by simulation; None if no gap is detected.
+
+    One candidate leads; all others share one mean. If the budget covers all pairs, the gap is 1 / n_examples,
+    without simulation.
+    """
     if player.limit == player.grid:
         return 1.0 / player.n_examples
     best = float(np.nanmax(np.nanmean(scores, axis=1)))

@@ -202,7 +202,10 @@ def _score(outcome: float) -> str:
 
 
 def _colour(cell: Cell | None) -> str:
-    """Colour: orange for 0, white for 1/2, blue for 1; grey without score, none without comparison."""
+    """CSS of a cell's background, from orange (outcome 0) to blue (outcome 1), paler towards 1/2.
+
+    1/2 itself is pale blue. Grey if the comparison has no outcome; empty if the cell has no comparison.
+    """
     if cell is None:
         return ""
     if cell.outcome is None:

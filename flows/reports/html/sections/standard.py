@@ -257,7 +257,10 @@ def pareto(look: Look) -> Section | None:
 
 
 def _spread(mean: float | None, deviation: float, decimals: int | None) -> str:
-    """A mean and its deviation, with their columns' decimals, or three digits without any."""
+    """Format "mean ± deviation"; empty if the mean is None.
+
+    If `decimals` is None, numbers have three significant digits.
+    """
     if mean is None:
         return ""
     shape = ".3g" if decimals is None else f".{decimals}f"
