@@ -2,7 +2,8 @@
 
 If m is the mean, each factor 1 + lambda_t (x_t - m) has mean 1 given the past whenever lambda_t depends on
 the past only: by Markov's inequality the product, which starts at 1, is at least 1 / level with probability
-at most level. The means for which it is are refuted as too low; mirrored values refute from above.
+at most level. Every m whose product reaches 1 / level is rejected as too low; mirrored values reject from
+above.
 
 Source: Waudby-Smith & Ramdas (2024), "Estimating means of bounded random variables by betting", JRSS B 86(1),
 the hedged capital for a fixed sample size.

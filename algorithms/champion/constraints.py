@@ -55,7 +55,7 @@ class Constraint(NamedTuple):
 
 
 class Constraints:
-    """Arms that meet all constraints, arms that cannot, and wealths of bets that arms do not.
+    """For K arms: which meet all constraints, which cannot, and the wealth of bets against each constraint.
 
     Args:
         n_arms: K.

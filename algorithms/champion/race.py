@@ -1,4 +1,4 @@
-"""Wealth of arms on common random examples, each betting that better arms beat it.
+"""Betting test for each arm on common examples: its wealth grows if it scores below its opponents' mean.
 
 Letters: N examples of which t were observed for every arm in the race; x_i the score of arm i; D = o - x_i
 with o the mean score of its opponents on the same example; r = -(sum of D so far) / (N - t), the mean of D

@@ -1,8 +1,8 @@
-"""Common examples whose scores are not known, only that all arms in question have the same one.
+"""Examples that were not scored because all arms in question have the same output and so the same score.
 
-The score that they share is taken as 0: of every example, what all arms in question have in common can be
-subtracted from all arms, and no difference of two arms changes. So a score of an arm that was not in
-question then is between -1 and 1 on that example. docs/how-equal-outputs-are-spared.md has the proof.
+The shared score is counted as 0. This subtracts the same number from all arms on that example, so no
+difference between two arms changes. An arm that was not in question then has a score between -1 and 1 on
+that example. docs/how-equal-outputs-are-spared.md has the proof.
 """
 
 import numpy as np
@@ -14,7 +14,7 @@ from winnow.algorithms.state.arrays import FloatArray, IntArray
 
 
 class Spared:
-    """Counts of spared and scored examples, and sums of the scores, of K arms.
+    """Per arm: number of scored examples, number of spared (unscored, equal) ones, and sum of the scores.
 
     Args:
         n_arms: K.
@@ -24,13 +24,13 @@ class Spared:
         self.n_examples = 0
         """Number of spared examples."""
         self.of_arm: IntArray = np.zeros(n_arms, dtype=np.int64)
-        """Shape (K,), those at which the arm was in question."""
+        """Shape (K,), number of spared examples at which each arm was in question."""
         self._scored: IntArray = np.zeros(n_arms, dtype=np.int64)
         self._sums: FloatArray = np.zeros(n_arms)
 
     @property
     def means(self) -> FloatArray:
-        """Mean of the known scores of each arm, shape (K,); NaN without one."""
+        """Mean of the known scores of each arm, shape (K,); NaN for an arm without a score."""
         means = np.full(len(self._sums), np.nan)
         np.divide(self._sums, self._scored, out=means, where=self._scored > 0)
         return means

@@ -256,7 +256,10 @@ class Thompson(DuelSelector):
         self._n_before: IntArray = np.cumsum(record.active) - record.active
 
     def _arms(self, size: int, rng: np.random.Generator) -> IntArray:
-        """Arms that beat most others in one draw each, ties broken at random, shape (size,)."""
+        """In each of `size` random draws, the active arm that beats the most opponents; shape (size,).
+
+        Ties are broken at random.
+        """
         record = self._stopping.record
         is_won = rng.random((size, record.n_arms, record.n_arms)) < self._chances  # (B, K, K)
         n_beaten = is_won.sum(axis=2) + (self._n_before - is_won.sum(axis=1))  # (B, K)

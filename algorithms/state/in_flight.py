@@ -53,7 +53,7 @@ class InFlight:
                 raise ToldOutOfOrder(pair, next(iter(_pairs(self._batches[0]))))
 
     def told(self, batch: Batch) -> Batch:
-        """Remove an observed batch that was checked; return the proposal if there was one."""
+        """Remove and return the oldest proposal if it equals the batch; otherwise return the batch."""
         return self._batches.popleft() if self._batches and self._is_first(batch) else batch
 
     def remove_arm(self, arm: int) -> None:

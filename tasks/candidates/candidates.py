@@ -310,7 +310,11 @@ def _guardrail(guardrail: GuardrailSpec, index: int) -> Template:
 def _generate_configs(
     spec: CampaignSpec, model: ModelSpec
 ) -> list[tuple[NamedGenerateConfig | None, GenerateConfig]]:
-    """Sampling settings of a model: each named one merged over the model's own."""
+    """Sampling settings of a model, named or None.
+
+    Each named setting of the campaign overrides the model's own keys. Without named settings, the model has
+    only its own.
+    """
     if not spec.generate_configs:
         return [(None, model.generate_config)]
     merged: list[tuple[NamedGenerateConfig | None, GenerateConfig]] = []

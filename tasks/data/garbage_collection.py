@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def not_collecting() -> Generator[None, None, None]:
-    """Disable garbage collection within the block, which creates objects that are kept."""
+    """Disable garbage collection while the block creates many long-lived objects."""
     was_enabled = gc.isenabled()
     gc.disable()
     try:

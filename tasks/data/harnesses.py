@@ -1,4 +1,4 @@
-"""Evaluation harnesses whose tasks describe campaigns, and the readers of their tasks."""
+"""Registry of evaluation harnesses, and the interface of the readers that turn their tasks into campaigns."""
 
 import re
 from collections.abc import Iterable

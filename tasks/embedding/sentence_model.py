@@ -136,7 +136,7 @@ def _packaged() -> str:
 
 
 def _trained_length(folder: str) -> int:
-    """Number of tokens that a sentence-embedding model was trained on, if its folder gives it."""
+    """Maximum sequence length of a sentence-embedding model; `MOST_TOKENS` if its folder gives none."""
     try:
         settings = json.loads(read_text(Path(folder) / "sentence_bert_config.json"))
         return _size(settings["max_seq_length"])

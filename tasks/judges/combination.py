@@ -144,7 +144,7 @@ class AllJudge(_Combination):
 
 @dataclass(frozen=True, kw_only=True)
 class AnyJudge(_Combination):
-    """The highest score of several judges: right where one of them says so."""
+    """Maximum of several judges' scores; 1 as soon as one gives 1."""
 
     scale: ClassVar = Scale(unit="score, 0 to 1", formula="the highest of the parts")
 

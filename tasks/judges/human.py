@@ -108,7 +108,7 @@ class HumanPairJudge(People[Duel]):
 
 
 def needs_people(subject: Sample | Duel) -> bool:
-    """Whether an annotator is needed: two equal answers are a tie."""
+    """False only for a duel of two equal answers, which is a tie without an annotator."""
     return not isinstance(subject, Duel) or subject.answer_a != subject.answer_b
 
 

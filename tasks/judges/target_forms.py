@@ -1,10 +1,10 @@
 """Other spellings of targets, for judges that compare them with outputs as text or number.
 
-Files spell some values as no answer would: a whole number that JSON or pandas stores as 5.0, a 32-bit number
-as 0.10000000149011612, Python's True. For judging, such a target counts as two: unchanged, and in the usual
-form. The stored target is unchanged.
+Some file formats write values in a form that models do not output: 5.0 for the whole number 5,
+0.10000000149011612 for a 32-bit 0.1, Python's True. A judge accepts both such a form and the usual one. The
+stored target is unchanged.
 
-A campaign stores whether it began with this rule; campaigns without it judge only by the targets.
+A campaign stores whether it began with this rule; a campaign without it accepts only the stored form.
 """
 
 import math

@@ -41,7 +41,10 @@ def settle_libraries() -> None:
 
 
 def compiled_code() -> dict[str, str]:
-    """The variable for torch's folder of compiled code, set to the user's own cache."""
+    """Environment variable that puts torch's compiled code into the user's cache folder.
+
+    Empty if the user has no home folder.
+    """
     given = os.environ.get("XDG_CACHE_HOME", "")
     try:
         base = Path(given) if Path(given).is_absolute() else Path.home() / ".cache"

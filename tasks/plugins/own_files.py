@@ -134,7 +134,7 @@ def _opened(path: Path, folder: int, flags: int) -> int:
 
 
 def _explained(error: OSError, path: Path, name: str, folder: int) -> OSError:
-    """The same error, as a sentence if a link is the cause."""
+    """The error with its path, or with a remedy if the path is a symbolic link."""
     with suppress(OSError):
         if stat.S_ISLNK(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode):
             sentence = f"{path} is a link, and Winnow writes its own files through none: remove it"

@@ -194,10 +194,10 @@ def _held(params: JsonView, key: str, place: str) -> Iterator[Placed]:
 
 
 def functions_of(judge: JsonView) -> Iterator[tuple[str, str]]:
-    """Functions of the user's Python files that a judge runs, FILE.py:FUNCTION, each with its key.
+    """Yield (key, FILE.py:FUNCTION) for each function of the user that a judge's parameters name.
 
     Args:
-        judge: Its keys in the file; those of other judges name no functions.
+        judge: The judge's keys in the file.
     """
     for key in ("path", "process_results", "function"):
         if isinstance(named := judge.get(key), str):

@@ -14,7 +14,7 @@ from winnow.storage.text import in_home, url_in_home
 
 
 class SpecModel(BaseModel):
-    """A part of the file: unknown keys are refused and nothing is converted silently."""
+    """Base class of the parts of a campaign file: rejects unknown keys and converts no types."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
 

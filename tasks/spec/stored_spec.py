@@ -52,7 +52,7 @@ LEFT_OUT = "left_out"
 
 
 def left_out_of(execution: JsonView) -> Mapping[str, int]:
-    """By name, the number of the round by which each candidate was excluded, counted from 0."""
+    """Map each excluded candidate to the number, from 0, of the round that excluded it."""
     found: Mapping[str, int] = execution.get(LEFT_OUT, {})
     return found
 

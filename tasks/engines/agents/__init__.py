@@ -1,7 +1,8 @@
-"""Programs, endpoints and functions as candidates: each file in this folder is a provider of this name.
+"""Providers of agents. Each module here implements the provider of its name.
 
-A provider's file has two classes. `Settings` are the keys of an entry under `models`, beside those that all
-agents have, what identifies the agent, and what has to be allowed before it runs. `Caller` makes one attempt
-to answer one example. Concurrency, time-outs, retries, limits and what is stored are the kit's; see
-`tasks.engines.agents.kit.settings` and `tasks.engines.agents.kit.calls`.
+An agent is a program, an endpoint or a function as a candidate. A provider's module has two classes.
+`Settings` defines the provider's own keys of an entry under `models`, the agent's identity, and the actions
+that a user must permit before it runs. `Caller` makes one attempt to answer one example. The package `kit`
+handles concurrency, time-outs, retries, limits and storage; see `tasks.engines.agents.kit.settings` and
+`tasks.engines.agents.kit.calls`.
 """

@@ -126,7 +126,7 @@ class LitellmConnection:
         """Make one call; return the answer as litellm converts it to OpenAI's form.
 
         Args:
-            method: Ignored, as is `url`: litellm knows both.
+            method: Ignored, as is `url`: litellm sets both.
             url: See `method`.
             content: The arguments of a chat completion, as JSON.
             most_bytes: Maximum length of a body that is read.

@@ -136,7 +136,7 @@ class AdaptiveConcurrency:
             yield self._cuts
 
     def widen(self) -> None:
-        """Note that a request was answered, and grow if that may help. Call it within the turn."""
+        """Record an answered request and adjust the concurrency limit. Call inside `turn()`."""
         if self._limiter.available_tokens >= 1:
             self._measure_again(0)  # a server with free places gives no evidence about more
         elif self._cuts:

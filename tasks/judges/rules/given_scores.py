@@ -24,7 +24,7 @@ class RecordedJudge(Judge[Sample]):
     """Field of the example with an object of scores in [0, 1], by the names of models."""
 
     def judge(self, sample: Sample) -> Verdict:
-        """Return the score in the data; no score if there is none for this model."""
+        """Return the score that the data gives this model; unscored if it is missing or not in [0, 1]."""
         found = value_of(sample.fields, self.scores)
         score = found.get(sample.candidate.get("model")) if isinstance(found, Mapping) else None
         if isinstance(score, bool | int | float) and 0.0 <= score <= 1.0:
@@ -52,7 +52,7 @@ class ReportedJudge(Judge[Sample]):
             raise JudgeError(f"must be [low, high] with low below high, got {[low, high]}", "judge.range")
 
     def judge(self, sample: Sample) -> Verdict:
-        """The number's place in the range; a reason if it was not reported or is beyond the range."""
+        """Scale the reported number to [0, 1] by `range`; unscored if it is missing or outside the range."""
         if (number := sample.reported.get(self.number)) is None:
             return Verdict.unscored(NOT_REPORTED, detail=f"the agent reported no {self.number!r}")
         low, high = self.range
@@ -72,7 +72,7 @@ class ScoreJudge(Judge[Sample]):
     scale: ClassVar = SHARE
 
     def judge(self, sample: Sample) -> Verdict:
-        """The number; no score if the output says so, or is not a valid number."""
+        """Read the output as a score; unscored if it is no number from 0 to 1, or says there is no score."""
         said = sample.output.strip()
         if said == NO_SCORE:
             return Verdict.unscored("no_score")

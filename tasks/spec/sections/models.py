@@ -214,7 +214,7 @@ def each_crossed(given: object, handler: ValidatorFunctionWrapHandler) -> object
 
 
 def _moved(error: ValidationError, places: Sequence[int]) -> ValidationError:
-    """The same errors at the places of the entries, each once."""
+    """Replace list indices in validation errors by positions in the file; drop duplicates."""
     moved: dict[tuple[object, ...], InitErrorDetails] = {}
     for each in error.errors():
         first, *rest = each["loc"] or (None,)

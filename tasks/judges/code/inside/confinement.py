@@ -148,7 +148,11 @@ def confine(limits: Limits, folder: str | None, parent: int, reads: Sequence[str
 
 
 def readable() -> Iterator[tuple[str, int]]:
-    """Readable paths: the folders where Python looks for modules, and the libraries that it loads."""
+    """Yield the paths that the confined program can open, each with its access rights.
+
+    These are the entries of the folders on `sys.path`, the shared libraries loaded now, the linker's cache,
+    and the time zones. A folder of installed packages is included only if it is itself on `sys.path`.
+    """
     library = [path for path in sys.path if os.path.isdir(path)]
     for folder in library:
         if os.path.basename(folder) in _PACKAGES:  # of a process that has installed packages

@@ -326,9 +326,10 @@ def _chosen(
 
 
 def _definition(name: str, pieces: Sequence[_Piece], user: _Piece | None = None) -> _Piece | None:
-    """The piece that defines a name for the tests, or for another piece; None if there is none.
+    """The last piece that defines a name; None if no piece defines or imports the name.
 
-    A piece that binds the name itself wraps what was there before.
+    Pieces preceded by a warning count only if all are, and pieces that import the name only if none defines
+    it. If `user` defines the name itself, only pieces before it count, unless it is the first.
     """
     others = [each for each in pieces if each is not user]
     if user is not None and name in user.names.defined:
