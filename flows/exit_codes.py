@@ -93,8 +93,8 @@ def _code_of_outcome(status: "CampaignStatus") -> int:
 def gate_code(status: "CampaignStatus", code: int) -> int:
     """The exit code of a gate command, given that of the campaign's run.
 
-    It is 4 as soon as some candidate is shown to be worse, and 0 once all are shown to be no worse. If
-    candidates were dropped, nothing is shown about them.
+    It is 4 as soon as a candidate is shown to be worse, and 0 once all are shown to be no worse. Nothing is
+    shown about a dropped candidate.
     """
     if code not in (DECIDED, UNDECIDED) and status.answer.outcome != "failed":
         return code

@@ -64,8 +64,8 @@ def leave_garbage() -> None:
 def open_standard_streams() -> None:
     """Open missing standard streams as null devices.
 
-    Otherwise Python sets them to None, which cannot be written to; and the next opened file, for example a
-    database's, would get the number of one, to which engines and libraries print.
+    Otherwise Python sets them to None, which cannot be written to. The next opened file, such as a database,
+    would also get the file descriptor of a missing stream, and engines and libraries would print into it.
     """
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:

@@ -12,7 +12,7 @@ def require_url(storage: object) -> None:
     """Refuse a results database whose URL is not text.
 
     Raises:
-        SpecError: With the remedy.
+        SpecError: If it is not text; the message names the right form.
     """
     if not isinstance(storage, str):
         raise SpecError(f"storage is {storage!r}; give the URL of a database, such as 'sqlite:///winnow.db'")
@@ -22,17 +22,17 @@ def require_text(name: str, value: object, what: str) -> None:
     """Refuse an argument that is neither a text nor a path.
 
     Raises:
-        SpecError: With what to give.
+        SpecError: If it is neither.
     """
     if not isinstance(value, str | os.PathLike):
         raise SpecError(f"{name} is {reprlib.repr(value)}; give {what}")
 
 
 def require_count(name: str, value: object, *, at_least: int) -> None:
-    """Refuse an argument that is no whole number, or too small a one.
+    """Refuse an argument that is not a whole number, or is below a minimum.
 
     Raises:
-        SpecError: With the least one.
+        SpecError: If it is refused; the message names the minimum.
     """
     if isinstance(value, bool) or not isinstance(value, Integral) or value < at_least:
         raise SpecError(f"{name} is {reprlib.repr(value)}; give a whole number of at least {at_least}")

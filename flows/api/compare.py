@@ -36,14 +36,15 @@ def compare(
 ) -> "Campaign":
     """Compare models and prompts on your examples, and find the best candidate.
 
-    Omitted arguments are guessed from the data, as `winnow compare` does. The same call goes on with the
+    Omitted arguments are guessed from the data, as `winnow compare` does. Repeating the call continues the
     campaign, or reads its answer if it has ended.
 
     Args:
         data: The examples: a .csv, .jsonl, .json or .parquet file.
         models: "openai:NAME", "http://HOST/v1#SERVED-NAME", a checkpoint's folder, the id of a hub, or a
             `winnow.Model`.
-        prompts: Templates in which {{ COLUMN }} stands for a column, "@FILE" with one, or a `winnow.Prompt`.
+        prompts: Templates in which {{ COLUMN }} is replaced by a column's value, "@FILE" of a file with one,
+            or a `winnow.Prompt`.
         input: The column of the input.
         target: The column of the right answer.
         judge: The name of a judge, or a `winnow.Judge`.
@@ -57,8 +58,8 @@ def compare(
         The campaign with its answer.
 
     Raises:
-        SpecError: If a guess cannot be made, an argument is not sound, or a campaign of this name was begun
-            with anything else.
+        SpecError: If a guess cannot be made, an argument is invalid, or a campaign of this name began with
+            another definition.
         WinnowError: If the campaign cannot continue.
         StorageError: If the database cannot be used, or another process runs the campaign.
     """

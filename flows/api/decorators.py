@@ -43,8 +43,8 @@ def judge(plugin: Plugin | str | None = None, /) -> Plugin | Decorator:
             return float(len(output) <= most)
 
     A function receives an output and the targets of its example, and returns a score in [0, 1], or None if
-    there is none; its typed keyword parameters are keys of the spec. A class is created with its parameters
-    and has a method `judge`; see `winnow.tasks.judges.protocol`.
+    the output has no score; its typed keyword parameters are keys of the spec. A class is created with its
+    parameters and has a method `judge`; see `winnow.tasks.judges.protocol`.
 
     Its source is part of a campaign's identity: changing it starts another campaign. Functions that it calls
     are not included if they are defined in a notebook or a script.
@@ -78,8 +78,9 @@ def pair_judge(plugin: Plugin | str | None = None, /) -> Plugin | Decorator:
             return 0.5 if len(a) == len(b) else float(len(a) < len(b))
 
     A function receives two answers and the targets of their example, and returns the preference for the first
-    one, in [0, 1] (0.5 is a tie), or None if there is none; its typed keyword parameters are keys of the
-    spec. A class is created with its parameters and is a `winnow.tasks.judges.pairwise.protocol.PairJudge`.
+    one, in [0, 1] (0.5 is a tie), or None if the pair has no preference; its typed keyword parameters are
+    keys of the spec. A class is created with its parameters and is a
+    `winnow.tasks.judges.pairwise.protocol.PairJudge`.
 
     Its source is part of a campaign's identity, like that of a `judge`.
 

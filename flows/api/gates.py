@@ -184,10 +184,10 @@ class GateFiles:
     markdown: Path | None
 
     def begin(self) -> None:
-        """Write to both that there is no answer yet.
+        """Write to both files that the gate has no answer yet.
 
         Raises:
-            WinnowError: If one cannot be written.
+            WinnowError: If a file cannot be written.
         """
         from winnow.flows.reports.export.gate_files import begin_gate_files
 

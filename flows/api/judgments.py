@@ -53,7 +53,7 @@ def login() -> str:
     """The name of the user who is logged in.
 
     Raises:
-        WinnowError: If the system reports none.
+        WinnowError: If the system reports no login name.
     """
     try:
         return getpass.getuser()
@@ -62,7 +62,7 @@ def login() -> str:
 
 
 def rows_of(given: GivenLabels, columns: tuple[str, str]) -> Iterable[PlacedRow]:
-    """Rows given by a program, each with its place; missing values of a frame are None."""
+    """Rows given by a program, each with its place for errors; a frame's missing values become None."""
     key, value = columns
     rows: object = given
     if isinstance(given, Mapping):

@@ -1,4 +1,4 @@
-"""`winnow.propose`: a campaign whose further prompts are written in sight of its results."""
+"""`winnow.propose`: a campaign whose later prompts are written after seeing its results."""
 
 import re
 from collections.abc import Callable, Iterable, Mapping
@@ -38,22 +38,22 @@ def propose(
     """Run a campaign, and let a generator add prompts to it, up to `times` times.
 
     The answer about all prompts has the error probability of the spec, however the generator makes its
-    proposals and whenever it has none left; see docs/how-to/add-candidates.md. Nothing is said about
-    proposals on new examples, since they were written in sight of these. The same call goes on after an
-    interruption; proposals that joined before count.
+    proposals and whenever it stops; see docs/how-to/add-candidates.md. The answer claims nothing about
+    proposals on new examples, because they were written after seeing results on these. Repeating the call
+    continues after an interruption; proposals that joined before count.
 
     Args:
-        spec: The campaign and its first prompts. Its selector is champion or race. A budget is for all times
-            together; without one there is no limit.
-        generator: Gets the campaign so far, such as its `leaderboard()` and `comparisons()`, and returns
-            templates or prompts. The second of the first list is named `proposal-1-2`. Those that the
-            campaign has are left out; it ends when none is left.
+        spec: The campaign and its first prompts. Its selector is champion or race. A budget covers all rounds
+            of proposals together; without one, comparisons are unlimited.
+        generator: Receives the campaign so far, such as its `leaderboard()` and `comparisons()`, and returns
+            templates or prompts. The second of the first list is named `proposal-1-2`. Proposals that the
+            campaign already has are left out; the call ends when a list has no new one.
         times: Maximum number of lists of proposals.
         progress: Same as in `winnow.run`.
         trust: Same as in `winnow.run`.
 
     Raises:
-        SpecError: If the selector takes no additions, or a proposal is no prompt.
+        SpecError: If the selector accepts no added candidates, or a proposal is not a prompt.
     """
     spec, done = _resumed(_expecting(spec))
     campaign = run(spec, progress=progress, trust=trust)
@@ -70,7 +70,7 @@ def _expecting(spec: TypedSpec) -> TypedSpec:
     """The spec with a selector that expects additions.
 
     Raises:
-        SpecError: If its selector takes none.
+        SpecError: If its selector accepts no added candidates.
     """
     if not isinstance(spec, TypedSpec):
         raise SpecError(
@@ -100,7 +100,7 @@ def _new(proposals: Proposals, known: list[PromptSpec], number: int) -> list[Pro
     """The proposals of a list that are not in use, named by its number.
 
     Raises:
-        SpecError: If one is no prompt.
+        SpecError: If a proposal is not a prompt.
     """
     texts = [_unnamed(each) for each in known]
     found: list[PromptSpec] = []

@@ -50,7 +50,7 @@ class Results:
         storage: URL of the database.
 
     Raises:
-        SpecError: If it is not text.
+        SpecError: If the URL is not text.
         StorageError: If the database cannot be read.
     """
 
@@ -80,7 +80,7 @@ class Results:
             return iter([record.name for record in campaign_records.readable_campaigns(session)[0]])
 
     def __getitem__(self, name: str) -> "Campaign":
-        """One campaign; raises `CampaignNotFound` if there is none of this name."""
+        """The campaign of this name; raises `CampaignNotFound` if it does not exist."""
         with reading(self._storage) as session:
             campaign_records.get_campaign(session, name)
         return Campaign(self._storage, name)

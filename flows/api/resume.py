@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 REMEDY = "undo the change, or give the campaign another name; stored outputs are reused"
-"""The remedy for a program whose campaign began with another definition."""
+"""Remedy in an error: a program's campaign began with another definition."""
 
 
 def interruptible(call: "Callable[[Interrupts], T]") -> T:

@@ -27,8 +27,8 @@ def run(
 ) -> "Campaign":
     """Run a campaign to its end; one that began before continues where it stopped.
 
-    Works in a script, in a thread, and where an event loop is running, as in Jupyter. Ctrl-C finishes the
-    round, stores it and raises `KeyboardInterrupt`: call `run` again to continue.
+    Works in a script, in a thread, and if an event loop is already running, as in Jupyter. Ctrl-C finishes
+    the round, stores it and raises `KeyboardInterrupt`: call `run` again to continue.
 
     Args:
         spec: A `winnow.Spec`, the path of a campaign's file, or a mapping of its content.
@@ -78,7 +78,7 @@ def file_of(
         changes: New values by dotted key.
 
     Raises:
-        SpecError: If one of these is invalid.
+        SpecError: If an argument is invalid.
     """
     from winnow.tasks.errors import SpecError
     from winnow.tasks.setup.typed_spec import IN_PROGRAM, TypedSpec

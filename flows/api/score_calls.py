@@ -45,15 +45,15 @@ class ScoreCalls(Generic[Candidate, Example]):
 
     Args:
         score: The function, or a coroutine function; see `winnow.select`.
-        candidates: What the first position refers to.
-        examples: What the second position refers to.
+        candidates: Candidates, to which the first position of a pair refers.
+        examples: Examples, to which the second position of a pair refers.
         max_workers: Concurrent calls, at least 1; 1 calls in the caller's thread. None for 1, or for
             `AWAITED_AT_ONCE` if the function is a coroutine function.
         retries: Number of retries of a call that raises, at least 0.
         on_error: Whether the error of the last attempt is raised, or counts as no score.
 
     Raises:
-        SpecError: If one of these is invalid.
+        SpecError: If an argument is invalid.
     """
 
     def __init__(
@@ -108,7 +108,7 @@ class ScoreCalls(Generic[Candidate, Example]):
         return begun is not None and not begun.cancel() and begun.exception() is None
 
     def __call__(self, arm: int, example: int) -> float:
-        """The score of a pair, NaN if there is none.
+        """The score of a pair; NaN if the function returned None, or a failure that counts as no score.
 
         Raises:
             WinnowError: If the function did not return a number in [0, 1].

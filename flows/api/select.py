@@ -52,8 +52,8 @@ class Selection(Generic[Candidate]):
     "none"); None if no score is known, and for a gate, which has no best one. With `top_m` the claim is not
     stronger for it than for the others of `top` and `tied`."""
     chosen: Candidate | None
-    """With `prefer="cost"`, the cheapest candidate shown to be within `epsilon` of `best`; None if that is
-    `best` itself."""
+    """With `prefer="cost"`, the cheapest candidate shown to be within `epsilon` of `best`; None if that
+    candidate is `best` itself."""
     top: tuple[Candidate, ...]
     """With `top_m`, those shown to be among the m best and not tied for the last place, best first."""
     tied: tuple[Candidate, ...]
@@ -66,8 +66,8 @@ class Selection(Generic[Candidate]):
     epsilon: float
     """The margin of the claim: another candidate's mean may be higher by that much."""
     decision: Decision
-    """The selector's full decision, by position of the candidates. Its `excess` says how much better another
-    candidate can be at most than one of them, while nothing is claimed of the best."""
+    """The selector's full decision, by position of the candidates. While nothing is claimed about the best,
+    its `excess` bounds from above how much better another candidate can be than one of them."""
     candidates: tuple[Candidate, ...]
     scores: FloatArray
     """Shape (K, N), every requested score; NaN elsewhere, and for missing scores."""
@@ -280,7 +280,7 @@ class Played(NamedTuple):
     arms: Sequence[int]
     """The position of each arm among the given candidates, shape (K,)."""
     scores: FloatArray
-    """Shape (K, N), NaN if there is none."""
+    """Shape (K, N); NaN for a pair without a score."""
     comparisons: int
     decision: Decision
     results: "Campaign | None" = None

@@ -48,14 +48,14 @@ class Spec(TypedSpec):
         """Check the definition and everything that it refers to; send, store and run nothing.
 
         Args:
-            trust: Give all permissions that a run needs, from now on: its code is run, a dataset is
-                downloaded.
+            trust: Give all permissions that a run needs, from now on; this call then runs the spec's code and
+                downloads a dataset.
 
         Returns:
             The output of `winnow validate`, as fields and as a text.
 
         Raises:
-            SpecError: If it is invalid.
+            SpecError: If the definition is invalid.
         """
         from winnow.flows.run.validation import validate
 

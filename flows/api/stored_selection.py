@@ -96,12 +96,12 @@ def stored_selection(
     params: Mapping[str, object],
     progress: ProgressLines | None = None,
 ) -> tuple[list[int], FloatArray, int, Decision, Campaign, list[str]]:
-    """Run a campaign whose scores a function gives, or continue with it.
+    """Run, or continue, a campaign whose scores a function computes.
 
     Args:
-        calls: The score of a candidate and an example, by position, NaN if there is none.
-        candidates: K of them.
-        examples: N of them.
+        calls: The score of a candidate and an example, by position; NaN without a score.
+        candidates: K candidates.
+        examples: N examples.
         function: The scoring function, identified by its source.
         storage: URL of the results database.
         spec: Name, seed and selector of the campaign.
@@ -112,7 +112,8 @@ def stored_selection(
         The fields of `winnow.flows.api.select.Played`.
 
     Raises:
-        SpecError: If it cannot be a campaign, or one of this name began with another definition.
+        SpecError: If the arguments define no valid campaign, or one of this name began with another
+            definition.
         StorageError: If the database cannot be used, or another process runs the campaign.
     """
     for what, given in (("candidates", candidates), ("examples", examples)):
@@ -170,7 +171,7 @@ def _batch_size(begun: CampaignRecord | None, budget: object) -> int:
 def _settled(database: Database, record: CampaignRecord, checked: ResolvedCampaign) -> Decision | None:
     """The decision of an ended campaign that would propose nothing more; None if it continues.
 
-    This takes no lease, which another reader may hold at the time.
+    This takes no lease, because another reader may hold it.
     """
     with database.reading() as session:
         if not campaign_status(Look(session, record)).is_settled:
@@ -268,7 +269,7 @@ def _values(
 
 
 def _budget(given: Mapping[str, object], grid: int) -> object:
-    """The given budget; else all pairs, at least one round, which is a campaign's minimum."""
+    """The given budget, or else all pairs; at least one round, which is a campaign's minimum."""
     budget, batch_size = given.get("budget"), given.get("batch_size")
     if budget is not None:
         return budget
@@ -362,7 +363,7 @@ def _text(given: object) -> str:
 
 
 def _require_lasting(what: str, given: Sequence[object]) -> None:
-    """Refuse an object whose text changes with every run: the next call could not identify it."""
+    """Refuse an object whose text differs between runs, because a later call could not identify it."""
     for number, each in enumerate(given):
         if not isinstance(each, str) and ADDRESS.search(QUOTED.sub("", text := _text(each))):
             raise SpecError(

@@ -112,7 +112,7 @@ class _Command(TyperCommand):
 
 
 def _sentence(error: typer.BadParameter, param: "Parameter", ctx: "Context", args: list[str]) -> str:
-    """The sentence for a missing or wrong argument or option, of which Typer shows no right form."""
+    """The sentence for a missing or wrong argument or option; Typer's own shows no correct form."""
     option = next((each for each in param.opts if each.startswith("--")), None)
     metavar = getattr(param, "metavar", None) or str(param.name).upper()
     if error.format_message().startswith("Missing "):

@@ -121,7 +121,7 @@ class _Asking:
         return self._next()
 
     def _next(self) -> Question | None:
-        """The next question; skipped ones follow once nothing else is left; None if none is left."""
+        """The next question, skipped ones last; None if no question is left."""
         found = next_question(self.database, self.campaign, self.annotator, self.passed)
         if found is None and self.passed:
             self.passed.clear()

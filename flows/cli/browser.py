@@ -1,4 +1,4 @@
-"""Open a page for the user of a command, if there is a screen."""
+"""Open a page in the user's browser, if the machine has a display."""
 
 import os
 import sys
@@ -10,7 +10,7 @@ from winnow.tasks.processes.child_process import start_process
 
 
 def open_in_browser(address: str) -> None:
-    """Open a page, or do nothing if there is no screen.
+    """Open a page in the browser; do nothing if the machine has no display.
 
     Over ssh and in containers the opener would try one browser after the other, and print that each is
     missing, right below the answer.

@@ -111,7 +111,7 @@ def check(storage: Storage = DEFAULT_STORAGE) -> None:
 
 
 COUNTED = " (rounds and positions are counted from 1, and from 0 in views such as v_comparisons)"
-"""Added to check results with rounds and positions, for users who look for their rows in SQL."""
+"""Appended to check results with rounds and positions, for users who look up these rows in SQL."""
 
 
 class Unchecked:
@@ -311,7 +311,7 @@ def age(said: str) -> dt.timedelta:
     """Parse a duration given by a user.
 
     Raises:
-        SpecError: If it is not a number and a unit.
+        SpecError: If the text is not a number and a unit.
     """
     found = re.fullmatch(r"(\d{1,5})([hdw])", said.strip())
     if found is None:

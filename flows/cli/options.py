@@ -17,7 +17,7 @@ from winnow.tasks.spec.stored_spec import DEFAULT_STORAGE as DEFAULT_STORAGE
 def campaign_names(context: typer.Context, incomplete: str) -> list[str]:
     """Names of campaigns with this prefix in the command's database.
 
-    Empty if it cannot be read: the command itself reports the error.
+    Empty if the database cannot be read: the command itself reports the error.
     """
     from winnow.flows.reports.open_readonly import last_used, reading
     from winnow.storage.errors import StorageError

@@ -63,8 +63,8 @@ def message_of(
         campaign: The campaign.
         events: The events that happened; at least one.
         before: The last campaign of the same schedule that had a winner.
-        error: The error that ended the run, if one did.
-        differing: How that campaign and this one differ; see `schedule_history.differs_in`.
+        error: The error that ended the run; None without an error.
+        differing: Differences between `before` and this campaign; see `schedule_history.differs_in`.
     """
     answer, best = status.answer, status.answer.of_best
     return {
@@ -142,7 +142,7 @@ def message_at_end(
     """The message to send when a run has ended; None if there is nothing to report.
 
     `known` is its status and record at the start of the run, in case the database can no longer be read.
-    `error` ended the run; it is None without one.
+    `error` is the error that ended the run; None without an error.
 
     Raises:
         StorageError: If the database cannot be read and there is nothing to report without it.

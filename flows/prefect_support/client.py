@@ -1,8 +1,8 @@
 """Requests to Prefect's API: the records of flow runs, deployments, work pools and automations.
 
-Prefect learns of a process's end only from the process, or from the worker that started it. If both were
-killed, it keeps showing the flow run as running. So every flow run of Winnow is labelled with its process, as
-in a lease. Its tags are always the same few, by which runs are found.
+Only a process itself, or the worker that started it, reports its end to Prefect. If both were killed, Prefect
+keeps showing the flow run as running. So every flow run of Winnow is labelled with its process, as in a
+lease. Runs are found by their tags, which come from a small fixed set.
 """
 
 from collections.abc import Mapping
@@ -123,14 +123,14 @@ def drop_overdue_runs(run: FlowRun) -> int:
 
 
 def deployment(full_name: str) -> DeploymentResponse | None:
-    """The deployment of this name, FLOW/NAME; None if there is none."""
+    """The deployment of this name, FLOW/NAME; None if it does not exist."""
     with get_client(sync_client=True) as client, suppress(ObjectNotFound):
         return client.read_deployment_by_name(full_name)
     return None
 
 
 def work_pool(name: str) -> WorkPool | None:
-    """The work pool of this name; None if there is none."""
+    """The work pool of this name; None if it does not exist."""
     with get_client(sync_client=True) as client, suppress(ObjectNotFound):
         return client.read_work_pool(name)
     return None

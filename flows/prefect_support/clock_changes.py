@@ -70,7 +70,8 @@ async def early_firing(cron: str, zone: str, start: dt.datetime) -> tuple[dt.dat
     `zone` is the IANA name of its time zone.
 
     Returns:
-        Both as times of day in the zone; None if there is none, or the schedule fires at the second one too.
+        Both as times of day in the zone; None if no time is skipped, or the schedule fires at the second one
+        too.
     """
     from prefect.server.schemas.schedules import CronSchedule
 

@@ -18,10 +18,10 @@ def mask(url: str) -> str:
 def url_of_a_worker(shown: str | None) -> str | None:
     """The URL of the database for a process that Prefect started.
 
-    `shown` is the URL in Prefect, without its password; None if it has none.
+    `shown` is the URL in Prefect, without its password; None if Prefect has no URL.
 
     Returns:
-        The URL; WINNOW_STORAGE if Prefect has none, and None if that is not set either.
+        The URL; WINNOW_STORAGE if Prefect has no URL; None if that variable is not set either.
 
     Raises:
         SpecError: If a password was hidden and WINNOW_STORAGE is not the URL with it.

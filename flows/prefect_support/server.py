@@ -61,7 +61,7 @@ DRAIN_TIMEOUT = 10.0
 """Maximum seconds for sending events, which only affect Prefect's display of a run."""
 
 START_TIMEOUT = 180.0
-"""Seconds until a start is given up; a cold one takes about 12 on two cores, and minutes on busy ones."""
+"""Maximum seconds of a start. A cold start takes about 12 s on two cores, minutes on busy ones."""
 
 END_TIMEOUT = 5.0
 """Seconds for a server to end."""
@@ -75,8 +75,8 @@ SECRET = "PREFECT_SERVER_API_AUTH_STRING"
 """Variable with the credentials for Prefect's server: on a command line every user could read them."""
 
 NO_ORIGINS = {"PREFECT_SERVER_CORS_ALLOWED_ORIGINS": "", "PREFECT_SERVER_API_CORS_ALLOWED_ORIGINS": ""}
-"""Environment with which a server lets no page of another origin read its answers; Prefect's default allows
-all."""
+"""Environment that stops pages of other origins from reading a server's answers; Prefect allows all by
+default."""
 
 FREE = frozenset({"/api/health", "/api/ready"})
 """Paths for availability checks, which reveal nothing else."""
@@ -96,7 +96,7 @@ def require_answer(url: str) -> None:
     """Refuse a user's server that does not answer, before a round is run.
 
     Raises:
-        PrefectServerFailed: If it does not.
+        PrefectServerFailed: If the server does not answer.
     """
     from prefect.client.orchestration import get_client
     from prefect.exceptions import PrefectHTTPStatusError
@@ -134,13 +134,13 @@ def early_server() -> Generator[None, None, None]:
 
 @contextmanager
 def prefect_server(log: Path = LOG, *, schedules: bool = False) -> Generator[None, None, None]:
-    """Provide a Prefect server until the block ends; the user's own is used unchanged.
+    """Provide a Prefect server until the block ends: the user's own one if it exists, else a temporary one.
 
     `log` is the file for the output of a temporary server, unless that is an early one; `schedules` says
     whether it starts scheduled runs: only recording runs is less work.
 
     Raises:
-        PrefectServerFailed: If the user's does not answer, or the temporary one does not come up.
+        PrefectServerFailed: If the user's server does not answer, or the temporary one does not start.
     """
     reach_this_machine_directly()
     with ExitStack() as stack:
@@ -172,7 +172,7 @@ class _Temporary:
 
 
 _started: ContextVar[_Temporary | None] = ContextVar("_started", default=None)
-"""The early server of this thread, if there is one."""
+"""This thread's server that was started early; None without one."""
 
 
 @contextmanager

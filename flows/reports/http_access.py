@@ -32,7 +32,7 @@ SHORTEST_TOKEN = 16
 
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 EVERYWHERE = ("0.0.0.0", "::")
-"""Addresses that stand for all addresses of a machine."""
+"""Wildcard addresses: a server listens on all addresses of the machine."""
 
 _HOST = re.compile(
     r"(?:\[([0-9a-f:.]+)\]|([a-z0-9_](?:[a-z0-9._-]*[a-z0-9_])?)\.?)(?::[0-9]{1,5})?", re.ASCII
@@ -70,7 +70,7 @@ class Gate:
             token: The attribute of this name.
 
         Raises:
-            WinnowError: If one of the additional names is not a host name.
+            WinnowError: If an additional name is not a host name.
         """
         everywhere = bound in EVERYWHERE
         names = {*LOOPBACK, bound.lower(), *map(_checked_name, allowed)}
@@ -99,7 +99,7 @@ class Gate:
         return None if is_known else WRONG_TOKEN
 
     def knows(self, token: str) -> bool:
-        """Whether this is the token, compared in constant time."""
+        """Whether a given value is the required token, compared in constant time."""
         return self.token is not None and hmac.compare_digest(_bytes(token), _bytes(self.token))
 
     def _answers_to(self, host: str) -> bool:
@@ -166,7 +166,7 @@ def is_of_this_user(client: tuple[str, int] | None, port: int) -> bool:
 
 
 def is_served_by_others(host: str, port: int) -> bool:
-    """Whether a process of another user listens at an address of this machine; False if Linux cannot tell."""
+    """Whether a process of another user listens at this address; False if the system does not show it."""
     try:
         addresses = {str(address[0]) for *_, address in socket.getaddrinfo(host, port)}
     except OSError:
@@ -227,7 +227,7 @@ def _checked_name(name: str) -> str:
 
 
 def _name(host: str) -> str | None:
-    """The name or address in a Host header, in lower case; None if it is not well formed."""
+    """The name or address in a Host header, in lower case; None if the header is malformed."""
     found = _HOST.fullmatch(host.strip().lower())
     return (found[1] or found[2]) if found else None
 

@@ -1,8 +1,8 @@
 """The database of a reading command: opened read-only, by default the last one used in a folder.
 
-Commands that write get their database from the campaign's file or an option; only reading commands use a note
-and say so. The note is in the user's state folder, by the working folder's path, because one in the working
-folder may be from a stranger.
+Commands that write take their database from the campaign's file or an option. Only reading commands use a
+note of the last database, and report it. The note is in the user's state folder, keyed by the working
+folder's path, because a note in the working folder may come from a third party.
 """
 
 import contextlib

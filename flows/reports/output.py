@@ -45,7 +45,7 @@ def print_json(value: object) -> None:
 
 
 def tell(sentence: str) -> None:
-    """Print a sentence to standard error; errors, such as a closed pipe or full disk, are ignored."""
+    """Print a sentence to standard error; ignore errors, such as a closed pipe or a full disk."""
     if sys.stderr is not None:
         with contextlib.suppress(OSError, ValueError):
             print(sentence, file=sys.stderr, flush=True)
@@ -60,7 +60,7 @@ def in_place_of(path: Path) -> Generator[Path]:
     """A file to write, which replaces another one atomically once complete; devices are written directly.
 
     Raises:
-        WinnowError: If it cannot be written, is a database, or its path goes through a link to another
+        WinnowError: If the file cannot be written, is a database, or its path goes through a link to another
             folder; the old file is then unchanged.
     """
     path = _followed(path)

@@ -21,7 +21,7 @@ from winnow.storage.json_types import JsonObject
 from winnow.tasks.processes.child_process import module_command, running_process
 
 START_TIMEOUT = 60.0
-"""Seconds after which a process that has not started is given up; a busy machine may need many."""
+"""Maximum seconds for the process to start; a busy machine can need many."""
 
 MIB = 1 << 20
 
@@ -96,7 +96,7 @@ class _Answer:
         """The next frame.
 
         Raises:
-            StorageError: If it reports an error, or there is no frame.
+            StorageError: If the process reports an error, or sends no frame.
         """
         length = int.from_bytes(self._read(4), "big")
         self._bytes -= length

@@ -43,11 +43,11 @@ FIRST_TOLD = ("runner-up", "risk", "pays", "confidence", "cost")
 
 
 def print_summary(status: CampaignStatus, storage: str, *, is_brief: bool = False) -> None:
-    """Print the answer, its costs and the places of the results, formatted for a terminal if there is one.
+    """Print the answer, its costs and the places of the results; on a terminal with its width and colours.
 
     Args:
         status: The campaign's status.
-        storage: Its database.
+        storage: URL of the campaign's database.
         is_brief: Whether a terminal shows only the headline and a few lines; `winnow status` shows all.
     """
     width, has_colours = terminal_width(sys.stdout), wants_colours(sys.stdout)
@@ -294,7 +294,7 @@ def status_now(campaign: Campaign) -> CampaignStatus:
 
 
 def is_known_settled(campaign: Campaign) -> bool:
-    """Whether the database says that a campaign is settled, opened again for this."""
+    """Whether the database records a campaign as settled; opens the database for this."""
     try:
         return status_of(campaign.storage, campaign.name).is_settled
     except StorageError:  # it is gone, or whoever reads it next says what is wrong

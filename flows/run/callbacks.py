@@ -12,7 +12,7 @@ from winnow.tasks.objectives.runner import JudgedRound, Observer
 
 
 class Callback(Observer, Protocol):
-    """Observer of a campaign's beginning, rounds and end; what it does not override does nothing."""
+    """Observer of a campaign's beginning, rounds and end; methods that are not overridden do nothing."""
 
     def begun(self, campaign: CampaignSession) -> None:
         """Called at the beginning: the lease is held, and the selector has all stored results."""

@@ -72,15 +72,15 @@ def campaign_values(
     budget: int | None,
     storage: str | None,
 ) -> tuple[JsonObject, Examples]:
-    """The values of a campaign's file that compares models and prompts, and what was guessed in all.
+    """Values of a campaign's file that compares models and prompts, and a list of the guesses.
 
     Args:
         asked: The examples.
         models: The models.
         prompts: Templates, `@FILE` with one, or keys; if empty, one is guessed.
-        judge: The judge; None is guessed.
+        judge: The judge; guessed if None.
         name: Name of the campaign.
-        budget: Most evaluations; None for all that there can be.
+        budget: Maximum number of evaluations; None for every candidate on every example.
         storage: URL of the results database; None for the default.
 
     Raises:
@@ -115,7 +115,7 @@ def campaign_values(
 
 
 def _models(given: Sequence[Part]) -> list[JsonObject]:
-    """The models as the file names them; those that run here get an engine that is installed."""
+    """The models as keys of the file; models that run on this machine get an installed engine."""
     try:
         found = models_of(list(given))
     except ValueError as error:
@@ -134,10 +134,10 @@ def _models(given: Sequence[Part]) -> list[JsonObject]:
 
 
 def _require_a_kind(model: str) -> None:
-    """Refuse a bare word that is no folder, which does not say where the model is.
+    """Refuse a bare word that is not a folder, because it does not show where the model is.
 
     Raises:
-        SpecError: With the ways to write it.
+        SpecError: If the word is refused; the message lists the forms of a model.
     """
     if any(mark in model for mark in "/:") or is_openai(model) or Path(model).is_dir():
         return

@@ -27,7 +27,7 @@ MOST_SHOWN = 8
 """Maximum number of suspects that are shown."""
 
 PLAIN_WIDTH = 100
-"""Width in columns if there is no terminal."""
+"""Width in columns without a terminal."""
 
 Reply = Literal["leave out", "stop", "go on"]
 

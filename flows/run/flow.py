@@ -67,11 +67,11 @@ def run_campaign(storage: str, name: str) -> State[None]:
     Safe to repeat after any crash: each step does only work that is not stored.
 
     The run ends in a state whose message contains the campaign's status and commands that show more.
-    `storage` may be what `mask` made of the URL of the results database.
+    `storage` is the URL of the results database, possibly masked by `mask`.
 
     Raises:
-        CampaignNotFound: If there is no campaign of this name.
-        LeaseHeld: If another live process runs it.
+        CampaignNotFound: If the database has no campaign of this name.
+        LeaseHeld: If another live process runs the campaign.
         LeaseLost: If another process has taken over the campaign.
         SpecError: If a checkpoint is missing or differs from the one at the campaign's beginning.
     """

@@ -90,15 +90,15 @@ class Launch:
         Args:
             checked: The campaign.
             series: Name that a new campaign shares with the others that its schedule begins.
-            say: Takes the name of an event and a sentence. Called if a new campaign's examples were changed
-                on reading, a prompt shows none of their fields, some models are unavailable, servers ignore a
-                structure, or the budget is lowered.
+            say: Receives the name of an event and a sentence. Called if a new campaign's examples were
+                changed on reading, a prompt shows none of their fields, some models are unavailable, servers
+                ignore a structure, or the budget is lowered.
 
         Raises:
             IdentityChanged: If a campaign of this name was begun with another definition.
             ModelsMissing: If a model that the campaign requires is unavailable.
             StorageError: If the database cannot be used.
-            ExtraMissing: If its engines need packages that are not installed here.
+            ExtraMissing: If the campaign's engines need packages that are not installed here.
         """
         require_extras(checked)
         spec = checked.spec
@@ -131,13 +131,13 @@ class Launch:
     def try_out(self, checked: ResolvedCampaign, n: int, *, keeps: bool = True) -> "Trial":
         """Have every candidate answer some examples without storing a campaign, as `trial.try_out` does.
 
-        Unless it `keeps` the outputs, a missing SQLite file is only made by `store`, which then has them.
+        Unless `keeps` is set, a missing SQLite file is created only by `store`, with these outputs.
 
         Raises:
-            SpecError: If its judge does not score single outputs by itself.
+            SpecError: If the campaign's judge does not score single outputs by itself.
             ModelsMissing: If a model that the campaign requires is unavailable.
             StorageError: If the database cannot be used.
-            ExtraMissing: If its engines need packages that are not installed here.
+            ExtraMissing: If the campaign's engines need packages that are not installed here.
         """
         from winnow.flows.run.trial import require_scores, try_out
 
@@ -194,11 +194,11 @@ def _imports(spec: CampaignSpec) -> AbstractContextManager[None]:
 
 
 def change_stored_campaign(campaign: Campaign, overrides: list[str], trust: Trust) -> None:
-    """Change settings of a stored campaign, as far as they may be changed.
+    """Change settings of a stored campaign; only some settings can change.
 
     Raises:
         SpecError: If a setting is invalid, or needs more than was allowed.
-        IdentityChanged: If one may not change.
+        IdentityChanged: If a given setting cannot change.
         StorageError: If the database cannot be used, or another process runs the campaign.
     """
     change_campaign(campaign, overrides, approving(trust))
@@ -247,8 +247,9 @@ def require_resumable(campaign: Campaign, trust: Trust | None) -> None:
     `trust` is None if the campaign's file has just been approved.
 
     Raises:
-        SpecError: If it needs more than was allowed, or objects that exist only in a Python program.
-        LeaseHeld: If another process runs it.
+        SpecError: If the campaign needs permissions that were not given, or objects that exist only in a
+            Python program.
+        LeaseHeld: If another process runs the campaign.
     """
     if trust is not None:
         require_stored_trust(campaign, trust)
@@ -264,8 +265,8 @@ def run_to_the_end(campaign: Campaign, interrupts: Interrupts, *, shown: bool = 
     Prefect records the run if models get requests or the user has a Prefect server.
 
     Raises:
-        KeyboardInterrupt: If it was stopped at once, in the main thread.
-        PrefectServerFailed: If there is no Prefect server; then no round was run.
+        KeyboardInterrupt: If the campaign was stopped at once, in the main thread.
+        PrefectServerFailed: If no Prefect server is available; then no round was run.
     """
     from winnow.flows.run.resume import run_flow, run_plainly
 
@@ -283,7 +284,7 @@ def run_to_the_end(campaign: Campaign, interrupts: Interrupts, *, shown: bool = 
 
 
 def _asks_models(campaign: Campaign) -> bool:
-    """Whether the campaign has a model that may get requests."""
+    """Whether the campaign has a model that can receive requests."""
     if campaign.record.execution.get("reuse") != ONLY:
         return True
     try:
@@ -295,7 +296,7 @@ def _asks_models(campaign: Campaign) -> bool:
 def run_unfinished_campaigns(storage: str, trust: Trust) -> int:
     """Resume all unfinished campaigns with a line for each; return the worst exit code.
 
-    A campaign that needs more than was allowed is skipped, which its line says.
+    A campaign that needs permissions that were not given is skipped; its line reports this.
     """
     from winnow.flows.run.resume import resume_each, unfinished_campaigns
 

@@ -72,7 +72,7 @@ class Tally:
         self._started = time.monotonic() if early is None else early.began
 
     def first_look(self, campaign: CampaignSession, judged: JudgedRound) -> FirstLook:
-        """The candidates whose first outputs look wrong as of this round; none is returned twice."""
+        """Candidates whose first outputs look wrong as of this round; each is returned only once."""
         found = self._first_outputs.look(campaign, judged)
         self._early_warnings.were_told(found.warnings)
         return found
@@ -176,7 +176,7 @@ def best_so_far(campaign: CampaignSession, decision: Decision) -> str:
 
 
 def interval(decision: Decision, arm: int) -> str:
-    """An arm's confidence interval; empty if it has none."""
+    """An arm's confidence interval as text; empty if the arm has none."""
     if np.isnan(decision.lower[arm]):
         return ""
     return "[{}, {}]".format(*ends(float(decision.lower[arm]), float(decision.upper[arm])))

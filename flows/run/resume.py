@@ -55,12 +55,12 @@ def resume_each(
 
     Args:
         database: The results database.
-        storage: Its URL.
+        storage: URL of the database.
         names: The campaigns.
         interrupts: The requests to stop; after one, no further campaign is started.
         say: Takes each line.
         trust: The campaigns' permissions.
-        unreadable: A sentence for each campaign that cannot be read and so counts as failed.
+        unreadable: A sentence for each campaign that cannot be read; such a campaign counts as failed.
 
     Returns:
         The worst of their exit codes.

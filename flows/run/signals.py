@@ -32,7 +32,7 @@ class Interrupts:
 
     @property
     def asked(self) -> bool:
-        """Whether a stop was requested."""
+        """Whether the user or the system requested a stop."""
         return self._asked.is_set()
 
     def ask(self) -> None:
@@ -50,11 +50,11 @@ class Interrupts:
 
         Signals reach only the main thread, so other threads handle none. A Ctrl-C that
         `hold_back_from_children` has blocked until now counts. Signals in `at_once` stop at once; in a flow
-        run not SIGTERM, by which Prefect cancels it.
+        run SIGTERM does not, because Prefect cancels runs by it.
 
         Raises:
-            KeyboardInterrupt: At the second Ctrl-C, or at one of the others. Further ones are ignored, so
-                that the lease is released.
+            KeyboardInterrupt: At the second Ctrl-C, or at a signal in `at_once`. Further signals are ignored,
+                so that the lease is released.
         """
         if threading.current_thread() is not threading.main_thread():
             yield

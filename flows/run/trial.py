@@ -55,7 +55,7 @@ class TrialOutput:
     """The example's input."""
     targets: Sequence[str]
     text: str | None
-    """The output as judged; None if there is none."""
+    """The output as judged; None if no output was generated."""
     score: float | None
     why: str | None
     """The reason for a missing output or score; None if nothing is missing."""
@@ -73,7 +73,7 @@ def require_scores(spec: CampaignSpec) -> None:
     """Refuse a campaign whose judge cannot score single outputs without people.
 
     Raises:
-        SpecError: If the judge cannot.
+        SpecError: If the campaign's judge cannot do this.
     """
     if traits_of(spec.objective).compares_pairs or spec.judge.type == HUMAN:
         raise SpecError(
@@ -86,9 +86,9 @@ def try_out(database: Database, checked: ResolvedCampaign, n: int) -> Trial:
     """Have every candidate answer a few examples, and score the outputs.
 
     Args:
-        database: The campaign's, with all tables.
+        database: The campaign's database, with all tables.
         checked: The campaign, whose judge scores single outputs and whose models are available.
-        n: Number of examples; all if there are fewer.
+        n: Number of examples; all examples if the dataset has fewer.
 
     Raises:
         WinnowError: If models or judges fail as they may in a campaign.
@@ -199,13 +199,13 @@ def _trial(
 MOST_SHOWN = 400
 """Maximum number of characters shown of a text."""
 PLAIN_WIDTH = 100
-"""Width in columns if there is no terminal."""
+"""Width in columns without a terminal."""
 
 
 def trial_lines(trial: Trial, width: int | None, most: int | None = None) -> list[str]:
     """A block of lines for each output, and a line for each warning.
 
-    `width` is that of the terminal, None without one; at most the first `most` outputs are shown.
+    `width` is the terminal's width, None without a terminal; at most the first `most` outputs are shown.
     """
     width = min(width or PLAIN_WIDTH, PLAIN_WIDTH)
     lines: list[str] = []

@@ -44,7 +44,7 @@ class Remembered:
         return needed.text in self.texts and self.digests.get(needed.text) == needed.digests
 
     def asked(self, needed: Permission) -> str:
-        """An act as it continues "it would", with the key that requests it and changed code files."""
+        """An act as a clause after "it would", with the key that requests it and the changed code files."""
         changed = ""
         if needed.text in self.texts and not self.allows(needed):
             before, now = self.digests.get(needed.text), needed.digests or {}
@@ -74,9 +74,9 @@ class Trust:
     """Permissions in addition to stored ones."""
 
     everything: bool = False
-    """Whether a campaign may do everything: --trust was given."""
+    """Whether a campaign has all permissions, because --trust was given."""
     asks: bool = False
-    """Whether to ask the user, if there is a terminal."""
+    """Whether to ask the user, if the command runs on a terminal."""
     how: str = "give --trust"
     """Words on how the user can allow everything."""
 
@@ -84,7 +84,7 @@ class Trust:
 def approving(
     trust: Trust, folder: Path | None = None, *, own: Callable[[str], bool] | None = None
 ) -> Approve:
-    """A function that refuses a campaign's file if it needs more than was allowed.
+    """A function that refuses a campaign's file if it needs permissions that were not given.
 
     Options such as --set and --storage imply the permissions that they need.
 
@@ -120,7 +120,7 @@ def require_place(storage: str, how: str) -> None:
     `how` says how to allow it.
 
     Raises:
-        SpecError: If its use is not allowed.
+        SpecError: If the use of the database is not allowed.
     """
     if (needed := place_of_results(storage, Path.cwd())) is not None:
         _require([needed], Trust(how=how), f"the database {shown_url(storage)}")
@@ -144,7 +144,7 @@ def _require(needed: Sequence[Permission], trust: Trust, what: str) -> None:
 
 
 def _agreed(asks: Sequence[str], what: str) -> bool:
-    """Whether the user agrees, asked on a terminal if there is one."""
+    """Ask on the terminal whether the user agrees; False without a terminal."""
     if not can_ask(sys.stderr):
         return False
     lines = "".join(f"\n  - {each}" for each in asks)

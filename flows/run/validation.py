@@ -42,7 +42,7 @@ class Validation:
     of_the_task: str | None
     """The keys that its benchmark sets, in the form of a campaign's file; None without a benchmark."""
     missing: str | None
-    """The required packages that are not installed; None if there are none."""
+    """The required packages that are not installed; None if all are installed."""
     permissions: tuple[str, ...]
     """Acts that need a permission; each begins with "allowed" or "to be allowed"."""
     warnings: tuple[str, ...]
@@ -74,7 +74,7 @@ def validate(file: SpecFile, *, trust: bool = False) -> Validation:
     `trust` allows all acts of the campaign, such as running code and downloading data.
 
     Raises:
-        SpecError: If it is invalid.
+        SpecError: If the file is invalid.
     """
     checked = check_spec_file(file, approving(Trust(everything=True)) if trust else None)
     _require_storage_url(file, checked.spec.storage)

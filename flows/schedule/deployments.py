@@ -44,7 +44,7 @@ class When:
         """The schedule as a Prefect object.
 
         Raises:
-            SpecError: If it is not exactly one of the two, or Prefect cannot read it.
+            SpecError: If not exactly one of the two times is given, or Prefect cannot parse it.
         """
         from prefect.client.schemas.schedules import CronSchedule, IntervalSchedule
 
@@ -70,10 +70,10 @@ class When:
             ) from error
 
     def next_run(self) -> dt.datetime:
-        """The next time at which it fires, in its time zone.
+        """The next time at which the schedule fires, in its time zone.
 
         Raises:
-            SpecError: If it never fires.
+            SpecError: If the schedule never fires.
         """
         from prefect.server.schemas import schedules
 
@@ -135,7 +135,7 @@ class Scheduled:
 def deployment_of(
     scheduled: Scheduled, *, pool: str | None = None, variables: dict[str, object] | None = None
 ) -> "RunnerDeployment":
-    """The scheduled deployment; on a work pool with job variables if one is given."""
+    """The scheduled deployment; with job variables if a work pool is given."""
     from prefect.client.schemas.actions import DeploymentScheduleCreate
     from prefect.deployments.runner import RunnerDeployment
     from prefect.types.entrypoint import EntrypointType
@@ -163,8 +163,8 @@ def deploy(scheduled: Scheduled, pool: str, folder: str) -> str:
         folder: The folder on the workers' machines that paths are relative to.
 
     Raises:
-        SpecError: If there is no Prefect server or no such pool, or the name is that of another file's
-            schedule, or of a served one.
+        SpecError: If no Prefect server or no such pool exists, or the name belongs to another file's schedule
+            or to a served one.
         PrefectServerFailed: If the server does not answer.
     """
     from prefect.deployments.runner import RunnerDeployment

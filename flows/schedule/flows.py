@@ -118,7 +118,7 @@ def _approving(spec: str, settings: Sequence[str], storage: str) -> Approve:
 
 
 def how_to_allow(spec: str | None, settings: Sequence[str], storage: str | None) -> str:
-    """Words with the command by which a user allows a run that Prefect started."""
+    """Clause with the command that gives a run started by Prefect its permissions."""
     if spec is None:
         return "set WINNOW_STORAGE to it for the process that starts the runs"
     database = [] if storage is None or has_secret(storage) else [f"storage={storage}"]
@@ -134,7 +134,7 @@ def run_scheduled(run: ScheduledRun, interrupts: Interrupts, say: Reporter) -> S
     of them is reported and does not stop this run.
 
     Raises:
-        SpecError: If the file is not valid any more.
+        SpecError: If the file has become invalid.
         StorageError: If the database cannot be used.
     """
     with closing(open_database(run.storage)) as database:
@@ -205,7 +205,7 @@ logging.getLogger(TALKER).setLevel(logging.CRITICAL)
 
 
 OF_NO_PREFECT = (signal.SIGHUP,)
-"""Signals that stop a flow run at once; not SIGTERM, by which Prefect cancels it, which is not a crash."""
+"""Signals that stop a flow run at once. Without SIGTERM: Prefect cancels runs by it, which is no crash."""
 
 
 class RunMessages:
@@ -291,12 +291,12 @@ def resume_all(
 
     Args:
         storage: URL of the results database without its password; None takes WINNOW_STORAGE.
-        spec: A campaign's file that names the database, if neither of these does.
+        spec: A campaign's file that names the database; used if `storage` and WINNOW_STORAGE are not set.
         settings: `key=value` settings that override the file's.
         trust: Ignored, as in `scheduled_campaign`.
 
     Raises:
-        SpecError: If that file is invalid, or needs more than its user has allowed.
+        SpecError: If that file is invalid, or needs permissions that its user has not given.
         StorageError: If the database cannot be used.
     """
     messages, interrupts = RunMessages(), Interrupts()

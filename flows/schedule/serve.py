@@ -71,7 +71,7 @@ class _Stopping:
             self._serving.cancel()
 
     def told(self, *_: object) -> None:
-        """Stop as on Ctrl-C and forward it to the campaign: SIGTERM and SIGHUP reach only this process."""
+        """Stop as on Ctrl-C, and forward it to the campaign; SIGTERM and SIGHUP reach only this process."""
         for process in self._running():
             with suppress(psutil.NoSuchProcess):
                 process.send_signal(signal.SIGINT)

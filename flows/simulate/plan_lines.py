@@ -128,7 +128,7 @@ def _pays(ceiling: Ceiling) -> list[tuple[str, str]]:
 
 
 def _canaries(plan: Plan | Ceiling) -> list[tuple[str, str]]:
-    """The canary requests by which changes of served models are noticed."""
+    """Lines on the canary requests, which detect changes of served models."""
     if plan.canaries is None:
         return []
     said = (

@@ -59,7 +59,7 @@ class Subject:
     facts: Mapping[str, float]
     """Additional facts on the table."""
     grid: int | None
-    """Comparisons in the whole table; None if they are unlimited."""
+    """Number of comparisons in the whole table; None if repeated comparisons make it unlimited."""
     unit: str
     """The unit of comparisons, in the plural."""
     types: tuple[str, ...] = ()
@@ -153,7 +153,7 @@ class SimulationReport:
         subject: The table.
         metric: The metric.
         budgets: The budgets at which runs are evaluated.
-        delta: The requested error probability of all selectors; None without one.
+        delta: The requested error probability of all selectors; None without an error probability.
         may_stop: Labels of selectors that may stop at delta.
     """
 
@@ -215,7 +215,7 @@ class SimulationReport:
     def write(self, folder: Path) -> None:
         """Write the runs, one row per selector, seed and budget, and pictures into an existing folder.
 
-        If matplotlib is not installed, there are no pictures, and `print` says so.
+        If matplotlib is not installed, no pictures are written, and `print` reports this.
 
         Raises:
             WinnowError: If a file cannot be written.
@@ -266,7 +266,7 @@ class SimulationReport:
 
     @property
     def _has_stops(self) -> bool:
-        """Whether some selector may stop, and the metric says whether stopping was right."""
+        """Whether a selector can stop early, and the metric shows whether its stop was right."""
         asked = [stops for label, stops in self._stops.items() if label in self._may_stop]
         return self._metric in RIGHT_OR_WRONG and any(stops[0].right is not None for stops in asked)
 

@@ -1,4 +1,4 @@
-"""Environments for simulation, each made of a table, and facts on the table for reports."""
+"""Simulation environments, each built from a table, and properties of the table for reports."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ MOST_MISSING = 0.5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Given:
-    """The user's choices for an environment; None for omitted ones."""
+    """The user's choices for an environment; omitted choices are None."""
 
     table: str
     storage: str

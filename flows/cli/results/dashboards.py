@@ -23,7 +23,7 @@ from winnow.tasks.plugins.extras import require
 from winnow.tasks.processes.child_process import end_process, module_command, start_process
 
 FIRST_PORT, PORTS = 8501, 20
-"""The first port to try if none is named, and the number of ports to try."""
+"""Without a --port option: the first port to try, and the number of ports to try."""
 
 START_TIMEOUT = 60.0
 """Seconds to wait for a page's first answer; a slow disk may need many of them."""

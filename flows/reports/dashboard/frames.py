@@ -32,7 +32,7 @@ MOST_STYLED = 2_000
 
 
 def as_frame(rows: Sequence[Row]) -> pd.DataFrame:
-    """Rows with the same columns, without those that say nothing."""
+    """Data frame of rows with the same columns, without columns that carry no information."""
     used = [
         name for name in (rows[0] if rows else ()) if any(row[name] not in (None, False, "") for row in rows)
     ]
@@ -81,7 +81,7 @@ def styled(
     """The displayed frame, with unchanged cell values: short names, and commas between thousands.
 
     Args:
-        frame: Returned unchanged if there is nothing to do, or too much.
+        frame: The data; returned unchanged if it needs no styling, or is too large for it.
         short: See `short_names`.
         opened: Index of the highlighted row.
     """
@@ -156,7 +156,7 @@ def _alike(cells: list[object]) -> list[object]:
 
 
 def apart(names: Sequence[str]) -> list[str]:
-    """Readable column names, with numbers for repeated ones."""
+    """Readable column names; repeated names get a number."""
     found: list[str] = []
     for name in map(readable, names):
         number, unique = 1, name

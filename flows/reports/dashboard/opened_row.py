@@ -10,7 +10,7 @@ from winnow.storage.json_types import Row
 PLACE = "open row of {}"
 """Session key: the name of the open row, by its parameter in the page's address."""
 LAST = "\N{END OF TEXT}"
-"""Opens the last row of a table whose rows are unknown yet; never a row's name."""
+"""Value that opens the last row of a table whose rows are not read yet; never a row's name."""
 
 
 def open_row(
@@ -27,13 +27,13 @@ def open_row(
     """Show a table with buttons to step through it; return the index of the open row.
 
     Args:
-        rows: At least one.
-        names: A name for each row, which stays the same when the page is loaded again.
+        rows: The rows; at least one.
+        names: A name for each row, the same whenever the page is loaded.
         key: Key of the table in the reader's session; another table has another key.
         address: Name of the parameter of the page's address that holds the name of the open row.
         height: Maximum height of the table in pixels.
-        earlier: Shows the rows before these; None if there are none.
-        later: Shows the rows after these; None if there are none.
+        earlier: Shows the rows before these; None if these are the first.
+        later: Shows the rows after these; None if these are the last.
         where: Text next to the buttons.
     """
     place = PLACE.format(address)

@@ -141,7 +141,7 @@ def _page() -> str:
 
 
 def serve(host: str, port: int, allowed: Sequence[str]) -> None:
-    """Serve until a signal ends it; the environment has the token, if one is required."""
+    """Serve the dashboard until a signal ends it; a required token is read from the environment."""
     from starlette.middleware import Middleware
     from streamlit.starlette import App
 

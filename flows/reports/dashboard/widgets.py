@@ -53,7 +53,7 @@ def as_html(text: str) -> str:
 Place = TypeVar("Place")
 
 LONG_TEXT, MANY_LINES = 1_200, 14
-"""Characters and lines from which a text scrolls in its own box."""
+"""Minimum number of characters, and of lines, of a text that scrolls in its own box."""
 BOX_HEIGHT = 320
 """Height of such a box, in pixels."""
 BESIDE_OTHERS = frozenset(("input", "output", "output b", "first output", "second output"))
@@ -249,7 +249,7 @@ def short_labels(names: Sequence[str], most: int = LONGEST_NAME) -> dict[str, st
 
 
 def whole_names(chosen: Sequence[str | None], short: Mapping[str, str]) -> str | None:
-    """The chosen names whose labels are shortened, for a help text; None if there are none."""
+    """The chosen names whose labels are shortened, for a help text; None if no label is shortened."""
     cut = [name for name in chosen if name is not None and short.get(name) != readable(name)]
     return ", ".join(map(as_plain, cut)) or None
 
@@ -309,7 +309,7 @@ def set_address(**parameters: str | None) -> None:
 
 
 def show_no_campaigns() -> None:
-    """Say that the database holds no campaign, and how one gets there."""
+    """Show that the database holds no campaign, and how to run one."""
     st.text(NO_CAMPAIGNS)
     run = f"winnow run campaign.yaml {storage_option(os.environ[STORAGE_VARIABLE])}"
     st.code(f"winnow init campaign.yaml\n{readable(run)}", language=None, wrap_lines=True)

@@ -37,7 +37,7 @@ class Part:
 
     name: str
     file: str | None
-    """Its name in the folder; None if there was nothing to write."""
+    """Name of the file in the folder; None if the part is empty, so that no file was written."""
     rows: int
     note: str = ""
     """Why there is nothing, if the reason is not just missing rows."""

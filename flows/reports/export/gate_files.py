@@ -14,7 +14,7 @@ from winnow.tasks.queries.status import CampaignStatus
 from winnow.tasks.text.printable import escaped, printable
 
 PASSED = ("no-worse", "better")
-"""Statuses with which a candidate passes a gate."""
+"""Statuses of candidates that pass a gate."""
 
 
 UNFINISHED = "not finished: no result for any candidate; see the output of winnow gate"
@@ -24,7 +24,7 @@ UNFINISHED = "not finished: no result for any candidate; see the output of winno
 class Case(NamedTuple):
     """A JUnit test case: its subject and its content.
 
-    The kind is failure or error, and None if it passed.
+    The kind is failure or error; None if the case passed.
     """
 
     name: str
@@ -34,15 +34,16 @@ class Case(NamedTuple):
 
 
 def begin_gate_files(subject: str, *, junit: Path | None, markdown: Path | None) -> None:
-    """Write to one file, or both, that there is no answer yet, so that an earlier one is not mistaken for it.
+    """Write to the given files that the gate has no answer yet, so that an earlier answer is not used.
 
     Args:
         subject: The command or function, in words.
-        junit: File for the XML; devices and pipes are not written yet, because written text stays there.
+        junit: File for the XML; devices and pipes are left out, because text written to them cannot be
+            replaced.
         markdown: The same for the summary.
 
     Raises:
-        WinnowError: If one cannot be written.
+        WinnowError: If a file cannot be written.
     """
     case = Case("winnow gate", "error", "unfinished", UNFINISHED)
     texts = (
@@ -57,10 +58,10 @@ def begin_gate_files(subject: str, *, junit: Path | None, markdown: Path | None)
 
 
 def write_gate_files(status: CampaignStatus, *, junit: Path | None, markdown: Path | None) -> None:
-    """Write one file, or both.
+    """Write the results to the given files.
 
     Raises:
-        WinnowError: If one cannot be written.
+        WinnowError: If a file cannot be written.
     """
     for path, text in ((junit, junit_xml), (markdown, gate_markdown)):
         if path is None:
@@ -138,7 +139,7 @@ def gate_markdown(status: CampaignStatus) -> str:
 
 
 def _verdict(status: CampaignStatus, candidate: CandidateStanding) -> str | None:
-    """The XML element inside a test case; None if it passed."""
+    """The XML element inside a test case; None if the case passed."""
     answer = status.answer
     if not answer.is_guaranteed or (answer.is_unsolved and not answer.allows_all_zero):
         return "error"

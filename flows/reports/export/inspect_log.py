@@ -32,7 +32,7 @@ METRIC = "mean"
 
 
 def model_name(tallied: Row) -> str:
-    """Provider and model in Inspect's form; the candidate's name if there is no model."""
+    """Provider and model in Inspect's form; the candidate's name if it has no model."""
     model = tallied["model"]
     return f"{model['provider']}/{model['name']}" if model else tallied["name"]
 

@@ -58,7 +58,7 @@ def write_bundle(session: Session, folder: Path, made_at: dt.datetime) -> list[P
         The files that were written, the index last.
 
     Raises:
-        WinnowError: If there is no campaign, or a file cannot be written.
+        WinnowError: If the database has no campaign, or a file cannot be written.
     """
     records, unreadable = campaign_records.readable_campaigns(session)
     wrong = [str(each) for each in unreadable]

@@ -81,7 +81,7 @@ COLUMNS = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Leaderboard:
-    """The table, without columns that say nothing."""
+    """The leaderboard's table, without columns that carry no information."""
 
     columns: Sequence[Column]
     rows: Sequence[Sequence[Cell]]
@@ -228,7 +228,7 @@ def _inert(text: str) -> Markup:
 
 
 def _source(script: str) -> str:
-    """The source by which a page's policy permits one of the page's own scripts."""
+    """The Content-Security-Policy source that permits one of the page's own scripts."""
     digest = hashlib.sha256(script.encode("utf-8")).digest()
     return f"'sha256-{base64.b64encode(digest).decode()}'"
 
@@ -273,10 +273,10 @@ def write_report(
 
 
 def write_files(made: Mapping[Path, bytes]) -> None:
-    """Write complete files in place of earlier ones.
+    """Write complete files, replacing earlier ones.
 
     Raises:
-        WinnowError: If one cannot be written.
+        WinnowError: If a file cannot be written.
     """
     for path, content in made.items():
         with in_place_of(path) as beside:

@@ -104,7 +104,7 @@ def _jsonable(value: object) -> str:
 
 MOST_ROWS = 10_000
 MOST_CHARACTERS = 16 * 2**20
-"""Maximum number of characters of texts per row group, apart from its last row, which bounds memory."""
+"""Maximum number of characters of texts per row group, not counting its last row; this bounds memory."""
 
 
 def write_parquet(path: Path, kinds: Mapping[str, Kind], rows: Iterable[Mapping[str, object]]) -> int:

@@ -271,7 +271,7 @@ def _text(value: Cell, decimals: int | None, rounding: str) -> str:
 
 
 def decimals_of(values: Sequence[float]) -> int | None:
-    """The number of decimals of a column; None if some numbers are too large or too small for it.
+    """The number of decimals of a column; None if some numbers are too large or too small for fixed decimals.
 
     Larger numbers get fewer decimals, but no number other than 0 is written as 0.
     """

@@ -39,7 +39,7 @@ def print_rows(
 
     Args:
         rows: Rows with the columns of the first one.
-        format_: The format; only a table for people is fitted to the terminal, all others are complete.
+        format_: The format; only the table format is fitted to the terminal; all others are complete.
         output: The file; None for standard output.
         view: The view of the rows, whose columns are declared; None for other rows.
         columns: Columns to write, in this order; all if empty.
@@ -47,8 +47,8 @@ def print_rows(
         shown_by: Words for the command that shows columns omitted on a terminal.
 
     Raises:
-        WinnowError: If the format needs a file and none is given, it cannot be written, or there is no such
-            column; an older file is then unchanged.
+        WinnowError: If the format needs a file and `output` is None, the file cannot be written, or a column
+            does not exist; an older file is then unchanged.
     """
     typed = _chosen(_typed(rows, view), columns)
     if heading:

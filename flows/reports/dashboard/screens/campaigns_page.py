@@ -64,7 +64,7 @@ def _table(open_campaign: Callable[[], None]) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KnownRow:
-    """A campaign's row, with the data that it was made of."""
+    """A campaign's row, with the data from which it was computed."""
 
     row: Row
     made_of: tuple[CampaignRecord, int | None] | None
@@ -79,7 +79,7 @@ def campaign_rows(
 
     Args:
         session: Reads the results.
-        known: Rows that the last look gave; of a campaign where nothing has changed since, only that is read.
+        known: Rows of the previous call, reused for campaigns that have not changed since.
         tell: Called with a sentence for each campaign that cannot be shown.
     """
     decisions, held = latest_decision_ids(session), {each.campaign_id for each in unreleased(session)}

@@ -149,7 +149,7 @@ def _show(first: Side, second: Side) -> None:
 
 
 def why_nothing(first: Side, second: Side) -> str:
-    """Why no example has scores of both, with a remedy if there is one."""
+    """Reason why no example has scores of both candidates, with a remedy if one exists."""
     same = first.campaign.id == second.campaign.id
     if any(traits_of(each.campaign.objective).compares_pairs for each in (first, second)):
         met = "These two have no duel with an outcome"

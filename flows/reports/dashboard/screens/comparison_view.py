@@ -132,7 +132,7 @@ GONE = "This comparison was deleted."
 
 
 def _read(campaign: CampaignRecord, comparison_id: int, *, whole: bool) -> tuple[Row, list[Row]] | None:
-    """A comparison and its judgments; None if it is missing."""
+    """A comparison and its judgments; None if the comparison does not exist."""
     characters = None if whole else MOST_CHARACTERS
     with asking() as session:
         row = browse_views.comparison(session, campaign.id, comparison_id, characters=characters)
@@ -141,7 +141,7 @@ def _read(campaign: CampaignRecord, comparison_id: int, *, whole: bool) -> tuple
 
 
 def _input(row: Row) -> str:
-    """The example's input, or all its fields if none has this name."""
+    """The example's input, or all its fields if it has no field of that name."""
     given = row["fields"].get("input")
     return given if isinstance(given, str) else _as_json(row["fields"])
 
@@ -173,7 +173,7 @@ def _as_json(value: object) -> str:
 
 
 def _readings(row: Row, key: str = "") -> None:
-    """Draw the judged part of the output unless it is the whole, and the reason if there is no outcome."""
+    """Draw the judged part of the output, unless it is the whole, and the reason for a missing outcome."""
     for name, label in (("answer", "read by the judge"), ("detail", "reason for no outcome")):
         if row[name] is not None and not (name == "answer" and row["answer"] == row["text"]):
             show_passage(label, row[name], row[f"{name}_length"], key=f"{name}{key}")

@@ -66,7 +66,7 @@ BEFORE, OPEN, WHOLE = "before", "at", "whole"
 
 
 def ask_filters(choices: Choices, campaign: CampaignRecord, eliminated: Sequence[str]) -> Filters:
-    """The filters in the boxes above the table, by default those of the page's address.
+    """Draw the filter boxes above the table, and return the filters; defaults come from the page's address.
 
     Args:
         choices: The values by which the campaign's comparisons can be filtered.
@@ -131,7 +131,7 @@ def _choose(place: DeltaGenerator, label: str, names: Sequence[str], campaign: C
 def _linked(parameter: str, options: Sequence[str], campaign: CampaignRecord) -> str:
     """The key of a box whose initial value is that of the page's address.
 
-    A default would do the same, but a box with a default cannot be emptied.
+    A default value is not used, because the user could not empty a box with a default.
     """
     key = f"comparisons-{parameter}-{campaign.id}"
     wanted = st.query_params.get(parameter)

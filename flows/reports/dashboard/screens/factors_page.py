@@ -44,7 +44,7 @@ def _show_campaign(campaign: CampaignRecord, _: Sequence[CampaignRecord]) -> Non
 
 
 def why_nothing(campaign: CampaignRecord, found: FactorTables | None) -> str | None:
-    """Why there is nothing to show, and what to do about it; None if there is something."""
+    """Reason why the page has no effects of factors to show, with a remedy; None if it has some."""
     if traits_of(campaign.objective).compares_pairs:
         return (
             "Duels give single candidates no scores, so there are no effects: Compare shows two candidates."

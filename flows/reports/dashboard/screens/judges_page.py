@@ -104,7 +104,7 @@ def why_nothing(campaign: CampaignRecord) -> str:
 
 
 def _show_other(campaign: CampaignRecord, records: Sequence[CampaignRecord]) -> None:
-    """Show a campaign's agreement with another one whose judge, human or model, saw the same outputs."""
+    """Show the agreement of a campaign's judge with that of another campaign on the same outputs."""
     others = [each.name for each in reversed(records) if each.id != campaign.id]
     if not others:
         return

@@ -52,9 +52,9 @@ def show() -> None:
 
 
 def _annotator() -> str:
-    """The annotator's name; empty, and asked for in the middle of the page, until it is given.
+    """The annotator's name; while it is empty, a box in the middle of the page asks for it.
 
-    Each name has its own box: once it is written, no box has the focus, and keys act on buttons.
+    Each name has its own box: once a name is entered, no box has the focus, so keys act on buttons.
     """
     known: str = st.session_state.get(ANNOTATOR, "")
     if not known:
@@ -83,7 +83,7 @@ class _Labelling:
         self._place = f"{campaign.id} {annotator}"
 
     def show(self) -> None:
-        """Show the current task, or that there is none."""
+        """Show the current task, or that no task is left."""
         if (refused := st.session_state.pop(REFUSED, None)) is not None:
             show_problem(refused)
         question = self._question()

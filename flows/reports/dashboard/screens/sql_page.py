@@ -25,7 +25,7 @@ SELECT campaign, candidate, estimate, lower, upper, status
 FROM v_leaderboard
 WHERE estimate IS NOT NULL
 ORDER BY campaign, estimate DESC"""
-"""On a view whose cost does not grow with the number of comparisons."""
+"""Example statement, on a view whose cost does not grow with the number of comparisons."""
 
 
 def show() -> None:

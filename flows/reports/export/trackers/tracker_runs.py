@@ -14,15 +14,15 @@ def write_runs(name: str, storage: str, *, mlflow: str | None, experiment: str, 
     """Write a campaign as a run of each given tracker, and print its address.
 
     Args:
-        name: The campaign's.
-        storage: URL of its database.
+        name: Name of the campaign.
+        storage: URL of the campaign's database.
         mlflow: URI of MLflow's server, database or folder.
         experiment: Name of MLflow's experiment.
         wandb: Project of Weights & Biases, or ENTITY/PROJECT.
 
     Raises:
         ExtraMissing: If a tracker's package is not installed.
-        WinnowError: If a tracker refuses, or does not answer.
+        WinnowError: If a tracker refuses the run, or does not answer.
     """
     require("report", "the report of a tracker's run")
     if mlflow is not None:

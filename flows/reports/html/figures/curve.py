@@ -27,8 +27,8 @@ def curve(
         title: Title of the vertical axis.
         unit: The word for comparisons on the axis.
         candidates: Number of candidates.
-        out_at: The number of comparisons at which each eliminated candidate was eliminated; if there are any,
-            a line on a separate axis shows how many were left.
+        out_at: The number of comparisons at which each eliminated candidate was eliminated; if it is not
+            empty, a line on a separate axis shows how many candidates were left.
     """
     figure = Figure([_edge(rows, "upper", None), _edge(rows, "lower", "tonexty"), _line(rows)])
     if changes := leads(rows):
@@ -50,8 +50,7 @@ def curve(
 def zoomed(rows: Sequence[Row]) -> list[float] | None:
     """The vertical range of the race: all estimates, and the intervals of its second half.
 
-    Early intervals span everything possible, and would compress the rest to a thin band. None if there is no
-    estimate.
+    Early intervals span the full range, and would compress the rest to a thin band. None without an estimate.
     """
     half = rows[-1]["comparisons"] / 2.0
     late = [row for row in rows if row["comparisons"] >= half]

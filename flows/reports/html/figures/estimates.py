@@ -91,7 +91,7 @@ def _dots(rows: Sequence[Row], value: str, label: str, is_marked: bool) -> Scatt
 
 
 def reach(high: float | None, low: float | None) -> float | None:
-    """The distance between two ends; None if one is unknown, in which case no bar is drawn."""
+    """The distance between two ends of an interval; None if an end is unknown: then no bar is drawn."""
     return None if high is None or low is None else high - low
 
 

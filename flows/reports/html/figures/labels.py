@@ -9,7 +9,7 @@ from winnow.storage.json_types import JsonObject
 from winnow.tasks.text.printable import printable
 
 LONGEST_LABEL = 44
-"""Maximum characters of a name beside an axis."""
+"""Maximum characters of a name next to an axis."""
 
 
 def readable(text: str) -> str:

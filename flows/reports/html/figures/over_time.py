@@ -25,9 +25,9 @@ def estimates_over_time(
     title: str,
     are_repeated: bool = True,
 ) -> Figure:
-    """One mark per candidate and campaign, with its interval, and a diamond where it led.
+    """One mark per candidate and campaign, with its interval, and a diamond if it led that campaign.
 
-    Candidates stand side by side within a campaign, so that their intervals do not hide each other.
+    Candidates are drawn side by side within a campaign, so that their intervals do not hide each other.
 
     Args:
         tracks: Rows by candidate, with `campaign`, `estimate`, `lower` and `upper`.

@@ -82,7 +82,7 @@ def dressed(
 
 
 def reaching(ends: Sequence[float] | None) -> JsonObject:
-    """Settings of a linear axis whose initial range lies between two values; automatic range without them.
+    """Settings of a linear axis with an initial range between two values; automatic if they are None.
 
     A `range` would reset a reader's zoom whenever the figure is drawn again.
     """

@@ -43,7 +43,7 @@ def builders_of(campaign: CampaignRecord, read: ReadOnce) -> tuple[Builder, ...]
 
 
 def _evidence_of(campaign: CampaignRecord) -> tuple[Builder, ...]:
-    """The sections beside the risks; none if a plain mean is used."""
+    """The sections other than the risks; empty if a plain mean is used."""
     return () if _trusts_a_mean(campaign) else (certificates, e_values, weights)
 
 

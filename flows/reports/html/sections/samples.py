@@ -17,7 +17,7 @@ MOST_CHARACTERS = 2_000
 """Maximum number of characters of each text."""
 
 LABELS = {"input": "input", "text": "output", "text_b": "output"}
-"""Headings of the texts that stand side by side."""
+"""Headings of the texts shown side by side."""
 PASSAGES = {
     "prompt": "prompt",
     "prompt_b": "prompt",
@@ -31,8 +31,8 @@ def sample_groups(look: Look, titles: Mapping[str, str], *, best: str | None) ->
     """A few comparisons of each kind that occurs.
 
     Args:
-        look: The campaign as it is now.
-        titles: Kind, one of `samples`, -> its heading. Samples are from the best candidate if there is one,
+        look: The campaign's current state.
+        titles: Kind, one of `samples`, -> its heading. Samples are from the best candidate if one is named,
             except unscored ones, which are from any candidate.
         best: Name of the best candidate, or None.
     """
@@ -61,7 +61,7 @@ def sample_groups(look: Look, titles: Mapping[str, str], *, best: str | None) ->
 
 
 def _sample(row: Row, candidate: str | None, *, with_judge: bool) -> Sample:
-    """A comparison, whose heading leaves out the candidate that the heading of its group names."""
+    """A comparison; its heading omits the candidate that the group's heading names."""
     rival = f" against {row['candidate_b']}" if row["candidate_b"] else ""
     example = f"example {example_name(row['example'], row['example_number'])}"
     is_named = candidate == row["candidate"] and not rival
@@ -135,7 +135,7 @@ def _passages(row: Row, names: Sequence[str]) -> list[Passage]:
 
 
 def _is_repeated(row: Row, name: str) -> bool:
-    """Whether another text of the comparison says the same."""
+    """Whether another text of the comparison is the same."""
     same = {"prompt_b": "prompt", "answer": "text"}.get(name)
     return same is not None and row[name] == row[same]
 

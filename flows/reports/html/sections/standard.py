@@ -35,7 +35,7 @@ from winnow.tasks.spec.stored_spec import constraints_of
 from winnow.tasks.text.phrases import amount, ends, span
 
 Builder = Callable[[Look], Section | None]
-"""Makes a section, or None if there is nothing to show yet."""
+"""Function that makes a section; returns None if it has no content yet."""
 
 MOST_ROUNDS = 600
 """Maximum number of rounds on the curve: more rounds would have less than two pixels each."""
@@ -118,7 +118,7 @@ def _lead(look: Look, axis: str) -> Section | None:
 
 
 def eliminations(look: Look) -> Section | None:
-    """The section on when each candidate was eliminated, and by which evidence."""
+    """The section on when each candidate was eliminated, and the evidence for it."""
     found = campaign_views.eliminations(look.session, look.record.id)
     if not found:
         return None
@@ -491,7 +491,7 @@ def sections_of(
     """All sections of a campaign's page that have something to show, in order.
 
     Args:
-        look: The campaign as it is now.
+        look: The campaign's current state.
         with_samples: Whether sample comparisons are included.
         read: Data that an earlier call has read, or None.
     """
