@@ -111,7 +111,7 @@ def separated(text: str, told: str | None, how: Reasoning | None) -> tuple[str, 
 
     Args:
         text: As generated.
-        told: Reasoning that a server returned beside it.
+        told: Reasoning that a server returned separately.
         how: If None, texts are not split.
     """
     if how is None:
@@ -127,7 +127,7 @@ def separated(text: str, told: str | None, how: Reasoning | None) -> tuple[str, 
 
 
 MOST_STEPS = 1_000_000
-"""Steps that a chat template may take for one prompt in a trial."""
+"""Maximum steps of a chat template for one prompt in a trial."""
 
 MOST_SECONDS = 30.0
 """Maximum seconds for a trial; a legitimate template stays far below, even on a busy machine."""

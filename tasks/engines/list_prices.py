@@ -24,9 +24,9 @@ MILLION = 1_000_000
 
 
 def list_price(model: ModelRef) -> tuple[float, float] | None:
-    """Prices of a million input and output tokens of a model, in `CURRENCY`; None if they are not known.
+    """Prices of a million input and output tokens of a model, in `CURRENCY`; None if the prices are unknown.
 
-    A model behind an address of its own has none, because whoever runs that server sets the price.
+    A model with its own base URL has no list price, because the operator of that server sets the price.
     """
     if model.model_base_url is not None or model.provider not in ("openai", "litellm"):
         return None

@@ -229,32 +229,32 @@ class Completion:
     """A generated text."""
 
     text: str
-    """Without the prompt, without special tokens, cut before a stop string. Untrusted. Where continuations
-    were given, the most probable of them, the first of several; where it was asked about greedy decoding, the
-    continuation if that gives it, else nothing."""
+    """Generated text without prompt and special tokens, cut before a stop string. Untrusted. For a request
+    with continuations: the most probable one, the first in a tie. For a request about greedy decoding: the
+    continuation if greedy decoding gives it, else empty."""
     finish_reason: str
     """"stop" (end of text or a stop string) or "length" (max_tokens or the context window)."""
     input_tokens: int
-    """Length of the prompt as the model read it, plus that of the continuations if some were given."""
+    """Number of prompt tokens as the model read it, plus those of the continuations, if any."""
     output_tokens: int
     """Number of generated tokens, including those of the stop string and the end of text; 0 for
     continuations."""
     seconds: float
-    """Its share of the engine's wall time, divided equally among the requests that the engine is at work on
-    at each moment, so that sums over requests are engine time. It begins when the request is sent, or taken
-    up by the model."""
+    """Share of the engine's wall time, counted from when the request is sent or the model starts on it. At
+    each moment the time is divided equally among the requests in progress, so that the sum over requests is
+    the engine's time."""
     latency: float | None = None
-    """Wall time from when the request was sent, or taken up by the model, to its answer, beside whatever else
-    was asked meanwhile; of engines that write whole batches, the time of its batch. None of choices and
-    continuations, which may take several calls."""
+    """Wall seconds from when the request was sent, or the model started on it, to its answer, with other
+    requests running at the same time. For engines that generate whole batches: the time of the batch. None
+    for choices and continuations, which may take several calls."""
     choice_logprobs: Mapping[str, float] | None = None
     """Log-probability of each choice or continuation, as defined in `tasks.engines.scoring`; None if neither
     was given."""
     reasoning: str | None = None
-    """The model's reasoning, if a server returns it beside the text. Untrusted."""
+    """The model's reasoning, if a server returns it separately from the text. Untrusted."""
     token_logprobs: Sequence[float] | None = None
-    """The natural log-probability of each generated token, the end of the text included, as the model has it
-    before biases, penalties and the temperature; None if not asked, or where the engine does not tell."""
+    """Natural log-probability of each generated token, including the end of the text, before biases,
+    penalties and the temperature are applied; None if not requested or not returned by the engine."""
     is_greedy: bool | None = None
     """Whether no other token was more probable at any token of the continuation; None if not requested."""
     cached_tokens: int | None = None
@@ -264,7 +264,7 @@ class Completion:
     """The server's name for the model that wrote the text, whatever was requested; None if it gives none.
     Untrusted."""
     reported: Mapping[str, float] | None = None
-    """Of an agent, the numbers that it reports of the run: its metrics, and its `cost`. Untrusted."""
+    """For an agent: the numbers that it reported for the run, its metrics and its `cost`. Untrusted."""
 
     def __post_init__(self) -> None:
         if not isinstance(self.text, str):

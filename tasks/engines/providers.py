@@ -25,7 +25,8 @@ class EngineSettings:
     load_timeout: float = 600.0
     """Seconds a model may take to load."""
     batch_timeout: float | None = 600.0
-    """Seconds a batch may take; of several in hand, in which none may be answered. None waits forever."""
+    """Maximum seconds of a batch; if an engine works on several batches, maximum seconds without any answer.
+    None waits forever."""
     max_connections: int = 64
     """Maximum number of concurrent requests to a server."""
     request_timeout: float = 120.0

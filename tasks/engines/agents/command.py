@@ -1,4 +1,4 @@
-"""A program as a candidate: one JSON object at its standard input, a text or JSON at its standard output."""
+"""Provider `command`: a program that reads a JSON object from standard input and prints its output."""
 
 import json
 import os
@@ -38,16 +38,16 @@ MOST_BYTES = 4 << 20
 KEPT_OF_STDERR = 1 << 16
 
 TEMPORARY = 75
-"""Exit code by which programs report a failure that may pass, EX_TEMPFAIL of sysexits.h."""
+"""Exit code of a temporary failure: EX_TEMPFAIL of sysexits.h."""
 
 PASSED_ON = ("PATH", "HOME", "USER", "LOGNAME", "LANG", "LANGUAGE", "TZ", "TMPDIR", "VIRTUAL_ENV",
              "SSL_CERT_FILE", "SSL_CERT_DIR")  # fmt: skip
-"""Environment variables that every program sees, beside those that begin with LC_."""
+"""Environment variables passed to every program, in addition to those that begin with LC_."""
 
 LOOK_EVERY_S = 0.1
 
 REST = 20.0
-"""Time between two looks at the program's files, as a multiple of the time that a look takes."""
+"""Time between two checks of the program's files, as a multiple of the duration of a check."""
 
 
 def _variable(name: str) -> str:
@@ -64,10 +64,10 @@ class Settings(AgentSettings):
     command: list[Annotated[str, Field(min_length=1)]] = Field(min_length=1)
     """The program and its arguments, such as [python, agent.py]; no shell reads them."""
     env: list[Annotated[str, AfterValidator(_variable)]] = Field(default=[])
-    """Environment variables that the program may see beside PATH, HOME, language and time zone."""
+    """Further environment variables passed to the program, besides PATH, HOME, language and time zone."""
     reply: Literal["auto", "json", "text"] = "auto"
-    """How standard output is read: json is an object with `output`, text is the output itself; auto tells by
-    the content."""
+    """Format of standard output: json is an object with `output`, text is the output itself; auto detects
+    the format from the content."""
     retry_on: list[int] = Field(default=[TEMPORARY])
     """Exit codes after which a run is tried again."""
 
@@ -107,7 +107,7 @@ class Caller:
     Args:
         name: The agent's.
         settings: Its keys of the campaign's file.
-        log_folder: Not used: what the program says stands in the reason of a failed run.
+        log_folder: Not used: the reason of a failed run quotes the program's error output.
     """
 
     def __init__(self, name: str, settings: Settings, log_folder: Path) -> None:
@@ -167,7 +167,7 @@ class Caller:
         self._compiled.cleanup()
 
     def _require_unchanged(self) -> None:
-        """Raise an error if the program's files are not as they were; they are looked at now and then."""
+        """Raise `NotAllowed` if the program's files have changed; `REST` limits how often they are read."""
         with self._looking:
             begun = time.monotonic()
             if self._code is not None and begun < self._next_look:
@@ -225,7 +225,7 @@ class Caller:
 
 
 class _Run:
-    """Writes a program's input and reads its output, of which a bounded part is kept."""
+    """Writes a program's input and reads its output; keeps a bounded part of the output."""
 
     def __init__(self, process: "subprocess.Popen[bytes]", content: bytes) -> None:
         self._process, self._left = process, memoryview(content)
@@ -233,11 +233,11 @@ class _Run:
 
     @property
     def is_too_long(self) -> bool:
-        """Whether it wrote more than is read."""
+        """Whether the program wrote more than `MOST_BYTES` to standard output."""
         return len(self.output) > MOST_BYTES
 
     def until(self, deadline: float) -> bool:
-        """Exchange until the program has ended; return whether it did so in time."""
+        """Write and read until the program ends; return whether it ended before the deadline."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         assert self._process.stderr is not None
@@ -275,7 +275,7 @@ class _Run:
         return self._process.poll() is not None and not selector.select(0)
 
     def _move(self, descriptor: int) -> bool:
-        """Write or read what can be moved now; return whether there may be more."""
+        """Write or read what the pipe accepts or holds now; return whether there may be more."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         try:

@@ -1,4 +1,4 @@
-"""An endpoint as a candidate: one request for each run, and the output where a JSON pointer says."""
+"""Provider `http`: sends one request to an endpoint for each run; a JSON pointer locates the output."""
 
 import json
 import re
@@ -26,7 +26,7 @@ MOST_BYTES = 4 << 20
 """Bytes of an answer that are read."""
 
 LONGEST_WAIT = 60.0
-"""Seconds that a server may ask to be left alone for, by Retry-After."""
+"""Maximum seconds of a wait that a server requests by Retry-After."""
 
 PLACE = re.compile(r"\{\{\s*([^{}]+?)\s*\}\}")
 """A value put into the URL, a header or the body, such as {{ question }} or {{ params.k }}."""
@@ -44,7 +44,7 @@ SECRET_HEADERS = frozenset(
         "x-goog-api-key",
     }
 )
-"""Headers that hold a key: its value stands in an environment variable and in no file."""
+"""Headers that hold a key, whose value must come from an environment variable and not from the file."""
 
 OWN_HEADERS = frozenset({"host", "content-length", "transfer-encoding", "connection", "accept-encoding"})
 """Headers that the connection sets."""
@@ -88,10 +88,11 @@ class Settings(AgentSettings):
     headers: dict[str, str] = Field(default={})
     """Headers, in which $NAME is replaced by the environment variable."""
     body: JsonValue = None
-    """JSON that is sent, in which texts may hold {{ NAME }} as in `url`; a text that is nothing else becomes
-    the value itself. Without it, POST and PUT send what a command reads."""
+    """JSON body of the request. Texts in it may hold {{ NAME }} as in `url`; a text that consists of one
+    {{ NAME }} becomes the value itself, of any type. Without `body`, POST and PUT send the JSON object that
+    a command receives."""
     output: Pointer | None = None
-    """JSON pointer to the output in the answer; without it, the answer is read as that of a command."""
+    """JSON pointer to the output in the response; if unset, the response is read like a command's output."""
     usage: Pointer | None = None
     """JSON pointer to the object with input_tokens and output_tokens, or OpenAI's names for them."""
     cost: Pointer | None = None
@@ -99,9 +100,9 @@ class Settings(AgentSettings):
     metrics: Pointer | None = None
     """JSON pointer to an object of numbers."""
     trace: Pointer | None = None
-    """JSON pointer to what is stored beside the output."""
+    """JSON pointer to a trace, which is stored with the output."""
     retry_on: list[int] = Field(default=[408, 425, 429, 500, 502, 503, 504])
-    """Statuses after which a run is tried again; so it is if there is no connection."""
+    """HTTP statuses after which a run is tried again. A failed connection is also tried again."""
 
     @model_validator(mode="after")
     def _fits_together(self) -> "Settings":
@@ -181,7 +182,7 @@ class Caller:
         return self._read(self._loop.call(self._send, url, self._content(message)))
 
     def close(self) -> None:
-        """Break off all requests."""
+        """Abort all requests."""
         if not self._is_closed:
             self._is_closed = True
             self._loop.call(self._close)

@@ -1,11 +1,12 @@
-"""A Python function as a candidate: `file.py:answer`, in a process of its own.
+"""Provider `python`: a Python function such as `file.py:answer`, run in a separate process.
 
     def answer(example, prompt=None, params=None):
         return {"output": f"It is {example['input']}.", "cost": 0.001}
 
-A parameter is given what it is named after: example, prompt, params, sampling, seed, limits, or else a field
-of the example; the first one gets the example if it is named otherwise. The function may be `async`. It
-returns a text, or a mapping with `output` and, if known, `usage`, `cost`, `metrics` and `trace`.
+Each parameter receives the value of its name: a field of the example, or else example, prompt, params,
+sampling, seed or limits. A first parameter with any other name, and without a default, receives the example.
+The function may be `async`. It returns a text, or a mapping with `output` and, if known, `usage`, `cost`,
+`metrics` and `trace`.
 """
 
 import asyncio
@@ -36,10 +37,10 @@ from winnow.tasks.processes.worker_side import ParentLink, run_worker
 MODULE = "winnow.tasks.engines.agents.python"
 
 START_SECONDS = 120.0
-"""Seconds that importing the file may take."""
+"""Maximum seconds for importing the file."""
 
 GRACE = 1.0
-"""Seconds for a function that is `async` to end at its time-out by itself."""
+"""Seconds that an `async` function has to end by itself after its time-out."""
 
 MOST_BYTES = 8 << 20
 """Bytes of a reply."""
@@ -86,9 +87,9 @@ class Settings(AgentSettings):
 
 
 class Caller:
-    """Calls the function in a child process, which is replaced once a call of it hangs.
+    """Calls the function in a child process, which is replaced after a call hangs.
 
-    Calls that are under way when another one hangs are answered before their process ends.
+    Other calls in progress at that moment are answered before their process ends.
 
     Args:
         name: The agent's.
@@ -160,7 +161,7 @@ class Caller:
             return self._process
 
     def _replace(self, process: "_Process") -> None:
-        """Have the next call begin another process."""
+        """Make the next call start a new process."""
         with self._changed:
             process.is_left = True
             if self._process is process:
@@ -203,7 +204,7 @@ class _Process:
         """The child's reply.
 
         Raises:
-            TimeoutError: If there is none in time.
+            TimeoutError: If no reply arrives in time.
             WorkerEnded: If the child ended.
         """
         arrived: SimpleQueue[JsonObject | WorkerEnded] = SimpleQueue()
@@ -226,7 +227,7 @@ class _Process:
         return found
 
     def kill(self) -> None:
-        """End it at once."""
+        """End the child immediately."""
         self._worker.kill()
 
     def _read(self) -> None:
@@ -276,7 +277,7 @@ class _Runner:
             threading.Thread(target=self._loop.run_forever, daemon=True).start()
 
     def begin(self, number: int, message: JsonObject) -> None:
-        """Call the function, and send what comes of it."""
+        """Call the function, and send its result or error."""
         if self._loop is not None:
             asyncio.run_coroutine_threadsafe(self._awaited(number, message), self._loop)
         else:
@@ -316,7 +317,7 @@ class _Runner:
 
 
 def _plain(value: object) -> object:
-    """A number of a library as Python's own."""
+    """Convert a library's number, such as numpy's, to a Python number."""
     if hasattr(value, "item") and getattr(value, "ndim", 0) == 0:
         return value.item()
     raise TypeError(f"it returned a {type(value).__name__}, which JSON cannot hold")
@@ -334,14 +335,14 @@ def _words(error: BaseException, file: str) -> str:
 Arguments = Callable[[JsonObject], list[object]]
 
 MESSAGE = ("example", "prompt", "params", "sampling", "seed", "limits")
-"""Names of parameters that are given a part of the message."""
+"""Parameter names that receive a part of the message."""
 
 
 def arguments_of(call: Callable[..., object]) -> Arguments:
     """The arguments of a function for a message, by the names of its parameters.
 
     Raises:
-        TypeError: If a parameter can be given by name alone.
+        TypeError: If the function takes no argument, or a keyword-only parameter has no default.
     """
     try:
         parameters = list(inspect.signature(call).parameters.values())

@@ -1,4 +1,4 @@
-"""Outputs that stand in the data already, as a candidate: nothing is generated."""
+"""Provider `recorded`: reads a candidate's outputs from the data; generates nothing."""
 
 from pathlib import Path
 from typing import Annotated
@@ -42,4 +42,4 @@ class Caller:
         return {"output": found}
 
     def close(self) -> None:
-        """Do nothing: nothing was opened."""
+        """Do nothing, because no resource is open."""

@@ -252,8 +252,8 @@ class OpenaiEngine:
     async def _written(self, info: ServerInfo, request: Request) -> Answer:
         """The answer to a request for a text.
 
-        Where the server has less room for tokens than the request allows, it is asked for what it has room
-        for, as an engine of ours would write.
+        If the server has room for fewer tokens than the request allows, the request is sent again with a
+        lower limit. A local engine would also generate only as many tokens as fit.
         """
         body, room = self._body(request, info), TokenRoom()
         answer: Answer | None = None
@@ -270,7 +270,7 @@ class OpenaiEngine:
         return answer
 
     async def _sent(self, body: JsonObject, request: Request) -> Answer:
-        """The answer to a body that was made of a request; raises like `ServerCalls.post`."""
+        """Send a body made from a request and return the answer; raises like `ServerCalls.post`."""
         found: Posted[Generated] = await self._calls.timed_post(
             generation_path(self._model),
             body,

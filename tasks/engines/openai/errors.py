@@ -158,7 +158,7 @@ class NoRoom(RequestRefused):
 
 
 class NotThere(EngineLoadFailed):
-    """The server does not know the model, or the address."""
+    """The server does not have the model, or the URL does not exist on it."""
 
 
 class Forbidden(EngineLoadFailed):
@@ -394,9 +394,9 @@ BELOW = (r"(?:lower|less|smaller) than " + NUMBER, NUMBER + r" \(exclusive\)")
 class TokenRoom:
     """Lower the token limit of one request until its server accepts it, a bounded number of times.
 
-    Servers refuse, each in its own words, a request whose prompt and `max_tokens` together exceed their
-    context window, or whose `max_tokens` exceeds their maximum output. An engine of ours generates as much as
-    there is room for, and so does a server whose limit is lowered.
+    A server refuses a request whose prompt and `max_tokens` together exceed its context window, or whose
+    `max_tokens` exceeds its maximum output; the wording differs between servers. With a lower limit it
+    generates as much as fits, as a local engine does.
     """
 
     def __init__(self) -> None:

@@ -1,4 +1,4 @@
-"""One attempt of an agent to answer one example: what it is given, and how it can fail."""
+"""Interface of an agent's attempt to answer one example: its input, its reply and its errors."""
 
 import os
 import re
@@ -12,11 +12,11 @@ class CallFailed(Exception):
     """An attempt has no usable reply.
 
     Args:
-        detail: One sentence for people, without the agent's name.
+        detail: One sentence for users, without the agent's name.
         reason: One machine-readable word.
-        may_retry: Whether it may be tried again, as far as `retries` allow.
-        wait: Seconds that the agent asks to be left alone; None if it does not say.
-        said: The reply, where there is one: it may say what the attempt cost.
+        may_retry: Whether the run may be tried again, up to `retries` times.
+        wait: Minimum seconds before the next attempt, as requested by the agent; None if not requested.
+        said: The reply, if there is one; it may report the cost of the attempt.
     """
 
     def __init__(
@@ -37,11 +37,11 @@ class CallFailed(Exception):
 
 
 class Unreachable(CallFailed):
-    """There is nothing to call at the moment, which says nothing of the example."""
+    """The agent cannot be reached now; the example is not the cause."""
 
 
 class Caller(Protocol):
-    """Runs an agent. Several threads call it at once."""
+    """Interface that runs an agent; several threads may call it at the same time."""
 
     def answer(self, message: JsonObject) -> object:
         """Make one attempt within `timeout`.
@@ -55,20 +55,20 @@ class Caller(Protocol):
 
         Raises:
             CallFailed: If there is no reply.
-            EngineError: If no example can be answered.
+            EngineError: If the agent cannot answer any example.
         """
 
     def close(self) -> None:
-        """End all attempts at once; may be called again."""
+        """End all attempts immediately; may be called more than once."""
 
 
 NAME = re.compile(r"\$?([A-Za-z_][A-Za-z0-9_]*)")
 
 SHOWN = 300
-"""Characters of what an agent says that a reason shows."""
+"""Maximum characters of an agent's own message that a failure's detail quotes."""
 
 SHORTEST_SECRET = 4
-"""Characters of a value that is hidden: of a shorter one, every word would be."""
+"""Minimum length of a secret value that is masked; masking a shorter one would mask ordinary words."""
 
 
 def variable_values(names: Iterable[str]) -> dict[str, str]:
@@ -81,9 +81,10 @@ def variable_values(names: Iterable[str]) -> dict[str, str]:
 
 
 def shown(text: str, hidden: Mapping[str, str], *, is_beginning: bool = False) -> str:
-    """A text on one line without the values of variables; of a long one the end, or the beginning.
+    """Put a text on one line and mask the values of variables; shorten it to at most `SHOWN` characters.
 
-    The text may have been cut within a value: a part of one at either end is hidden, too.
+    A long text keeps its end, or its beginning if `is_beginning`. The text may have been cut within a value,
+    so a part of a value at either end is masked too.
     """
     longest_first = sorted(hidden.items(), key=lambda each: -len(each[1]))  # one may begin another
     secrets = [(f"${name}", value) for name, value in longest_first if len(value) >= SHORTEST_SECRET]

@@ -1,4 +1,4 @@
-"""Engine of an agent: each request is a run of its own, and each answer is given as it comes."""
+"""Engine of an agent: each request is a separate run, and each answer is reported when it arrives."""
 
 import importlib
 import json
@@ -37,7 +37,7 @@ Task = Callable[[], None]
 class Seats:
     """A bounded number of threads, which start when they are needed.
 
-    The threads are daemons: a run that cannot be broken off does not keep the process from ending.
+    The threads are daemons, so that a run that cannot be aborted does not keep the process alive.
 
     Args:
         count: Number of tasks at the same time.
@@ -61,13 +61,13 @@ class Seats:
                 threading.Thread(target=self._work, name=self._name, daemon=True).start()
 
     def take(self) -> "Seats":
-        """Note one more user."""
+        """Count one more user of the threads."""
         with self._changed:
             self._users += 1
             return self
 
     def leave(self) -> bool:
-        """Note one user less; return whether it was the last, for which the threads end."""
+        """Count one user less; return whether it was the last one, after which the threads end."""
         with self._changed:
             self._users -= 1
             self._changed.notify_all()
@@ -111,7 +111,7 @@ def _leave_seats(key: str, count: int) -> None:
 
 FIRST_DELAY = 0.5
 LONGEST_DELAY = 30.0
-"""Seconds before a run is tried again: the first ones, doubled each time, and at most."""
+"""Seconds before a run is tried again: `FIRST_DELAY`, doubled after each attempt up to this maximum."""
 
 NEEDS_COST = "needs_cost"
 """Key of a setup: whether each run must report its cost, since a limit on costs depends on it."""
@@ -144,12 +144,12 @@ class AgentEngine:
 
     @property
     def joins(self) -> bool:
-        """See `JoinsBatches`: runs do not depend on one another."""
+        """See `JoinsBatches`; True because runs are independent of each other."""
         return True
 
     @property
     def identity(self) -> str:
-        """The provider and what it runs."""
+        """Provider of the agent, and its command, URL or function, shortened."""
         shown = self._settings.shown
         shown = shown if len(shown) <= LONGEST_SHOWN else f"{shown[: LONGEST_SHOWN - 1]}…"
         return f"{self._model.provider} {shown}"
@@ -159,7 +159,7 @@ class AgentEngine:
         return self.generate_each(requests, lambda place, answer: None)
 
     def generate_each(self, requests: Sequence[Request], came: Came) -> list[Answer]:
-        """Answer every request, and report each answer as it comes; see `AnswersAsTheyCome`."""
+        """Answer every request, and report each answer when it arrives; see `AnswersAsTheyCome`."""
         done: SimpleQueue[tuple[int, Answer | Exception]] = SimpleQueue()
         ended = threading.Event()
         for place, request in enumerate(requests):
@@ -181,7 +181,7 @@ class AgentEngine:
         raise first
 
     def close(self) -> None:
-        """End all runs at once."""
+        """End all runs immediately."""
         self._closed.set()
         self._caller.close()
         if not self._has_left:
@@ -248,13 +248,16 @@ class AgentEngine:
         return self._without_output(error.reason, f"{error.detail}{times}", attempts)
 
     def _without_output(self, reason: str, detail: str, attempts: "_Attempts") -> Answer:
-        """The failure of a run, or the empty output that stands for it."""
+        """Failure of a run; with `on_failure: empty`, an empty output instead."""
         if self._settings.on_failure == "empty":
             return attempts.completion(Reply(output="", trace=f"{reason}: {detail}"))
         return attempts.failure(reason, detail)
 
     def _checked(self, reply: Reply, attempts: "_Attempts") -> Answer:
-        """The output, unless the run took more than an example may."""
+        """Output of a run, unless the run exceeded `limits` (see `on_failure`).
+
+        A run without a cost is a failure if `stopping.budget.cost` needs one.
+        """
         if self._model.setup.get(NEEDS_COST) and reply.cost is None:
             return attempts.failure(
                 "no_cost",
@@ -297,7 +300,7 @@ class _Attempts:
                 self._cost = (self._cost or 0.0) + reply.cost
 
     def completion(self, reply: Reply) -> Completion:
-        """The output, with what all attempts took."""
+        """Output of the run, with the tokens, time and cost of all its attempts."""
         numbers = dict(reply.numbers or {})
         if self._cost is not None:
             numbers[COST] = self._cost
@@ -313,7 +316,7 @@ class _Attempts:
         )
 
     def failure(self, reason: str, detail: str) -> GenerationFailure:
-        """The failure, with what it took if that was reported."""
+        """Failure of the run, with its tokens and cost if any were reported."""
         took = bool(self._input or self._output or self._cost)
         return GenerationFailure(
             reason=reason, detail=detail, spent=self.completion(Reply(output="")) if took else None
@@ -345,7 +348,7 @@ def start(model: ModelRef, engine_settings: EngineSettings) -> AgentEngine:
 
     Raises:
         EngineLoadFailed: If it cannot run here.
-        NotAllowed: If nobody has allowed it.
+        NotAllowed: If the user has not permitted its code.
     """
     settings = settings_of(model.provider, model.setup)
     try:

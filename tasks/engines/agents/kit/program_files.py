@@ -1,7 +1,7 @@
-"""The files of code that a command runs, as far as its arguments name them, with their digests.
+"""Digests of the code files that a command names in its arguments.
 
-Of Python programs, the modules of their own that they import are among them. What a shell's line or the text
-of `-c` names is not seen, nor what a compiled file imports.
+For a Python program, they include the program's own modules that it imports. Not detected are files named in
+a shell command line or in the text of `-c`, and imports of compiled files.
 """
 
 import os
@@ -20,31 +20,34 @@ from winnow.tasks.plugins.source_code import modules_within
 INTERPRETER = re.compile(r"(?:python|pypy)[\d.]*(?:t|d|td|w|-dbg)?(?:\.exe)?")
 
 FIRST_LINE = re.compile(rb"#!.*\b(?:python|pypy)")
-"""The beginning of a script that Python runs."""
+"""First line of a script that Python runs."""
 
 OPTION = re.compile(r"-[bBdEhiIOPqRsSuvVx?]*([mcWX])(.*)", re.DOTALL)
-"""An option of Python that has a value, behind others in one argument."""
+"""Options of Python in one argument, the last of which may take a value: group 1 the option, 2 the value."""
 
 LONG_OPTION = "--check-hash-based-pycs"
-"""The one with two dashes whose value is an argument of its own."""
+"""Python's only option with two dashes whose value is a separate argument."""
 
 WITHOUT_VARIABLES = re.compile(r"-[bBdhiOPqRsSuvVx?]*[EIX]")
 
 SYSTEM = ("/bin", "/sbin", "/usr", "/lib", "/opt/homebrew", "/nix", os.path.realpath(sys.base_prefix))
-"""Folders whose programs are known by their name: updates of a machine change them."""
+"""Folders whose programs are identified by name only, because system updates change their content."""
 
 LARGEST_HASHED = 64 << 20
-"""Bytes of a file that is hashed; a larger one is known by its size alone."""
+"""Maximum bytes of a file that is hashed; a larger file is identified by its size.
+
+A permission also identifies it by the time of its last change.
+"""
 
 BESIDE = "beside it"
-"""In the place of a digest: of a module that the program may import, the name alone counts."""
+"""Placeholder for the digest of a module that the program may import: only its name is recorded."""
 
 OF_ENVIRONMENTS = (
     "pyvenv.cfg",
     "lib*/python*/site-packages/*.pth",
     "lib*/python*/site-packages/*customize.py",
 )
-"""What a Python reads when it begins, beside its program or one folder above it."""
+"""Files that Python reads at startup, next to its executable or one folder above."""
 
 
 class _Part(NamedTuple):
@@ -62,19 +65,20 @@ def code_of_command(command: Sequence[str], folder: Path) -> dict[str, str]:
 
 
 def code_that_runs(command: Sequence[str], folder: Path) -> dict[str, str]:
-    """As `code_of_command`, of the first file that a command names: its program or script.
+    """Digests as by `code_of_command`, for only the first file that a command names: its program or script.
 
-    What the command names behind it may be data that it writes itself.
+    Later arguments may name data files that the program itself writes.
     """
     return next((dict(part.digests) for part in _parts(command, folder) if part.digests), {})
 
 
 def code_to_allow(command: Sequence[str], folder: Path) -> dict[str, str]:
-    """As `code_of_command`, with what else makes other code run.
+    """Digests as by `code_of_command`, with everything else that can change which code runs.
 
-    These are the names of all modules in the folder that Python searches first: they may take the place of a
-    library's, which nothing of the program says. If it has the name of one of Python's own, its file counts
-    too. Of programs in the folder the real place counts, and the interpreters that their first lines name.
+    That includes the names of all modules in the folder that Python searches first, because such a module
+    can replace one of a library without any change to the program. A module with the name of one in Python's
+    standard library is included with its digest. For a program in the folder, the target of a symbolic link
+    and the interpreter in its first line are included.
     """
     parts = list(_parts(command, folder))
     found = _digests(parts)
@@ -112,7 +116,7 @@ def _places_and_interpreters(argument: str, folder: Path) -> dict[str, str]:
 
 
 def _first_line(path: Path) -> list[str]:
-    """The words behind `#!` at the beginning of a script."""
+    """Words after `#!` in the first line of a script; empty if the file has no such line."""
     try:
         with path.open("rb") as file:
             line = file.readline(1_000)
@@ -122,13 +126,13 @@ def _first_line(path: Path) -> list[str]:
 
 
 def _is_python(argument: str, folder: Path) -> bool:
-    """Whether an argument is a Python by its name, or a link to one."""
+    """Whether an argument is a Python interpreter, judged by its name or the name of its link's target."""
     names = [Path(argument).name, *([(folder / argument).resolve().name] if os.sep in argument else [])]
     return any(INTERPRETER.fullmatch(each) for each in names)
 
 
 def ignores_variables(command: Sequence[str]) -> bool:
-    """Whether it is Python with options that precede environment variables, such as -I or -X."""
+    """Whether the command is Python with an option that overrides environment variables: -E, -I or -X."""
     if INTERPRETER.fullmatch(Path(command[0]).name) is None:
         return False
     return any(WITHOUT_VARIABLES.match(each) for each in _options(command[1:]))
@@ -139,7 +143,7 @@ def _digests(parts: Iterable[_Part]) -> dict[str, str]:
 
 
 def _options(arguments: Sequence[str]) -> Iterator[str]:
-    """Python's options at the beginning of arguments, without what a program or `-c` gets."""
+    """Python's own options at the beginning of the arguments, without those of the program or of `-c`."""
     waiting = iter(arguments)
     for argument in waiting:
         if not argument.startswith("-"):
@@ -224,7 +228,7 @@ def _is_folder(path: Path) -> bool:
 
 
 def _is_known_by_name(named: str, program: Path, folder: Path) -> bool:
-    """Whether it is a program of the system, or a Python that cannot come with the folder."""
+    """Whether a program is the system's, or a Python of this environment or on PATH outside the folder."""
     real, here = program.resolve(), folder.resolve()
     for each in SYSTEM:  # the working folder may be one within
         if real.is_relative_to(each) and not (real.is_relative_to(here) and here.is_relative_to(each)):

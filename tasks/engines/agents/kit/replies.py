@@ -1,4 +1,4 @@
-"""Reads what an agent replies: an output with what it took, checked as whatever a stranger writes."""
+"""Parse an agent's reply: an output with its tokens, cost and metrics. Replies are untrusted."""
 
 import json
 from collections.abc import Mapping
@@ -16,7 +16,7 @@ LONGEST_METRIC = 100
 MOST_NESTED = 64
 
 LARGEST = 1e18
-"""Largest number that a reply may report, so that sums and means of all of them are numbers, too."""
+"""Largest number that a reply may report, so that sums and means over all replies stay finite."""
 
 USAGE = {
     "input_tokens": ("input_tokens", "prompt_tokens"),
@@ -72,7 +72,7 @@ def read_reply(said: object) -> Reply:
 
 
 def spent_of(said: object) -> Reply | None:
-    """The costs that a failed attempt reports; None without a readable report."""
+    """Tokens and cost that a failed attempt reports; None if its reply reports neither or is invalid."""
     if not isinstance(said, Mapping):
         return None
     try:
@@ -86,7 +86,7 @@ def json_or_text(content: bytes) -> object:
     """The object that a program printed if it has an `output`, else all that it printed as a text.
 
     Raises:
-        ValueError: If it is no UTF-8.
+        ValueError: If the output is not UTF-8.
     """
     try:
         text = content.decode("utf-8")

@@ -1,4 +1,4 @@
-"""Keys of the campaign's file that all agents have, and what a provider says of its own."""
+"""Keys in the campaign's file that all agents share, and the interface of a provider's own keys."""
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -17,7 +17,7 @@ GRID = {"type": "object", "additionalProperties": {"type": ["string", "number", 
 MOST_AT_ONCE = 256
 
 COST = "cost"
-"""Name of the reported number that is the price of a run; no metric has it."""
+"""Name of the reported price of a run; metrics cannot have this name."""
 
 
 class AgentKeys(BaseModel):
@@ -27,7 +27,7 @@ class AgentKeys(BaseModel):
 
 
 class ExampleLimits(AgentKeys):
-    """Limits on one run; a run that reports more has no output, and what it took counts."""
+    """Limits on one run. A run that reports more has no output, but its tokens and cost still count."""
 
     tokens: int | None = Field(default=None, ge=1)
     """Input and output tokens together, as the agent reports them."""
@@ -44,10 +44,10 @@ class AgentSettings(AgentKeys):
     params: Annotated[dict[str, Scalar], WithJsonSchema(GRID)] = {}
     """Passed to each run as `params`. A list is a grid: each combination is a candidate."""
     version: Annotated[str, StringConstraints(min_length=1, max_length=200)] | None = None
-    """Your own version of what Winnow cannot see, such as an index or a service behind it; part of the
-    identity."""
+    """Your own version label for parts that Winnow cannot inspect, such as an index or a service that the
+    agent uses; part of the identity."""
     concurrency: int = Field(default=8, ge=1, le=MOST_AT_ONCE)
-    """Runs at the same time, of all combinations of `params` together."""
+    """Maximum number of concurrent runs, over all combinations of `params` together."""
     timeout: float = Field(default=120.0, gt=0.0, le=86_400.0)
     """Seconds that one attempt may take."""
     retries: int = Field(default=2, ge=0, le=20)
@@ -55,9 +55,9 @@ class AgentSettings(AgentKeys):
     limits: ExampleLimits = ExampleLimits()
     """Limits on one run: tokens and cost; its time is `timeout`."""
     on_failure: Literal["unscored", "empty"] = "unscored"
-    """A run that fails is a comparison without an outcome, or has an empty output, which the judge scores."""
+    """Outcome of a failed run: "unscored", or "empty" to let the judge score an empty output."""
     entry: str | None = None
-    """Written by Winnow: the entry's name before its `params` were crossed."""
+    """Set by Winnow: the entry's name before its `params` were expanded into combinations."""
 
     @field_validator("params")
     @classmethod
@@ -94,15 +94,15 @@ class AgentSettings(AgentKeys):
         return {}
 
     def identity(self) -> JsonObject:
-        """All that determines its outputs beside the example; raises `ValueError` like `code`."""
+        """Everything except the example that determines the outputs; raises `ValueError` like `code`."""
         given = self.model_dump(mode="json", exclude={*self.KNOBS, "entry"}, exclude_defaults=True)
         code = self.code()
         return {**given, **({"code": dict(code)} if code else {})}
 
     def check(self) -> None:
-        """Raise `ValueError` if it cannot run here; the message says what to do."""
+        """Raise `ValueError` if the agent cannot run on this machine; the message contains the remedy."""
 
     @classmethod
     def of(cls, setup: Mapping[str, object]) -> Self:
-        """The settings that were written as JSON values."""
+        """Read settings that were stored as JSON values."""
         return cls.model_validate(dict(setup))
