@@ -1,8 +1,8 @@
-"""Facts about each objective, by which all other modules tell objectives apart.
+"""Properties of each objective, by which all other modules distinguish objectives.
 
 An objective is a package of `winnow.tasks.objectives`, named as in a campaign's file with underscores. Its
-module `traits` holds its `TRAITS`; everything else of it is imported only for its own campaigns. This module
-is part of storage because stored rows are read by these facts too; it knows packages by their names alone.
+module `traits` holds its `TRAITS`; its other modules are imported only for its own campaigns. This module is
+part of storage because reading stored rows needs these properties too; it refers to packages only by name.
 """
 
 from collections.abc import Mapping
@@ -46,8 +46,9 @@ class Traits:
     """Address of the function of a `Look` that returns the number of missing outcomes and their cause by
     position of a candidate; None if the statistics of candidates have them."""
     fresh_positions: str | None = None
-    """Address of the function of a `Look` that returns the positions of the examples whose outcomes must not
-    have been seen when the campaign was designed; None if these are the held-out ones."""
+    """Import path of a function that takes a `Look` and returns the positions of the examples
+    whose outcomes must not have been seen when the campaign was designed; None if these are the held-out
+    ones."""
     lines: str | None = None
     """Address of the function of an `Answer` that returns the lines on its result and how sure it is; None if
     the answer is the best candidate."""
@@ -72,13 +73,13 @@ class Traits:
     measures_risk: bool = False
     """Whether losses are measured, on examples that people label, and lower estimates are better."""
     is_stream: bool = False
-    """Whether examples arrive over time, and each is given to one candidate."""
+    """Whether examples arrive over time, and each is routed to one candidate."""
     can_be_rescored: bool = False
     """Whether another judge can score the stored outputs."""
     takes_epsilon: bool = False
     """Whether `stopping.epsilon` has a meaning."""
     simulated: Simulated | None = None
-    """Data that its selectors are simulated on; None if they cannot be."""
+    """Data that its selectors are simulated on; None if they cannot be simulated."""
     unforeseen: str = "when it ends"
     """Costs that `winnow plan` cannot predict for it, as the end of a sentence."""
     demo: str | None = None
@@ -90,10 +91,10 @@ class Traits:
 
 @cache
 def traits_of(objective: str) -> Traits:
-    """The facts about an objective.
+    """The properties of an objective.
 
     Raises:
-        ModuleNotFoundError: If there is no such objective.
+        ModuleNotFoundError: If the objective does not exist.
     """
     module = import_module(f"winnow.tasks.objectives.{objective.replace('-', '_')}.traits")
     return cast(Traits, module.TRAITS)

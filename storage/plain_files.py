@@ -23,8 +23,9 @@ def open_plain(path: str | Path) -> BufferedReader:
     """Open a plain file to read its bytes.
 
     Raises:
-        OSError: If it cannot be read, or is none; the `strerror` is then a sentence with a remedy.
-        ValueError: If its name holds NUL.
+        OSError: If the file cannot be read, or is not a plain file; `strerror` is then a sentence with a
+            remedy.
+        ValueError: If the file's name contains NUL.
     """
     require_plain(path)
     handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
@@ -40,7 +41,7 @@ def read_text(path: str | Path) -> str:
     """Read a plain file of UTF-8, with line ends as Python's text files have them; raises as `open_plain`.
 
     Raises:
-        UnicodeDecodeError: If it is not UTF-8.
+        UnicodeDecodeError: If the content is not UTF-8.
     """
     with open_plain(path) as file:
         return file.read().decode("utf-8").replace("\r\n", "\n").replace("\r", "\n")
@@ -52,14 +53,14 @@ def require_plain(path: str | Path) -> None:
 
 
 def refuse_link_elsewhere(path: str | Path) -> None:
-    """Raise if what is written at a path would go through a link to another folder than the link's.
+    """Raise if writing to a path would follow a link into another folder than the link's own.
 
-    Whoever filled the working folder may have made such a link. Looked at are the last part of the path, and
-    of a relative path all parts below the working folder. Links above that, and the folders of an absolute
-    path, are the user's own.
+    A third party who provided the working folder may have made such a link. The last part of the path is
+    checked; of a relative path, all parts below the working folder are. Links above that, and the folders of
+    an absolute path, are the user's own.
 
     Raises:
-        OSError: If there is such a link; the `strerror` is then a sentence with a remedy.
+        OSError: If the path has such a link; `strerror` is then a sentence with a remedy.
     """
     path = Path(path)
     written = dict.fromkeys((path, Path(os.path.normpath(path))))  # SQLite gets the latter
@@ -82,10 +83,10 @@ def _folders_below_here(path: Path) -> list[Path]:
 
 
 def make_folder(folder: Path) -> None:
-    """Make a folder to write into, with those that it is in, if it is missing.
+    """Create a folder to write into, and its parent folders, if it is missing.
 
     Raises:
-        OSError: If it cannot be made, or its path goes through a link to another folder; see
+        OSError: If the folder cannot be created, or its path goes through a link to another folder; see
             `refuse_link_elsewhere`.
     """
     refuse_link_elsewhere(folder)

@@ -125,7 +125,7 @@ def _is_alike(stored: Any, counted: Any) -> bool:  # noqa: ANN401 -- a number of
 
 
 def problems(session: Session) -> list[str]:
-    """Find problems of the database, one sentence each, rounds counted from 1; empty if there are none."""
+    """One sentence per problem of the database, with rounds counted from 1; empty if it has no problem."""
     found: list[str] = []
     for check in (
         _broken_file,

@@ -151,7 +151,7 @@ def prune(
     is_gone: Callable[[LeaseRecord], bool],
     seen_by: Callable[[Session, CampaignRecord], Collection[int]],
 ) -> None:
-    """Delete campaigns with all that belongs to them alone; datasets, labels and embeddings are kept.
+    """Delete campaigns and all rows that only they use; keep datasets, labels and embeddings.
 
     The question of each campaign, and the examples that it observed, are recorded: an answer reports whether
     earlier campaigns had outcomes on its examples, and how often its question was asked.
@@ -163,13 +163,13 @@ def prune(
     for this transaction and then reads the new state. The references of canaries are kept too.
 
     Args:
-        session: Writes; everything is deleted in its transaction, or nothing.
+        session: Session that can write; its transaction deletes everything or nothing.
         campaigns: As `prunable` listed them.
         is_gone: Whether the process that holds a lease that was not released has ended.
         seen_by: Positions of the examples on which a campaign has outcomes.
 
     Raises:
-        LeaseHeld: If one of them is running, or could be.
+        LeaseHeld: If a campaign is running, or could be.
     """
     for campaign in campaigns:
         lease = find(session, campaign.id)
@@ -195,10 +195,10 @@ def prune(
 
 
 def forget(session: Session, campaign: CampaignRecord, seen: Collection[int]) -> None:
-    """Delete a campaign that a command made for itself; its outputs stay, and are nobody's.
+    """Delete a campaign that a command made for itself; its outputs stay, owned by no campaign.
 
     No process may run the campaign. `seen` are the positions of the examples whose outputs a user was shown;
-    they are recorded, as `prune` does it.
+    they are recorded as `prune` records them.
     """
     if seen:
         remember(session, campaign, seen)

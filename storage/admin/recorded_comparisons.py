@@ -50,7 +50,7 @@ class RecordedExample:
     """The example of a comparison."""
 
     position: int | None
-    """Position in its campaign; None if it is not an example of the campaign."""
+    """Position in its campaign; None if the example is not one of the campaign."""
     key: str
     fields: Mapping[str, object]
     targets: Sequence[str]
@@ -58,7 +58,7 @@ class RecordedExample:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordedJudgment:
-    """A call of a judge, with its reply if there is one."""
+    """A call of a judge, with its reply if it got one."""
 
     judge: str
     presentation_order: str

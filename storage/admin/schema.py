@@ -96,12 +96,12 @@ def require_schema(database: Database) -> None:
     """Raise unless a database has exactly this release's schema.
 
     Raises:
-        SchemaForeign: If its revision is that of another program's tables.
-        SchemaMissing: If it holds no Winnow tables.
-        SchemaOutdated: If an older Winnow wrote it.
-        SchemaTooNew: If a newer Winnow wrote it.
+        SchemaForeign: If the database's revision is that of another program's tables.
+        SchemaMissing: If the database holds no Winnow tables.
+        SchemaOutdated: If an older Winnow wrote the database.
+        SchemaTooNew: If a newer Winnow wrote the database.
         SchemaDiffers: If its tables do not match its revision.
-        StorageUnavailable: If it cannot be read.
+        StorageUnavailable: If the database cannot be read.
     """
     revision = current_revision(database)
     if revision is None:
@@ -172,7 +172,7 @@ def current_revision(database: Database) -> str | None:
     Raises:
         NotPermitted: If the role has no access to a schema that can hold them.
         SchemaForeign: If the revision is that of another program's tables.
-        StorageUnavailable: If it cannot be read.
+        StorageUnavailable: If the database cannot be read.
     """
     try:
         # One snapshot: tables that another Winnow is creating are then not mistaken for another program's.

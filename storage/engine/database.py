@@ -166,7 +166,7 @@ def open_database(url: str, *, read_only: bool = False, creates: bool = True) ->
 
     Raises:
         StorageUnavailable: If the URL is invalid or names no persistent place, its driver is not installed,
-            or it is opened for writing and is a SQLite file that others can write to undetected.
+            or the URL is a SQLite file, opened for writing, that others can write to undetected.
     """
     url = url_in_home(url)
     shown = shown_url(url)
@@ -206,7 +206,7 @@ URL_FORMS = (
 
 
 def _file_url(url: str) -> str:
-    """The URL that was meant where only the number of slashes is wrong, as the end of a sentence."""
+    """Clause with the probable URL if only its number of slashes is wrong; else empty."""
     wrong = re.fullmatch(r"sqlite:/{0,2}([^/].*)", url)
     return f"; here: sqlite:///{wrong[1]}" if wrong else ""
 

@@ -44,7 +44,7 @@ IDLE_UNSEEN_S = 5.0
 transactions."""
 
 IDLE_WRITER = "60s"
-"""Longest lock-out of all others by a writer that is frozen in a transaction, or whose machine has failed."""
+"""Maximum time that a writer blocks others if it is frozen in a transaction, or its machine has failed."""
 
 SILENCE = {
     "connect_timeout": 10,

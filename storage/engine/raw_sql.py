@@ -72,7 +72,7 @@ def errors_of(connection: Connection, statement: str) -> Generator[None, None, N
 def undecodable(statement: str) -> DBAPIError:
     """The error for a file whose schema contains invalid UTF-8.
 
-    sqlite3 then fails to decode its own error message, and raises no database error.
+    For such a file sqlite3 fails to decode its own error message, and raises no database error.
     """
     return DBAPIError(statement, None, sqlite3.DatabaseError("malformed database schema"))
 

@@ -2,10 +2,10 @@
 
 An immutable row has its own digest. A round has one over all its rows, see `storage.records.rounds`.
 
-Values are digested as they are stored: changes that a database would make (a zero's sign, NUL in a text) are
-made first, so that copies in another kind of database have the same digests.
+Values are digested in stored form: changes that a database makes (a zero's sign, NUL in a text) are applied
+first, so that copies in another kind of database have the same digests.
 
-A row that others are stored for later, outside rounds, has a count of these beside its own digest, see
+A row to which others are added later, outside rounds, has their count next to its own digest, see
 `RowCount` and `storage.records.row_counts`.
 
 They detect flipped bits, lost rows and manual changes. They do not detect forgery, because anyone who changes
@@ -108,7 +108,7 @@ def _plain_of(table: Table, columns: tuple[str, ...]) -> list[Plain]:
 
 @cache
 def _given(table: Table, columns: tuple[str, ...]) -> list[tuple[int | None, Plain]]:
-    """Position of each digested column among the given columns; None if it is not given."""
+    """Position of each digested column among the given columns; None for a column that is not given."""
     places = {name: place for place, name in enumerate(columns)}
     return [(places.get(name), plain) for name, plain in _digested(table)]
 
@@ -120,13 +120,13 @@ def _digested(table: Table) -> list[tuple[str, Plain]]:
 
 
 OWN = 12
-"""Digits that are left of a row's own digest if a count stands beside it."""
+"""Digits of a row's own digest if a count is stored with it; the digest is shortened to these."""
 
 COUNT = "+"
 """Separates the two; no digit."""
 
 NOT_DIGESTED = "-" * OWN
-"""Stands for the own digest of a row that was stored before digests were introduced."""
+"""Placeholder for the own digest of a row that was stored before digests were introduced."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,12 +156,12 @@ def count_of(table: str, ids: Iterable[int]) -> RowCount:
 
 
 def with_count(stored: str | None, count: RowCount) -> str:
-    """Put a count beside a row's own digest, in place of an earlier count."""
+    """Append a count to a row's own digest, replacing an earlier count."""
     return f"{NOT_DIGESTED if stored is None else stored[:OWN]}{COUNT}{count}"
 
 
 def count_in(stored: str | None) -> str | None:
-    """The count beside a row's own digest, as it is stored; None without one."""
+    """The count stored with a row's own digest, in stored form; None without a count."""
     return stored[OWN + 1 :] if stored is not None and stored[OWN : OWN + 1] == COUNT else None
 
 
@@ -169,7 +169,7 @@ def counted(count: str) -> RowCount:
     """Read a stored count.
 
     Raises:
-        ValueError: If it is none.
+        ValueError: If the text is not a count.
     """
     return RowCount(int(count[:7], 16), int(count[7:], 16))
 
@@ -182,7 +182,7 @@ def is_own(stored: str, computed: str) -> bool:
 
 
 def with_stored_count(column: Column[str], own: str) -> ColumnElement[str]:
-    """A row's new own digest with the count that stands beside the stored one; an expression for UPDATE."""
+    """A row's new own digest with the count of the stored digest, as an SQL expression for UPDATE."""
     has_count = func.substr(column, OWN + 1, 1) == COUNT
     return case((has_count, literal(own[:OWN]).concat(func.substr(column, OWN + 1))), else_=own)
 

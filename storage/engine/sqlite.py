@@ -110,12 +110,11 @@ class OneFile:
     def require(self, lost: str, connection: sqlite3.Connection | None = None) -> None:
         """Raise if the path leads to another file than at first, or to another log than the connections have.
 
-        `lost` describes what the other file lacks. `connection` has just begun a transaction, if there is
-        one.
+        `lost` describes what the other file lacks. `connection`, if given, has just begun a transaction.
 
         Raises:
-            StorageUnavailable: If the path leads to another file, or to none, or that of the log does, or if
-                another program wrote into either.
+            StorageUnavailable: If the path of the file or of its log leads to another file or to no file, or
+                if another program wrote into either.
         """
         there = _file_at(self.path)
         if self._opened is None:
@@ -279,10 +278,13 @@ of the user's if a stranger wrote it. Only transactions that span several databa
 
 
 def refuse_others(path: str) -> None:
-    """Raise if something else has the place of the file, or of one that SQLite keeps beside it.
+    """Raise if SQLite could write to, or delete, a file that is not part of this database.
+
+    That is so if the path or one of the files that SQLite keeps next to it is a special file, if one of the
+    latter is a link, or if the journal names another file.
 
     Raises:
-        sqlite3.OperationalError: With what is there.
+        sqlite3.OperationalError: If that is so; the message names the file and the cause.
     """
     beside = os.path.realpath(path)
     if link := next((end for end in SIDE_FILES if os.path.islink(beside + end)), None):

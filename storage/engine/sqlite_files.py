@@ -8,15 +8,15 @@ other (section 2.4 there). Reading, copying and exporting are not affected. Writ
 has allowed it for that file. The permission is stored in the user's configuration folder, because a
 stranger's folder could allow itself anything.
 
-`cp` and `rsync --inplace` write an older copy into the file that is there, whose inode stays the same. SQLite
-goes on with the pages that it has read, and rows are lost. Three facts are checked whenever this process
+`cp` and `rsync --inplace` write an older copy into the existing file, whose inode stays the same. SQLite
+continues with the pages that it has read, and rows are lost. Three facts are checked whenever this process
 writes, all of which stay true whatever SQLite itself does:
 
 - A commit frame of the write-ahead log stays where it is until the log is restarted, which raises the log's
   first salt by one each time (https://sqlite.org/fileformat2.html#walformat).
-- The ids given so far, in `sqlite_sequence`, never become fewer.
-- Before the log is restarted, all that it holds is copied into the database. So from then on the file itself,
-  read without the log, has all ids that were given before.
+- The last ids assigned, in `sqlite_sequence`, never decrease.
+- Before the log is restarted, its whole content is copied into the database. From then on the file itself,
+read without the log, has all ids assigned before.
 
 What another program writes between two transactions that store nothing new is not detected.
 """
@@ -86,7 +86,7 @@ def allow(path: str) -> Path:
 
 
 def read_mounts() -> str:
-    """Linux's table of mounts; empty if there is none."""
+    """Linux's table of mounts; empty if the system has none."""
     try:
         return MOUNTS.read_text(errors="surrogateescape")
     except OSError:
@@ -178,7 +178,7 @@ MOST_RESTARTS = 10_000
 """Restarts of a log between two looks at it; a log of another database seldom has a salt so near."""
 
 Ids = Mapping[str, int]
-"""The last id given in each table."""
+"""The last id assigned in each table."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,7 +205,7 @@ class WatchedFiles:
     _committed: Ids = field(default_factory=dict)
     """Ids as of the last transaction that began."""
     _copied: Ids = field(default_factory=dict)
-    """Ids that the file itself has to hold, as they were given before the log was restarted."""
+    """Ids that the file must hold without its log: those assigned before the log was restarted."""
     _looked_at: tuple[int, int] | None = None
     """Size and time of change of the file when it was last read without its log."""
 
@@ -223,7 +223,7 @@ class WatchedFiles:
         return self._log is not None
 
     def end(self) -> None:
-        """Stop to watch, when the last connection is closed."""
+        """Stop watching the files; called when the last connection is closed."""
         if self._log is not None:
             os.close(self._log)
         self._log = self._header = self._commit = self._looked_at = None
@@ -232,8 +232,8 @@ class WatchedFiles:
     def are_overwritten(self, given: Ids | None = None) -> bool:
         """Whether another program wrote into the files.
 
-        `given` are the last ids as the connection reads them in a transaction that has just begun; None after
-        one has ended.
+        `given` are the last ids that the connection reads in a transaction that has just begun; None after a
+        transaction has ended.
         """
         if not self._open_log():
             return False
@@ -285,7 +285,7 @@ class WatchedFiles:
         return held is None or not _are_fewer(held, wanted)
 
     def _read_file(self) -> Ids | None:
-        """Ids that the file holds without its log; None where that is not known while a program writes it."""
+        """Ids that the file holds without its log; None if unreadable, as while a program writes it."""
         quoted = quote(os.path.abspath(self.path))
         try:
             found = os.stat(self.path)
@@ -318,7 +318,7 @@ class WatchedFiles:
 
 
 def given_ids(connection: sqlite3.Connection) -> Ids:
-    """The last id given in each table; none where there are no tables yet."""
+    """The last id assigned in each table; empty if the file has no tables yet."""
     try:
         return dict(connection.execute("SELECT name, seq FROM sqlite_sequence"))
     except sqlite3.OperationalError:

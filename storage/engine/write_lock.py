@@ -46,7 +46,7 @@ LOCKED_BY_WRITERS = "alembic_version"
 autovacuum, which would take the same lock, has no reason to process it."""
 
 UNSEEN = 0
-"""Stands for a lock holder in another process namespace."""
+"""Process id that represents a lock holder in another process namespace."""
 
 # Closing a file drops all locks that its process has on it, so another process opens the files and asks. The
 # first byte is that of writers in write-ahead mode, the others those of writers in the older modes.

@@ -59,9 +59,9 @@ class Example(WithDigest, Base):
 
 
 class Label(WithDigest, Base):
-    """Human label: the answer to an example without a target in its dataset, or that there is none.
+    """Human label of an example without a target in its dataset: the answer, or that no answer exists.
 
-    All campaigns share it.
+    All campaigns on the dataset share it.
     """
 
     __tablename__ = "labels"
@@ -148,7 +148,7 @@ class AnnotationTask(WithDigest, Base):
     presentation_order: Mapped[str] = mapped_column(String(16))
     """Whether the first candidate's output is shown first ("original", also for single outputs) or second."""
     held_by: Mapped[str | None] = mapped_column(NAME)
-    """Annotator who was shown the task last and can be answering it now."""
+    """Annotator who was shown the task last, and may be answering it now."""
     held_at: Mapped[dt.datetime | None]
 
 
@@ -263,8 +263,7 @@ class Round(WithDigest, Base):
     examples: Mapped[JsonArray]
     """Example position of each planned comparison."""
     propensities: Mapped[JsonArray | None] = mapped_column(JSON(none_as_null=True))
-    """Probability with which each candidate was drawn, given everything known before; NULL without
-    randomness."""
+    """Probability with which each candidate was drawn, given all earlier observations; NULL if not random."""
     planned_at: Mapped[dt.datetime]
 
 

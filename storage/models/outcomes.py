@@ -52,11 +52,11 @@ class Comparison(Base):
     answer: Mapped[str | None] = mapped_column(AnyText)
     """Answer that the judge extracted from the output."""
     outcome: Mapped[float | None]
-    """Score or preference; NULL if there is none, which is not a zero."""
+    """Score or preference; NULL, which is not a zero, if it is missing."""
     reason: Mapped[str | None] = mapped_column(String(64))
     """Reason for a missing outcome."""
     detail: Mapped[str | None] = mapped_column(AnyText)
-    """Details of the reason as a sentence, if there are any."""
+    """Details of the reason as a sentence; NULL without details."""
     no_answer: Mapped[bool]
     """Whether the judge found no answer in the output, however that is scored; False for duels."""
     human_loss: Mapped[float | None]
@@ -67,11 +67,11 @@ class Comparison(Base):
     """Mean of the same over the unlabelled examples that belong to this labelled one, without missing
     ones."""
     unlabelled_missing: Mapped[float | None]
-    """Share of these examples with missing loss; NULL if there are none."""
+    """Share of these unlabelled examples with missing loss; NULL if the comparison has no such examples."""
 
 
 class Output(Base):
-    """One of several outputs whose scores form a comparison's outcome; none for single-output comparisons."""
+    """One of several outputs whose scores form an outcome; comparisons of one output have no such row."""
 
     __tablename__ = "outputs"
     __table_args__ = (

@@ -100,7 +100,7 @@ class Generation(WithDigest, Base):
     token_logprobs: Mapped[JsonArray | None] = mapped_column(JSON(none_as_null=True))
     """Log-probability of each generated token; NULL if not requested or not reported by the engine."""
     finish_reason: Mapped[str] = mapped_column(String(32))
-    """"stop" or "length"; "refused" if there is no output and the row only records the cost."""
+    """"stop" or "length"; "refused" if no output exists and the row only records the cost."""
     input_tokens: Mapped[int]
     output_tokens: Mapped[int]
     cached_tokens: Mapped[int | None]

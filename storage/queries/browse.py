@@ -76,7 +76,7 @@ class Filters:
     candidate: str | None = None
     """Name of a candidate, on either side of a duel."""
     among: tuple[str, ...] | None = None
-    """Names of candidates, one of which is on either side."""
+    """Names of candidates; a comparison passes if at least one of them is on one of its sides."""
     kind: Kind | None = None
     """A duel is lost by `candidate`; without one, failures are the duels without an outcome."""
     judge: str | None = None
@@ -115,7 +115,7 @@ def choices(session: Session, campaign_id: int) -> Choices:
     """List the candidates, and the judges and reasons of the newest `LOOKED_THROUGH` comparisons.
 
     Raises:
-        QueryRefused: If it exceeds the session's time limit.
+        QueryRefused: If the query exceeds the session's time limit.
     """
     newest = (
         select(Comparison.id, Comparison.judge, Comparison.reason)
@@ -151,16 +151,16 @@ def comparisons(
         session: Reads the results.
         campaign_id: The campaign.
         filters: Conditions on the comparisons.
-        before: Only those planned before this place; None begins with the newest.
+        before: Only comparisons planned before this place; None starts at the newest.
         most: Maximum number of rows.
         characters: Maximum number of characters that are read of each output, and of the example.
 
     Returns:
-        Rows with the beginnings of the outputs, of the example's `input` (all its fields as JSON if none is
-        called so) and of its first `target`; `more_targets` counts the others.
+        Rows with the beginnings of the outputs, of the example's `input` (all its fields as JSON if it has no
+        field `input`) and of its first `target`; `more_targets` counts the others.
 
     Raises:
-        QueryRefused: If it exceeds the session's time limit.
+        QueryRefused: If the query exceeds the session's time limit.
     """
     filters = replace(filters, words=storable(filters.words))
     rows = (
@@ -212,7 +212,7 @@ def beginnings(session: Session, comparison_ids: Sequence[int], *, characters: i
 def output_beginnings(
     session: Session, comparison_ids: Sequence[int], *, characters: int
 ) -> dict[int, str | None]:
-    """The first `characters` of the first candidate's output in each comparison, by id; None without one."""
+    """The first `characters` of the first candidate's output in each comparison, by id; None if missing."""
     rows = select(Comparison.id, func.substr(Generation.text, 1, characters)).outerjoin(
         Generation, Generation.id == Comparison.generation_a_id
     )
@@ -290,7 +290,8 @@ def comparison(
 ) -> Row | None:
     """Fetch one comparison of a campaign with all details; None if it does not exist.
 
-    At most `characters` of each text are read, all if None; `text_length` etc. are the full lengths.
+    At most `characters` of each text are read, the whole text if None; `text_length` etc. are the full
+    lengths.
     """
     texts = {
         "prompt": PROMPT_A.text,

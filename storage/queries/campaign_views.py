@@ -80,13 +80,13 @@ def leaderboard(session: Session, campaign_id: int) -> list[Row]:
 def eliminations(session: Session, campaign_id: int) -> list[Row]:
     """One row per candidate of a selector that bets against each, in order of elimination.
 
-    `wealth` is the result of the bets for a stake of 1; before any test, only the part that the race has won.
-    `level` is the wealth that eliminates. A candidate that cannot be the best, or cannot meet a constraint
-    (its `status` is then infeasible), is eliminated at any wealth. `out_at` is the number of comparisons
-    after the round `out_in_round` (counted from 0) in which the candidate was eliminated. Both are null if it
-    was not: if it leads, is still in question, or is part of the answer, as tied or as the cheapest that is
-    good enough. An eliminated candidate that can be the best by less than epsilon is active until a best one
-    is known.
+    `wealth` is the result of the bets for a stake of 1; before any test, only the wealth that the race has
+    won. `level` is the wealth that eliminates. A candidate that cannot be the best, or cannot meet a
+    constraint (its `status` is then infeasible), is eliminated at any wealth. `out_at` is the number of
+    comparisons after the round `out_in_round` (counted from 0) in which the candidate was eliminated. Both
+    are null for a candidate that was not eliminated: it leads, can still be the best, or is part of the
+    answer (tied, or the cheapest that is good enough). An eliminated candidate that can be the best by less
+    than epsilon is active until a best one is known.
     """
     decision = latest_decision(session, campaign_id)
     if decision is None or decision.bets is None:
@@ -226,7 +226,7 @@ def rounds(session: Session, campaign_id: int) -> Iterator[Row]:
 def curve(session: Session, campaign_id: int) -> Iterator[Row]:
     """Yield the best candidate and its interval against comparisons spent, one row per finished round.
 
-    A comparison whose outputs could not be generated is not spent.
+    A comparison whose outputs could not be generated does not count as spent.
     """
     rows = (
         select(
@@ -246,9 +246,9 @@ def curve(session: Session, campaign_id: int) -> Iterator[Row]:
 
 
 def excesses(session: Session, campaign_id: int) -> list[tuple[int, float]]:
-    """Comparisons spent, and how much better another candidate could then be at most, in points of the score.
+    """Comparisons spent, and the upper bound on how much better another candidate can be, in score points.
 
-    One pair per finished round whose decision says so, in order.
+    One pair per finished round whose decision has such a bound, in order.
     """
     most = Decision.claim["excess"]["most"].as_float()
     rows = (

@@ -45,7 +45,7 @@ class CandidateCounts:
 
 
 def counts_by_candidate(session: Session, campaign_id: int, *, most: int) -> list[CandidateCounts]:
-    """Sums of each compared candidate; if there are more than `most`, those without a point come first."""
+    """Sums for at most `most` compared candidates, preferring those without a score above 0."""
     is_scored, is_refused = CandidateStats.reason == "", CandidateStats.reason == "refused"
     highest = func.max(HIGHEST)
 
@@ -94,7 +94,7 @@ def targets_of(session: Session, dataset_id: int, *, most: int) -> Iterator[list
 
 
 def ids_without_point(session: Session, campaign_id: int, *, fewest: int) -> set[int]:
-    """Ids of the candidates with at least `fewest` comparisons, none of which got a point."""
+    """Ids of the candidates with at least `fewest` comparisons, all of them without a score above 0."""
     query = (
         select(Candidate.id)
         .join(CandidateStats, CandidateStats.candidate_id == Candidate.id)
@@ -123,7 +123,7 @@ class JudgedOutput:
     answer: str | None
     """Answer that the judge extracted from it."""
     reason: str | None
-    """Reason why its comparison has no outcome; None if it has one."""
+    """Reason why its comparison has no outcome; None if the comparison has an outcome."""
 
 
 def some_outputs(

@@ -23,7 +23,7 @@ EXAMPLE = (Example.key.label("example"), Example.position.label("example_number"
 """Key of the example, and its position in the dataset."""
 
 INPUT = func.coalesce(Example.fields["input"].as_string(), cast(Example.fields, Text))
-"""Input of an example; all its fields as JSON if none is called so."""
+"""Input of an example; all its fields as JSON if it has no field `input`."""
 
 _N_TARGETS = func.json_array_length(Example.targets)
 

@@ -50,11 +50,11 @@ def costs(session: Session, campaign_id: int) -> list[Row]:
 
     An output of an earlier campaign cost nothing and is not counted. An output that several candidates share
     is counted for the first of them in the round that paid for it. The loads of a model are in its first row.
-    `cached_tokens` are the input tokens found in engines' prefix caches, and `cache_hit_rate` is their share
-    of the input of the outputs for which engines report them; both are None if they report none. Rows without
-    a candidate come last, one per model: replies of judges, outputs of the autoevaluator and on unlabelled
-    examples, outputs that are no answer, and those of unfinished rounds. All rows sum to the totals of the
-    campaign.
+    `cached_tokens` are the input tokens found in engines' prefix caches. `cache_hit_rate` is their share of
+    the input tokens of those outputs for which engines report them; both are None if no engine does. Rows
+    without a candidate come last, one per model: replies of judges, outputs of the autoevaluator and on
+    unlabelled examples, outputs that are not an answer, and outputs of unfinished rounds. All rows sum to the
+    totals of the campaign.
     """
     counted = session.execute(
         select(
@@ -142,7 +142,7 @@ def reuse(session: Session, campaign_id: int) -> list[Row]:
     `taken_from` is None if that campaign was deleted. `generations`, tokens and `seconds` are the cost of
     generating them again. An output that several candidates share is counted for the first of them in the
     first round that used it. Candidates come in order, then judges by name. Only outputs of stored
-    comparisons and judgments are known; those of an autoevaluator are not included.
+    comparisons and judgments are counted; those of an autoevaluator are not.
     """
     is_owner = and_(
         Candidate.campaign_id == ReuseStats.campaign_id,

@@ -15,7 +15,7 @@ def campaigns(session: Session) -> list[Row]:
 
 
 def history(session: Session, campaign_id: int) -> list[Row]:
-    """Campaigns on the same dataset with the same objective as a given one, itself included, oldest first."""
+    """Campaigns with the dataset and objective of a given one, which is included; oldest first."""
     same = select(Campaign.dataset_id, Campaign.objective).where(Campaign.id == campaign_id).subquery()
     found = _standings().join(
         same, and_(Campaign.dataset_id == same.c.dataset_id, Campaign.objective == same.c.objective)
@@ -27,7 +27,7 @@ def series(session: Session, name: str) -> list[Row]:
     """Campaigns of a schedule, oldest first.
 
     Raises:
-        SeriesNotFound: If there are none of this name; the error lists the existing series.
+        SeriesNotFound: If no series has this name; the error lists the existing series.
     """
     found = session.execute(_standings().where(Campaign.series == name))
     rows = [dict(row) for row in found.mappings()]

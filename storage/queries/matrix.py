@@ -126,7 +126,7 @@ def matrix_rows(
 
 
 def example_id(session: Session, campaign_id: int, key: str) -> int | None:
-    """Id of the example with this key if the campaign compared on it; else None."""
+    """Id of the example with this key if the campaign has a comparison on it; else None."""
     return session.scalar(
         select(Example.id)
         .join(Comparison, Comparison.example_id == Example.id)

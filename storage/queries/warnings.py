@@ -136,7 +136,7 @@ def side_that_won(session: Session, campaign_id: int) -> OneSide | None:
 
 
 def place_that_won(session: Session, campaign_id: int) -> OneSide | None:
-    """Find the place whose output judge models preferred in all verdicts on duels; None if there is none."""
+    """Find the place whose output won in all verdicts of judge models on duels; None if neither did."""
     verdicts = (
         select(Judgment.id)
         .join(Comparison, Comparison.id == Judgment.comparison_id)

@@ -116,10 +116,10 @@ def task(session: Session, campaign_id: int, key: str) -> GivenTask | None:
 def next_open(
     session: Session, campaign_id: int, *, annotator: str, passed: Sequence[str], held_since: dt.datetime
 ) -> AnnotationTaskRecord | None:
-    """The first unanswered task that no other annotator was shown recently; None if there is none.
+    """The first unanswered task that no other annotator was shown recently; None if no task is left.
 
     Args:
-        session: Reads, or writes if the task is to be held next.
+        session: Session that reads; one that writes if the caller then holds the task.
         campaign_id: The campaign.
         annotator: Name of the annotator; tasks that they hold themselves are included.
         passed: Keys of tasks that they have postponed.

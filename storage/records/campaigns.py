@@ -42,7 +42,7 @@ def campaigns(session: Session) -> list[CampaignRecord]:
     """All campaigns, oldest first.
 
     Raises:
-        CampaignUnreadable: If one of them cannot be read; for lists, see `readable_campaigns`.
+        CampaignUnreadable: If a campaign cannot be read; for lists, see `readable_campaigns`.
     """
     found, wrong = readable_campaigns(session)
     if wrong:
@@ -74,7 +74,7 @@ def readable_campaigns(session: Session) -> tuple[list[CampaignRecord], list[Cam
 
 
 def find_campaign(session: Session, name: str) -> CampaignRecord | None:
-    """Find the campaign of a name; None if there is none."""
+    """Find the campaign of a name; None if it does not exist."""
     row = session.scalar(select(Campaign).where(Campaign.name == name))
     return None if row is None else _found(session, row)
 
@@ -83,16 +83,16 @@ def get_campaign(session: Session, name: str) -> CampaignRecord:
     """Find the campaign of a name.
 
     Raises:
-        CampaignNotFound: If there is none; the error lists the existing ones.
+        CampaignNotFound: If no campaign has this name; the error lists the existing ones.
     """
     return _required(session, name, find_campaign(session, name))
 
 
 def read_again(session: Session, campaign: CampaignRecord) -> CampaignRecord:
-    """Reload a campaign as it is stored now.
+    """Reload a campaign's stored row.
 
     Raises:
-        CampaignNotFound: If it was deleted since; the error lists the existing ones.
+        CampaignNotFound: If the campaign was deleted since; the error lists the existing ones.
     """
     row = session.get(Campaign, campaign.id)
     return _required(session, campaign.name, None if row is None else _campaign(row))
@@ -220,7 +220,7 @@ def _add_candidates(
 NOT_IN_NAMES = re.compile(r"[^\w./@:+=,%~ -]")
 """Matches what no name of a campaign, a model or a prompt contains.
 
-Names stand in terminals, and in commands to be copied, as they are.
+Names are shown unescaped in terminals, and in commands to be copied.
 """
 
 

@@ -32,9 +32,9 @@ _FIELDS = tuple(field.name for field in fields(NewCanary))
 
 
 def last_reference(session: Session, model: str, *, before: int | None = None) -> CanaryRecord | None:
-    """Reference for a model's next canary, or for the one with the id `before`.
+    """Reference for a model's next canary, or for the canary with the id `before`.
 
-    None if there is no earlier one.
+    None if no earlier reference exists.
     """
     query = select(Canary).where(Canary.model == model, Canary.verdict.in_(REFERENCES))
     if before is not None:

@@ -56,7 +56,7 @@ def labelled(session: Session, fingerprint: str) -> frozenset[int]:
 def targets(session: Session, dataset_id: int, positions: Sequence[int]) -> dict[int, tuple[str, ...] | None]:
     """Correct answers for some examples: the dataset's targets, else the label, else None.
 
-    The tuple is empty if no human can answer an example.
+    An empty tuple means that no human can answer the example.
     """
     rows = session.execute(
         select(Example.position, Example.targets, Label.targets)

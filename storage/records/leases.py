@@ -31,7 +31,7 @@ def acquire(
     lifetime: dt.timedelta,
     is_gone: Callable[[LeaseRecord], bool],
 ) -> LeaseRecord:
-    """Take the lease, or take over one whose holder has ended.
+    """Take a campaign's lease, also from a holder that has ended.
 
     Args:
         database: The database of the campaign.
@@ -68,7 +68,7 @@ def require_free(
     """Raise if another process runs a campaign, or could be running it.
 
     Raises:
-        LeaseHeld: If there is one.
+        LeaseHeld: If another process does.
     """
     lease = find(session, campaign_id)
     if lease and lease.holder != asker and is_live(lease, is_gone=is_gone):
@@ -120,7 +120,7 @@ def writing_under(database: Database, lease: LeaseRecord) -> Generator[Session, 
 
 
 def find(session: Session, campaign_id: int) -> LeaseRecord | None:
-    """The last lease of a campaign, live or not; None without one."""
+    """The last lease of a campaign, live or not; None if no process ever ran the campaign."""
     row = session.get(Lease, campaign_id)
     return None if row is None else _record(session, row)
 
@@ -141,7 +141,7 @@ def _name_of(session: Session, campaign_id: int) -> str:
 
 
 def _moment(session: Session, now: dt.datetime) -> dt.datetime:
-    """Current time by the database's clock, else the given one."""
+    """Current time by the database's clock; the given time if the database has no clock."""
     if session.get_bind().dialect.name != "postgresql":
         return now
     moment: dt.datetime = session.execute(text("SELECT clock_timestamp()")).scalar_one()

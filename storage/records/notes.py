@@ -1,4 +1,4 @@
-"""Notes and stars that readers give to compared outputs; they are annotations that no round asks for.
+"""Notes and stars that readers give to compared outputs; they are annotations that no round requires.
 
 A note is the annotation of a task of its own, whose key begins with `PREFIX`. It has no verdict: `reason` is
 `STARRED` or `NOTED`, and `source` holds the text. Queries on the judgments of people leave these tasks out.

@@ -70,7 +70,7 @@ def _told() -> type[Round]:
 
 
 def told_at(session: Session, campaign_id: int, number: int | None = None) -> tuple[int, dt.datetime] | None:
-    """Number and time of an observed round, the last one by default; None if it does not exist."""
+    """Number and time of an observed round, the last one by default; None if that round does not exist."""
     asked = last_told(campaign_id) if number is None else number
     row = session.execute(
         select(Round.number, Decision.decided_at)
@@ -215,8 +215,8 @@ def round_digest(
 
     It is over the round's plan, outcomes, decision and candidates' values, and includes the digest of the
     previous round. It is stored with the decision, in the round's transaction. So changed, lost or reordered
-    rounds are detected. Rounds stored before digests were introduced have none, and the first one after them
-    includes none.
+    rounds are detected. Rounds stored before digests were introduced have no digest, and the first round
+    after them includes none.
 
     Args:
         connection: Reads the rows.
@@ -246,7 +246,7 @@ def decision_columns(table: Table) -> list[str]:
 
 
 def _before(connection: Connection, round_id: int) -> str | None:
-    """Digest of the previously observed round; None if it has none, or there is no such round."""
+    """Digest of the previously observed round; None if that round has no digest or does not exist."""
     rows = run(connection, _DIGEST_BEFORE, (round_id,))
     found: str | None = rows[0][0] if rows else None
     return found

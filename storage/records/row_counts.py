@@ -1,10 +1,10 @@
-"""Counts of the rows that are stored outside rounds, by which `winnow db check` detects lost ones.
+"""Counts of the rows that are stored outside rounds; `winnow db check` detects lost rows by them.
 
-Labels, annotations, loading times and the like are stored one by one, and no round's digest is over them.
+Labels, annotations, loading times and similar rows are stored one by one, and no round's digest covers them.
 Each belongs to a row that was stored before, its owner: a dataset, a campaign or a round. The count of an
-owner's rows stands beside the owner's digest, and changes in the transaction that stores a row. Only one
-transaction writes at a time, so none is lost. An owner that was stored before counts were introduced gets
-one, over all rows that it then has, when the next row is stored for it; until then they are not covered.
+owner's rows is stored with the owner's digest, and changes in the transaction that stores a row. Only one
+transaction writes at a time, so no change is lost. An owner that was stored before counts were introduced
+gets a count of all its rows when its next row is stored; until then its rows are not covered.
 """
 
 from collections import defaultdict
@@ -76,7 +76,7 @@ def _all_of(connection: Connection, owners: str, owner_id: int) -> RowCount:
 
 
 def wrong_counts(session: Session) -> list[str]:
-    """A sentence for each owner whose rows are not those that were counted for it."""
+    """A sentence for each owner whose rows differ from its stored count."""
     return [each for owners in _ROWS for each in _wrong(session.connection(), owners)]
 
 

@@ -155,8 +155,8 @@ def judges(session: Session, campaign_id: int) -> list[Row]:
     """Behaviour of each judge model: one row per judge, by name.
 
     `first_wins` is the mean preference for the output that was shown first, 1/2 without position bias.
-    `flip_rate` is the share of questions answered in both orders whose two verdicts prefer different sides,
-    or one of them neither. Both are null without such verdicts.
+    `flip_rate` is the share of questions answered in both orders whose two verdicts take different sides; a
+    tie and a preference count as different. Both are null without such verdicts.
     """
     found: dict[str, Row] = {}
     for row in verdicts(session, campaign_id):
@@ -238,9 +238,9 @@ def unread(session: Session, campaign_id: int) -> list[Row]:
 
 
 def _flips(session: Session, campaign_id: int) -> dict[str, tuple[int, int]]:
-    """By judge, questions with verdicts in both orders, and those whose two verdicts take different sides.
+    """By judge: number of questions with verdicts in both orders, and of those with different sides.
 
-    A tie in one order and a side in the other differ, too.
+    A tie in one order and a preference in the other count as different sides.
     """
     original, swapped = aliased(Judgment), aliased(Judgment)
     same_question = and_(

@@ -56,7 +56,7 @@ def positions_elsewhere(
 
     A file becomes another dataset when a line is added, or a column that no prompt shows. Its matching
     examples have the same input and the same key. If keys have changed (row numbers, or keys made of all
-    columns), they are those whose input occurs once in both.
+    columns), examples match if their input occurs exactly once in each dataset.
     """
     if dataset_id == other_id:
         return set(positions)

@@ -126,7 +126,7 @@ def outcomes_since(
 ) -> list[tuple[int, float | None]]:
     """Outcomes of a candidate with example ids, in rounds after a given one; for benchmarks.
 
-    Only rounds with a number above `after` count, or all if it is None.
+    Only rounds with a number above `after` count; all rounds if `after` is None.
     """
     rows = select(Comparison.example_id, Comparison.outcome).where(Comparison.candidate_b_id.is_(None))
     own = _candidate_id(campaign_id, name)
