@@ -60,7 +60,7 @@ def _fingerprint_folder(folder: Path) -> str:
 
 
 def is_greedy(model: ModelRef, sampling: Sampling) -> bool:
-    """Whether the same request gives the same text each time; what an agent does is its own affair."""
+    """Whether equal requests always give the same text; False for agents, whose sampling is unknown."""
     return sampling.temperature == 0.0 and model.provider not in AGENTS
 
 

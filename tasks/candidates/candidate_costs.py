@@ -21,7 +21,7 @@ def check_costs(spec: "CampaignSpec", candidates: "Sequence[Candidate]") -> Floa
     """Cost of each arm, shape (K,), for a selector that prefers cheaper arms; None for others.
 
     Raises:
-        SpecError: If it is not a mapping from every candidate to a number of at least 0.
+        SpecError: If the costs are not a mapping from every candidate to a number of at least 0.
     """
     params = spec.selector.params
     if spec.selector.name != PREFERS_COST or not {"prefer", "costs"} & params.keys():
@@ -41,7 +41,7 @@ def given_costs(costs: Mapping[str, float], names: Sequence[str], path: str) -> 
     """Costs that a file gives, in the order of the names.
 
     Raises:
-        SpecError: If it names an unknown candidate, or not all candidates.
+        SpecError: If the costs name an unknown candidate, or lack one.
     """
     for name in costs:
         if name not in names:

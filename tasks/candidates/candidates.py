@@ -31,7 +31,7 @@ MOST_CANDIDATES = 1_000_000
 
 
 class Names(NamedTuple):
-    """Names of the choices that make a candidate; None if there is nothing to choose."""
+    """Names of a candidate's model, prompt, guardrail and settings; None if a part is not used."""
 
     model: str | None
     prompt: str | None
@@ -211,7 +211,7 @@ def _prompt_name(model: ModelSpec, prompt: PromptSpec | None) -> str | None:
 
 
 def _with_cost(model: ModelRef, spec: CampaignSpec) -> ModelRef:
-    """An agent whose runs have to report what they cost if a limit on costs depends on it."""
+    """Return the model; an agent must report its cost if the budget limits costs and no price is set."""
     if model.provider in AGENTS and "cost" in spec.limits and model.name not in spec.execution.prices:
         return replace(model, setup={**model.setup, NEEDS_COST: True})
     return model

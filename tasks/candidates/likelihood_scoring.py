@@ -24,7 +24,7 @@ class Asked:
     texts: tuple[str, ...] = ()
     """The texts that identify the continuations for judges."""
     is_greedy: bool = False
-    """Whether to report also if greedy decoding gives the only continuation."""
+    """Whether to report as well if greedy decoding would give the single continuation."""
 
 
 class Weighing(Protocol):
@@ -32,7 +32,7 @@ class Weighing(Protocol):
 
     @property
     def variables(self) -> frozenset[str]:
-        """Fields that every example must have for it, besides those of the prompt."""
+        """Fields that the continuations need in every example, besides those of the prompt."""
         ...
 
     def asked(self, model: ModelRef, prompt: Prompt, fields: Mapping[str, object], key: str) -> Asked:

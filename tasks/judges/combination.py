@@ -160,7 +160,7 @@ class AnyJudge(_Combination):
 class BestOfJudge(_Combination):
     """The score of the first part for the one of several outputs that the second part likes best.
 
-    The second part is shown no targets: it chooses as somebody could who does not know what is right. It is
+    The second part receives no targets, so that it chooses without knowing the right answer. The judge is
     for campaigns with `samples: {reduce: best-of}`.
     """
 

@@ -275,7 +275,7 @@ def forking(
 def forked(
     module: str, link: socket.socket, log: BinaryIO, environment: Mapping[str, str], forced: Collection[str]
 ) -> ForkedProcess | None:
-    """A worker from the module's server; None if none is held, or it gave none. See `ForkServer.fork`."""
+    """Fork a worker from the module's server; None if no server runs or it fails. See `ForkServer.fork`."""
     with _holding:
         holding = _held.get(module)
     if holding is None or (server := holding.server()) is None:

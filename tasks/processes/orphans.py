@@ -1,4 +1,4 @@
-"""Ends programs that outlive this process, however it ended: a kill leaves nobody to end them."""
+"""End programs that outlive this process, even if it was killed and could not end them itself."""
 
 import subprocess
 import sys
@@ -33,9 +33,9 @@ _ARGUMENTS = (process_tree.__file__, str(Path(psutil.__file__).parents[1]))
 
 
 class OrphanGuard:
-    """A small process that ends the programs it was told of, with their descendants, once this one is gone.
+    """A small process that ends the watched programs and their descendants after this process has ended.
 
-    A program is known by its process group; see `process_tree`. Threads may share it.
+    A program is identified by its process group; see `process_tree`. Threads may share a guard.
     """
 
     def __init__(self) -> None:
@@ -44,11 +44,11 @@ class OrphanGuard:
         self._process = start_process(command, stdin=subprocess.PIPE)
 
     def watch(self, group: int) -> None:
-        """Have a process group ended with this process."""
+        """End a process group when this process ends."""
         self._send(f"+{group}\n")
 
     def forget(self, group: int) -> None:
-        """Leave a process group alone, which has ended."""
+        """Stop watching a process group, because it has ended."""
         self._send(f"-{group}\n")
 
     def close(self) -> None:

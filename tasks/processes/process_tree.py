@@ -1,6 +1,6 @@
-"""End a program with the processes that it started, also those that lead a session of their own.
+"""End a program with all processes that it started, including those that lead their own session.
 
-The guard of `orphans` runs this file without the rest of Winnow: it imports nothing of it.
+The guard of `orphans` runs this file without the rest of Winnow, so the file imports nothing from Winnow.
 """
 
 import os
@@ -13,10 +13,10 @@ _MOST_ROUNDS = 20
 
 
 def end_tree(leader: int) -> None:
-    """Kill a process with its group and all its descendants; the leader is left to be waited for.
+    """Kill a process with its group and all its descendants; the caller must then wait for the leader.
 
-    A process is missed if it has left the group and the process that started it has ended before: nothing
-    says whose it is.
+    A process is not found if it has left the group and its parent has already ended, because nothing links
+    it to the program then.
 
     Args:
         leader: Id of a process that leads its group and has not been waited for.

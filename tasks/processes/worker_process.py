@@ -90,9 +90,9 @@ class WorkerProcess:
         """The next message, of at most `most_bytes`; `timeout` is in seconds, None waits forever.
 
         Raises:
-            TimeoutError: If there is none in time.
-            WorkerEnded: If there will be none.
-            ValueError: If it sent an invalid message; it must not be used again.
+            TimeoutError: If no message arrives in time.
+            WorkerEnded: If the process ended or closed the connection.
+            ValueError: If the process sent an invalid message; it must not be used again.
         """
         deadline = float("inf") if timeout is None else time.monotonic() + timeout
         while True:
@@ -109,7 +109,7 @@ class WorkerProcess:
                     raise
 
     def close(self) -> None:
-        """Ask it to end, then terminate, then kill; returns when it and its children are gone."""
+        """Request the end, then send SIGTERM, then SIGKILL; return when process and children are gone."""
         with contextlib.suppress(OSError):  # gone already, or closed before
             self._channel.send({"close": True})
         patience = 0.0

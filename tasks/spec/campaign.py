@@ -101,12 +101,12 @@ class JudgeSpec(BaseModel):
 
     @property
     def spare(self) -> object:
-        """What of its verdicts is spared, as written; None if nothing is."""
+        """Value of the key `spare`: verdicts that are not requested; None if every verdict is."""
         return (self.model_extra or {}).get(SPARE)
 
     @property
     def judging_all(self) -> "JudgeSpec":
-        """The same judge with no verdict spared."""
+        """The same judge without the key `spare`, so that every verdict is requested."""
         return JudgeSpec(type=self.type, **self.params)
 
     def tree(self, place: str = "judge") -> JudgeNode:
@@ -173,15 +173,16 @@ class StoppingSpec(SpecModel):
 
     budget: Budget | None = None
     """Comparisons with generated outputs (for certify, human labels), or limits by name; for best-mean, None
-    is every candidate on every example."""
+    allows every candidate on every example."""
     delta: float | None = Field(default=None, gt=0.0, lt=1.0)
     ties: Literal["open", "resolve"] | None = None
     """For champion and race: whether to end once no other candidate can have a higher mean, or to continue
     until it is known which candidates have the same; None for "open"."""
     epsilon: Epsilon = 0.0
-    """A candidate this close to the best is good enough: in mean score for best-mean, and for best-duel one
-    that no other beats by more than this above 1/2, where it is below 1/2. For best-mean, "auto" is a number
-    that follows from the number of examples when the campaign begins."""
+    """Tolerance within which a candidate is good enough. For best-mean: distance of its mean score from the
+    best. For best-duel: no other candidate beats it with a preference above 1/2 plus this, which is below
+    1/2.
+    For best-mean, "auto" is computed from the number of examples when the campaign begins."""
 
     @property
     def stored_budget(self) -> int | JsonObject:
@@ -217,8 +218,8 @@ class CampaignSpec(SpecModel):
     models: Annotated[
         list[AnyModel], WrapValidator(each_crossed, json_schema_input_type=Listed[AnyModel])
     ] = Field(min_length=1)
-    """Each is a mapping, or a text such as openai:gpt-x, http://host/v1#served-name, ./folder or the id of a
-    hub."""
+    """Each is a mapping, or a text such as openai:gpt-x, http://host/v1#served-name, ./folder or a model id
+    of a hub."""
     prompts: Annotated[
         list[PromptSpec], BeforeValidator(prompts_of, json_schema_input_type=Listed[PromptSpec])
     ]
@@ -230,25 +231,25 @@ class CampaignSpec(SpecModel):
         DatasetSpec, BeforeValidator(dataset_of, json_schema_input_type=DatasetSpec | str | list[str])
     ]
     output_type: OutputType = "generate"
-    """The output asked of models: a text, or how probable each choice, the target or the prompt is."""
+    """Output requested from models: a text, or log-likelihoods of the choices, the target or the prompt."""
     choices: ChoicesSpec | None = None
     """For multiple-choice."""
     target_delimiter: str | None = None
-    """For multiple-choice and loglikelihood: what stands between prompt and choice or target; None is a
-    space, and nothing if a chat template ends the prompt."""
+    """For multiple-choice and loglikelihood: text between the prompt and a choice or target. None is a space,
+    or no text if a chat template ends the prompt."""
     samples: Samples = None
-    """Not for best-duel: texts that a candidate writes for each example, and how their scores become one; a
-    number alone is that many, and the mean."""
+    """Not for best-duel: number of outputs per candidate and example, and how their scores are reduced to
+    one. A number alone requests that many outputs and takes the mean of their scores."""
     judge: Judge
     metrics: list[MetricSpec] = []
-    """Not for best-duel: further judges, whose means are reported beside the score."""
+    """Not for best-duel: further judges, whose means are reported in addition to the score."""
     constraints: list[ConstraintSpec] = []
-    """For best-mean: bounds that the means of metrics have to meet, so that a candidate may be the best."""
+    """For best-mean: bounds on the means of metrics, all of which the best candidate must meet."""
     certify: CertifySpec | None = None
     embedder: EmbedderSpec = EmbedderSpec()
     """For route."""
     prompt_type: str | None = None
-    """For route: the field of an example that names the kind of its prompt, for reports alone."""
+    """For route: field of an example that names the type of its prompt; used only in reports."""
     fresh_generations: bool = True
     """For best-duel: whether a candidate generates a new output when an example is repeated."""
     selector: Annotated[SelectorSpec, BeforeValidator(selector_of, json_schema_input_type=SelectorSpec | str)]
@@ -262,19 +263,20 @@ class CampaignSpec(SpecModel):
     scored on them at the end. Their comparisons are part of the budget."""
     batch_size: int = Field(default=32, ge=1)
     lookahead: Lookahead = 0
-    """For best-mean: number of further rounds in the engines while one is being finished. Each is planned on
-    what was told by then. "auto" is a number made from what the engines take at once, when it begins."""
+    """For best-mean: number of further rounds that are sent to the engines before the current one is
+    finished. Each is planned from the scores observed by then. "auto" is computed when the campaign begins,
+    from the number of requests that the engines process at the same time and the number of pairs."""
     streaming: bool = True
-    """Whether requests join whatever engines are at work on. Where not, each engine is asked whole calls, one
-    after the other, that are the same ones in every process; `execution.group_size` is how long they are."""
+    """Whether new requests join those that an engine is working on. If not, an engine receives one group of
+    `execution.group_size` requests after another, and the groups are the same in every run."""
     stopping: StoppingSpec
     fail_on_error: float = Field(default=0.5, ge=0.0, le=1.0)
-    """A candidate is dropped when more than this share of its comparisons is unscored (at least 8); 1 drops
-    nobody."""
+    """A candidate is dropped when it has at least 8 comparisons and more than this share of them is unscored;
+    1 drops no candidate."""
     reuse: Reuse = "all"
     """The stored outputs that may be used in place of new ones; see `tasks.campaign.reuse`."""
     tags: list[Annotated[str, Field(min_length=1)]] = []
-    """For best-mean: example fields by whose values reports break down scores."""
+    """For best-mean: fields of examples; reports show scores separately for each value of such a field."""
     execution: ExecutionSpec = ExecutionSpec()
 
     @model_validator(mode="before")
@@ -464,8 +466,8 @@ class CampaignFile(CampaignSpec):
     """The keys of a campaign's file: those of a campaign, and `task`, which sets several of them."""
 
     task: TaskSpec | None = None
-    """A benchmark, instead of dataset, prompts, output_type and judge; of the dataset, filter, limit, sample
-    and shuffle may stand beside it, and so may prompts and a judge that replace its own."""
+    """A benchmark that sets dataset, prompts, output_type and judge. The file may also have filter, limit,
+    sample and shuffle under dataset, and prompts and a judge that replace those of the benchmark."""
 
 
 def stored_values(identity: JsonView, execution: JsonView, storage: str) -> JsonObject:
@@ -488,7 +490,7 @@ def judges_of(spec: CampaignSpec) -> Iterator[JudgeNode]:
 
 
 def without_servers(spec: JsonView) -> tuple[JsonObject, JsonObject]:
-    """A spec as JSON values without its models' server keys, and those that were set, by key."""
+    """Split a spec, as JSON values, into the spec without its models' server keys, and those keys."""
     bare = deepcopy(dict(spec))
     servers: dict[str, JsonObject] = {}
     for place, model in _models(bare):
@@ -507,7 +509,7 @@ def with_servers(spec: JsonView, servers: JsonView) -> JsonObject:
 
 
 def _models(spec: JsonView) -> Iterator[tuple[str, JsonObject]]:
-    """Mappings that describe a model, each with its key; malformed ones are left to their reader."""
+    """Yield each mapping that describes a model, with its key; skip malformed mappings."""
     for model in spec.get("models", []):
         yield f"models.{model['name']}", model
     yield from judging_models(spec)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from winnow.tasks.spec.stored_spec import CUT_AT_STOP, LAST_ROUNDS
 
 PARTS = ("models", "prompts", "guardrails", "generate_configs", "exclude")
-"""Keys of a file with the candidates' parts."""
+"""Keys of a file that define the candidates."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,17 +19,17 @@ class IdentityKey:
     """Properties of a key of a stored identity."""
 
     is_found: bool = False
-    """Whether it is not in files but determined when a campaign begins."""
+    """Whether the key is determined when a campaign begins, instead of being in its file."""
     grows: bool = False
-    """Whether it defines the set of candidates, so that it changes when candidates join."""
+    """Whether the key defines the set of candidates, so that it changes when candidates are added."""
     makes_scores: bool = False
-    """Whether scores, or prior knowledge of them, depend on it, so that draws depend on it."""
+    """Whether scores, or earlier scores that the selector uses, depend on the key; then draws do too."""
     is_of_search: bool = False
-    """Whether two campaigns with the same scores can differ in it: it defines the search, or the name."""
+    """Whether campaigns with the same scores can differ in the key: it defines the search, or the name."""
     follows: tuple[str, tuple[str, ...]] | None = None
     """A pattern, and the keys of a file whose change also changes this key."""
     words: tuple[tuple[str, str], ...] = ()
-    """Patterns, and the words for a changed digest there."""
+    """Patterns of paths within the key, each with the message for a changed digest at such a path."""
 
 
 _PART = IdentityKey(grows=True, makes_scores=True)

@@ -19,7 +19,7 @@ WITH_FUNCTIONS = ("lm-eval", "python")
 """Types of judges that run functions of the user's Python files; see `functions_of`."""
 
 SPARE = "spare"
-"""Key of a judge's section for what needs no verdict; it is no parameter of the judge."""
+"""Key in a judge's section that names outputs needing no verdict; it is not a parameter of the judge."""
 
 
 def spares(spec: JsonView) -> bool:
@@ -52,7 +52,7 @@ class JudgeEntry:
     judges: str | None = None
     """The parameter with a judge or a list of them."""
     combines: bool = False
-    """Whether its score is combined only from theirs."""
+    """Whether the judge's score depends only on the scores of its nested judges."""
     models: tuple[str, ...] = ()
     """The parameters with a model or a list of them."""
 
@@ -143,7 +143,7 @@ class JudgeNode:
 
     @property
     def is_plugin(self) -> bool:
-        """Whether it is a third-party judge, so that any mapping inside may describe a judge or a model."""
+        """Whether the judge is third-party, whose parameters may hold any judge or model."""
         return self.type not in JUDGES
 
     def walk(self) -> "Iterator[JudgeNode]":

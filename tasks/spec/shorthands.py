@@ -78,16 +78,18 @@ def models_of(given: object) -> object:
 
 
 MOST_OF_A_GRID = 1_000
-"""Combinations of the `params` of one agent."""
+"""Maximum number of combinations of the `params` of one agent."""
 
 
 def crossed(entry: object) -> list[object]:
-    """An agent for each combination of its `params`, of which a list holds several values.
+    """Expand an agent's entry into one entry for each combination of its `params`.
 
-    Its name says which one it is: `agent_k-3`. An entry without lists stays as it is.
+    A list in `params` holds alternative values. The name of a combination contains its values, as in
+    `agent_k-3`. An entry without lists is returned unchanged.
 
     Raises:
-        ValueError: If there are too many, or two have the same name.
+        ValueError: If there are too many combinations, a list is empty, or two combinations have the same
+            name.
     """
     if not isinstance(entry, Mapping) or not is_agent(entry.get("provider")):
         return [entry]

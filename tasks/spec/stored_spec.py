@@ -142,7 +142,7 @@ class Constraint:
         return 1.0 - (self.at_most or 0.0) if self.at_least is None else self.at_least
 
     def told(self, value: float | None) -> float:
-        """The value for a selector, where higher is better; NaN if missing."""
+        """Convert a metric's value to the selector's scale, where higher is better; NaN for None."""
         if value is None:
             return math.nan
         return 1.0 - value if self.at_least is None else value

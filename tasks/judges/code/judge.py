@@ -106,9 +106,9 @@ class CodeJudge(Judge[Sample]):
     same_process: bool = False
     """Whether the tests run in the program's own interpreter, which can then tamper with them."""
     timeout: Annotated[int, Field(ge=1, le=3600)] = 5
-    """Seconds of a processor that the program may take, and five times as many by the clock."""
+    """Maximum processor seconds of the program; its maximum wall time is five times as long."""
     memory: Annotated[int, Field(ge=16, le=1 << 20)] = 1024
-    """MiB that it may take."""
+    """Maximum memory of the program, in MiB."""
     _templates: Mapping[str, Template] = field(init=False, repr=False, compare=False)
     _known: dict[Task, Outcome] = field(init=False, repr=False, compare=False, default_factory=dict)
 
@@ -166,7 +166,7 @@ class CodeJudge(Judge[Sample]):
         return {name: render(template, shown, key) for name, template in self._templates.items()}
 
     def _asked(self, sample: Sample) -> Task | Verdict:
-        """The task to run for an output, or the verdict if there is nothing to run."""
+        """Task to run for an output, or the verdict if no program or no tests can be run."""
         try:
             given = self.rendered(sample.fields, sample.targets)
         except TemplateError as error:

@@ -50,13 +50,13 @@ class LmEvalJudge(Judge[Sample]):
     options: Annotated[JsonObject, Field(default_factory=dict)] = field(default_factory=dict)
     """Options of the metric."""
     output_type: OutputType = "generate_until"
-    """What models are asked for, in lm-eval's words."""
+    """Type of request to models, as named by lm-eval."""
     range: Annotated[Sequence[float], Field(min_length=2, max_length=2)] = (0.0, 1.0)
     """The numbers that score 0 and 1: [1, 0] if less is better."""
     timeout: Annotated[int, Field(ge=1, le=3600)] = 60
-    """Seconds of a processor that one output may take, and five times as many by the clock."""
+    """Maximum processor seconds for one output; the maximum wall time is five times as long."""
     memory: Annotated[int, Field(ge=16, le=1 << 20)] = 2048
-    """MiB that it may take."""
+    """Maximum memory for one output, in MiB."""
     _isolated: IsolatedJudge = field(init=False, repr=False, compare=False)
     _acts: Sequence[tuple[str, Mapping[str, str]]] = field(init=False, repr=False, compare=False)
 
@@ -114,7 +114,7 @@ class LmEvalJudge(Judge[Sample]):
         """The number of the metric; a reason if the function raises, hangs or gives none in the range.
 
         Raises:
-            NotAllowed: If a command that did not ask for permission runs it.
+            NotAllowed: If the user has not permitted its code.
         """
         self._require_allowed()
         return self._isolated.judge(sample)

@@ -25,7 +25,7 @@ from winnow.tasks.judges.code.inside.confinement import Limits
 from winnow.tasks.processes.child_process import ROOT, start_process
 
 CLOCK_FACTOR = 5
-"""A computing process gets its time even on a busy machine; a sleeping one is ended after this."""
+"""Wall time allowed per second of processor time: enough for a busy machine, and ends a sleeping process."""
 
 MOST_FILES_BYTES = 64 << 20
 MOST_FILES = 1_000

@@ -1,6 +1,6 @@
 """The process that scores outputs by an lm-eval task's own functions, with a confined fork for each output.
 
-The task's files, which somebody has allowed, are imported once. Each output is then scored in a fork that
+The task's files, which the user has permitted, are imported once. Each output is then scored in a fork that
 first confines itself as programs of models are (`inside.confinement`): it can read Python's libraries and the
 task's folders, write nothing, reach no network and start no process. It ends with its output, so that no
 output can change how others are scored. Its result is bounded and checked here.
@@ -111,7 +111,7 @@ def _imported(file: str, name: str, digests: Mapping[str, str]) -> Callable[...,
 
 
 Step = Callable[[Any, JsonView], Any]
-"""A filter of an output's responses, or of what an earlier filter made of them, and the document."""
+"""A filter: receives an output's responses, or the result of the previous filter, and the document."""
 
 
 def _step(given: JsonView, imported: Mapping[str, Callable[..., Any]]) -> Step:
@@ -168,7 +168,7 @@ def _of_text(metric: str, loglikelihood: float, units: int) -> float:
 
 
 class _Unknown:
-    """Whether a choice is greedy, which is not asked of models: a function that reads it fails."""
+    """Placeholder for whether a choice is greedy, which is not requested: a function that reads it fails."""
 
     def __bool__(self) -> bool:
         raise TypeError("the function reads whether a choice is what greedy decoding gives, which is unknown")
@@ -279,7 +279,7 @@ def _told(value: object) -> JsonObject:
 
 
 def _read(descriptor: int, deadline: float) -> bytes | None:
-    """All that is written, up to a bound; None if it does not end in time."""
+    """Read until the writer closes, up to a maximum size; None if the writer does not close in time."""
     told = bytearray()
     ready = select.poll()
     ready.register(descriptor, select.POLLIN)

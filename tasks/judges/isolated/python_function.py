@@ -41,7 +41,7 @@ class PythonJudge(Judge[Sample]):
     range: Annotated[Sequence[float], Field(min_length=2, max_length=2)] = (0.0, 1.0)
     """The lowest and the highest number that the function may return; they score 0 and 1."""
     timeout: Annotated[float, Field(gt=0, le=3600)] = 30.0
-    """Seconds that the function may take for one output."""
+    """Maximum seconds of the function for one output."""
     _isolated: IsolatedJudge = field(init=False, repr=False, compare=False)
     _act: tuple[str, Mapping[str, str]] = field(init=False, repr=False, compare=False)
 
@@ -88,7 +88,7 @@ class PythonJudge(Judge[Sample]):
         """The function's verdict; a reason if it raises, hangs or returns no number in the range.
 
         Raises:
-            NotAllowed: If a command that did not ask for permission runs it.
+            NotAllowed: If the user has not permitted its code.
         """
         require_allowed(*self._act)
         return self._isolated.judge(sample)

@@ -47,7 +47,7 @@ class SimilarityJudge(Judge[Sample]):
     embedder: str | None = None
     """An embedder of a package or of a program, which makes the vectors instead of a checkpoint."""
     embedder_params: Mapping[str, JsonScalar] | None = None
-    """Parameters that this embedder is made with."""
+    """Parameters with which this embedder is created."""
     _isolated: IsolatedJudge | None = field(init=False, repr=False, compare=False)
     _measure: Callable[[Sample], Verdict] = field(init=False, repr=False, compare=False)
 
@@ -92,7 +92,7 @@ class SimilarityJudge(Judge[Sample]):
         return {"embedder": _embedder(model, pooling, embedder, embedder_params).identity}
 
     def judge(self, sample: Sample) -> Verdict:
-        """The cosine of the output; none if it or all targets are blank."""
+        """The cosine between output and closest target; unscored if the output or every target is blank."""
         if not any(target.strip() for target in sample.targets):
             return Verdict.unscored("no_target")
         return self._measure(sample) if sample.output.strip() else Verdict.unscored("no_answer")

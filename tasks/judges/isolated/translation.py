@@ -35,7 +35,7 @@ class BleuJudge(_SentenceMetric):
     name: ClassVar = "bleu"
 
     tokenize: Literal["13a", "char", "intl", "none", "zh"] = "13a"
-    """Name of the tokenizer with which sacrebleu takes words apart."""
+    """Name of sacrebleu's tokenizer, which splits a text into words."""
     lowercase: bool = False
     """Whether upper and lower case are the same."""
 
@@ -48,9 +48,9 @@ class ChrfJudge(_SentenceMetric):
     name: ClassVar = "chrf"
 
     char_order: Annotated[int, Field(ge=1, le=10)] = 6
-    """The longest run of characters that is compared."""
+    """Length of the longest character n-grams that are compared."""
     word_order: Annotated[int, Field(ge=0, le=4)] = 0
-    """The longest run of words that is compared; 0 for none."""
+    """Length of the longest word n-grams that are compared; 0 to compare characters only."""
     beta: Annotated[int, Field(ge=1, le=10)] = 2
     """Importance of recall, as a multiple of that of precision."""
 
@@ -67,13 +67,13 @@ class TerJudge(_SentenceMetric):
     name: ClassVar = "ter"
 
     normalized: bool = False
-    """Whether punctuation is taken apart from words first."""
+    """Whether punctuation is first split from words."""
     no_punct: bool = False
     """Whether punctuation is ignored."""
     case_sensitive: bool = False
     """Whether upper and lower case differ."""
     asian_support: bool = False
-    """Whether Chinese and Japanese are taken apart by characters, with `normalized`."""
+    """Whether Chinese and Japanese texts are split into characters; has an effect only with `normalized`."""
 
 
 _SCALES: Mapping[str, Scale] = {each.name.upper(): each.scale for each in (BleuJudge, ChrfJudge, TerJudge)}

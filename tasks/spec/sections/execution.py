@@ -103,11 +103,12 @@ class ExecutionSpec(SpecModel):
     load_timeout: float = Field(default=600.0, gt=0.0)
     """Seconds for loading a model."""
     batch_timeout: float = Field(default=600.0, gt=0.0)
-    """Seconds for one group of generations; if an engine works on several, without any of them done."""
+    """Maximum seconds of one group of generations; if an engine works on several groups, maximum seconds in
+    which none of them is finished."""
     max_connections: int = Field(default=64, ge=1)
-    """Maximum concurrent requests to one server; fewer if more would not be faster."""
+    """Maximum number of concurrent requests to one server; fewer are sent if more would not be faster."""
     request_timeout: float = Field(default=LONG, gt=0.0)
-    """Seconds a server may take to answer one request."""
+    """Maximum seconds until a server has answered one request."""
     max_retries: int = Field(default=5, ge=0)
     """Maximum number of times that one request to a server is sent again."""
     allow_missing: bool = False
@@ -183,7 +184,7 @@ def _age(value: object) -> object:
 
 
 class MaxAge(SpecModel):
-    """Outputs that are not older than this when a round is planned."""
+    """Reuse only stored outputs that are at most this old when a round is planned."""
 
     max_age: Annotated[str, BeforeValidator(_age)]
 

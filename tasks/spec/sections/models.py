@@ -144,13 +144,13 @@ class AgentModelSpec(ModelSpec):
 
     @property
     def settings(self) -> AgentSettings:
-        """Its keys as its provider reads them."""
+        """The agent's keys as an object of its provider's settings class."""
         assert isinstance(self, AgentSettings)
         return self
 
     @property
     def setup(self) -> JsonObject:
-        """The same as JSON values."""
+        """The agent's settings as JSON values."""
         keys = set(provider_of(self.provider).settings.model_fields)
         return self.model_dump(mode="json", include=keys)
 
@@ -167,12 +167,12 @@ OF_MODELS = (
     "reasoning",
     "lora",
 )
-"""Keys of a model that no agent has."""
+"""Keys of a model that an agent does not have."""
 
 
 @cache
 def agent_class(provider: str) -> type[AgentModelSpec]:
-    """The class of an entry of an agent's provider: the keys of all agents, and its own."""
+    """Create the class that validates an agent's entry: the keys of all agents and those of its provider."""
     settings = provider_of(provider).settings
     found: type[AgentModelSpec] = create_model(
         f"{provider.title()}Agent",
@@ -184,13 +184,13 @@ def agent_class(provider: str) -> type[AgentModelSpec]:
 
 
 def knobs_of(model: Mapping[str, object]) -> tuple[str, ...]:
-    """Keys of a model's mapping that may change from one run to the next, beside those of its server."""
+    """Keys of a model's mapping, besides those of its server, that may change between runs."""
     provider = model.get("provider")
     return provider_of(str(provider)).settings.KNOBS if is_agent(provider) else ()
 
 
 def _of_its_provider(value: object, handler: ValidatorFunctionWrapHandler) -> object:
-    """An entry, read by the class of its provider."""
+    """Validate an entry with the class of its provider."""
     if isinstance(value, AgentModelSpec):
         return value
     if isinstance(value, Mapping) and is_agent(value.get("provider")):
@@ -199,9 +199,9 @@ def _of_its_provider(value: object, handler: ValidatorFunctionWrapHandler) -> ob
 
 
 def each_crossed(given: object, handler: ValidatorFunctionWrapHandler) -> object:
-    """The list of a file's models, with an agent for each combination of its `params`.
+    """Expand each agent in a file's list of models into one agent for each combination of its `params`.
 
-    What is wrong with a combination is reported once, at the place of its entry.
+    An error that occurs in several combinations is reported once, at the entry's position in the file.
     """
     listed = models_of(given)
     if not isinstance(listed, list):

@@ -51,7 +51,7 @@ class MessageSpec(SpecModel):
 
 
 def _source(value: object) -> object:
-    """A mapping whose own errors name its keys."""
+    """Validate a mapping so that each error names the key at fault."""
     if isinstance(value, str | list):
         return {"path": value}
     if value is None or isinstance(value, Mapping | SolvedSpec):
