@@ -167,8 +167,9 @@ class CampaignUnreadable(StorageError):
 
     def __init__(self, id_: int, what: str) -> None:
         super().__init__(
-            f"campaign {id_} of this database {what}: somebody or something changed it, so that it cannot be "
-            "shown; winnow db check names more, and a backup in its place shows the campaign as it was"
+            f"campaign {id_} of this database {what}: its data were changed outside Winnow, so the campaign "
+            "cannot be shown; winnow db check names more, and a backup in its place shows "
+            "the campaign as it was"
         )
 
 

@@ -222,7 +222,7 @@ def select(
     if counted := sorted(params.keys() & {"n_arms", "n_examples"}):
         raise SpecError(f"select counts candidates and examples itself; remove {counted[0]}")
     if selector == PREFERS_COST and costs is not None and prefer != "cost":
-        raise SpecError("costs needs prefer='cost'; add that, or remove costs")
+        raise SpecError("costs needs prefer='cost'; add prefer='cost', or remove costs")
     if epsilon == AUTO:
         if why := why_a_number(SELECTED, selector, prefer):
             raise SpecError(f"{why}; give a number, such as epsilon=0.02")

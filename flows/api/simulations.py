@@ -145,8 +145,8 @@ def _require_no_metric(chosen: str | None, subject: Subject) -> None:
     """Refuse to measure a selector's quality on a partial table, which would be biased."""
     if chosen is not None:
         raise SpecError(
-            f"--metric {chosen}: {subject.source} has {subject.facts['filled']:.0%} of its scores; scores "
-            f"that one selector chose give no estimate for another; remove --metric, or {FILLING}"
+            f"--metric {chosen}: only {subject.facts['filled']:.0%} of the scores of {subject.source} "
+            f"exist, and its selector chose which, so {chosen} would be biased; remove --metric, or {FILLING}"
         )
 
 

@@ -102,7 +102,7 @@ class _Asking:
             return self._previous(question)
         choice = chosen(question.choices, said)
         if choice is None:
-            print(f"{printable(said)!r} is none of the keys")
+            print(f"{printable(said)!r} is not one of the keys")
             return question
         try:
             answer(

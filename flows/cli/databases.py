@@ -172,7 +172,9 @@ def stats(storage: Storage = DEFAULT_STORAGE, json: Json = False) -> None:
 @app.command()
 def copy(
     source: Annotated[str, typer.Argument(metavar="FROM", help="URL of the database to copy.")],
-    target: Annotated[str, typer.Argument(metavar="TO", help="URL of an empty database, or a new file.")],
+    target: Annotated[
+        str, typer.Argument(metavar="TO", help="URL of an empty database; sqlite:///FILE creates one.")
+    ],
 ) -> None:
     """Copy a database to another place, from SQLite to PostgreSQL or back, and verify every row."""
     from winnow.storage.admin.maintenance import copy_database

@@ -119,8 +119,8 @@ def _print(labelled: "Labelled", source: str) -> None:
     )
     print(f"{source}: {count_of(labelled.new, 'new label')}{changed}{skipped}{same}{empty}")
     if labelled.idle:
-        are = "is of an example" if len(labelled.idle) == 1 else "are of examples"
-        print(f"  {len(labelled.idle):,} of them {are} for which this campaign needs no label")
+        are = "is on an example that needs" if len(labelled.idle) == 1 else "are on examples that need"
+        print(f"  {len(labelled.idle):,} of them {are} no label in this campaign")
 
 
 def _print_next(

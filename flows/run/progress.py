@@ -374,7 +374,7 @@ def _race(campaign: CampaignSession, decision: Decision) -> str:
     """The number of candidates that may be the best, and how certain the leader is."""
     left, all_ = decision.status.count(IN_QUESTION), len(decision.status)
     if not left:
-        return f"none of {all_} candidates in question any more"
+        return f"0 of {all_} candidates in question"
     return f"{left} of {all_} candidates in question{_gap(campaign, decision)}"
 
 

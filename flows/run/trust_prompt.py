@@ -137,7 +137,7 @@ def _require(needed: Sequence[Permission], trust: Trust, what: str) -> None:
     if not trust.everything and not (trust.asks and _agreed(asks, what)):
         asked = ", and ".join(asks)
         raise SpecError(
-            f"{what}: it would {asked}, which nobody has allowed here; {trust.how} if you know where it "
+            f"{what}: it would {asked}, which is not permitted here; {trust.how} if you know where it "
             "comes from"
         )
     _remember(missing)

@@ -255,7 +255,7 @@ def _require_free_name(scheduled: Scheduled, folder: str, url: str) -> None:
             raise SpecError(
                 f"'{scheduled.name}' is the schedule of {there.parameters.get('spec')} that is served from a "
                 f"terminal, whose place this one would take on {url}; end it there with Ctrl-C or give "
-                f"--name another one, and where nobody serves it any more: {_ending(scheduled.name)}"
+                f"another --name; if that process no longer runs: {_ending(scheduled.name)}"
             )
         return
     from winnow.flows.schedule.flows import FOLDER_VARIABLE

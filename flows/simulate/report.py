@@ -358,7 +358,7 @@ class SimulationReport:
             if row["selector"] == label and row["budget"] == self._budgets[-1]
         )
         ((best, count),) = picks.most_common(1)
-        return f"{best or 'nobody'} ({count} of {picks.total()})"
+        return f"{best or 'no candidate'} ({count} of {picks.total()})"
 
     def _budget_to_target(self, curve: Curve) -> int | None:
         return curve.budget_to_target(self._budgets) if self._has_target else None

@@ -74,7 +74,7 @@ def _scores(compared: Sequence[ComparedSelector], given: Given) -> SimulatedTabl
     if past is not None:
         if not any("history" in each.uses for each in compared):
             raise SpecError(
-                "none of the selectors learns from a history; remove it, or add one such as pulse"
+                "no given selector learns from a history; remove the history, or add a selector such as pulse"
             )
         _require_others(read, past)
     _require_scores(read)

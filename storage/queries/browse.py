@@ -468,7 +468,9 @@ def _beginnings(texts: JsonObject, characters: int | None) -> list[ColumnElement
 
 @contextmanager
 def _told_when_too_slow(filters: Filters = ANYTHING) -> Generator[None, None, None]:
-    remedy = "winnow db index makes searches for words fast" if filters.words else "ask for less, or in SQL"
+    remedy = (
+        "winnow db index makes searches for words fast" if filters.words else "narrow the filters, or use SQL"
+    )
     try:
         yield
     except OperationalError as error:

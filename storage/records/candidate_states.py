@@ -348,7 +348,9 @@ def _of_the_best(decision: NewDecision, position: int | None) -> dict[str, float
     if decision.best_candidate_id is None:
         return {"best_estimate": None, "best_lower": None, "best_upper": None}
     if position is None:
-        raise ConflictingRecord(f"the best candidate {decision.best_candidate_id} is none of any campaign")
+        raise ConflictingRecord(
+            f"the best candidate {decision.best_candidate_id} does not belong to any campaign"
+        )
     return {
         "best_estimate": decision.estimates[position],
         "best_lower": decision.lower[position],

@@ -30,7 +30,7 @@ def check_costs(spec: "CampaignSpec", candidates: "Sequence[Candidate]") -> Floa
     if params.get("prefer") != "cost":
         if costs is None:
             return None
-        raise SpecError("costs is for prefer: cost; add that, or remove it", path=PLACE)
+        raise SpecError("costs needs prefer: cost; add prefer: cost, or remove costs", path=PLACE)
     if not isinstance(costs, dict) or not all(map(_is_cost, costs.values())):
         raise SpecError("must give each candidate a number of at least 0, by name", path=PLACE)
     found = given_costs(costs, [each.name for each in candidates], PLACE)

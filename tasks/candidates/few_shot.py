@@ -95,7 +95,7 @@ def last_of_user(messages: Sequence[Message], key: str) -> int:
     """Position of the user's last message; raises `TemplateError` if there is none."""
     places = [place for place, each in enumerate(messages) if each.role == "user"]
     if not places:
-        raise TemplateError(f"example {key!r}: none of the messages is the user's; give it one")
+        raise TemplateError(f"example {key!r}: no message has the role user; add one")
     return places[-1]
 
 
@@ -135,8 +135,8 @@ def _source(spec: CampaignSpec, asked: FewShotSpec, dataset: Dataset, path: str,
     if asked.source is None:
         if not traits_of(spec.objective).looks_for_best:
             raise SpecError(
-                f"{spec.objective} makes claims beyond the examples of its dataset, so none of them can be "
-                "shown solved; name a file with others as from",
+                f"{spec.objective} makes claims beyond the examples of its dataset, so these examples cannot "
+                "serve as few-shot examples; name a file with other examples as from",
                 path=path,
             )
         return dataset
@@ -161,7 +161,7 @@ def _drawn(asked: FewShotSpec, source: Dataset, question: Template, path: str) -
         if len(shots) > asked.n:
             break
     if len(shots) < asked.n + is_own:
-        reason = ", one more than are shown, since none is shown to itself" if is_own else ""
+        reason = ", one more than n, because no question is a few-shot example for itself" if is_own else ""
         raise SpecError(
             f"{source.path} has {len(shots)} different questions with a target, and {asked.n + is_own} are "
             f"needed{reason}; lower n, or name a larger file as from",

@@ -38,7 +38,7 @@ def require_precision(precision: object) -> None:
         SpecError: With the valid ones.
     """
     if precision not in (known := get_args(Precision)):
-        raise SpecError(f"precision={precision!r} is none of an embedder's; give {' or '.join(known)}")
+        raise SpecError(f"precision={precision!r} is not supported; give {' or '.join(known)}")
 
 
 class SentenceModel:

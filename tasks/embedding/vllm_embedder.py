@@ -59,7 +59,7 @@ class VllmEmbedder:
         except (KeyError, TypeError, ValueError) as error:
             self.close()
             raise EmbeddingFailed(
-                f"the vLLM process wrote what are no vectors: {one_sentence(error)}; its log is {LOG}"
+                f"the vLLM process returned invalid vectors: {one_sentence(error)}; its log is {LOG}"
             ) from error
 
     def close(self) -> None:

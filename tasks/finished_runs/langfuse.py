@@ -71,7 +71,10 @@ def _candidate_field(rows: list[Mapping[str, object]], path: Path) -> str:
         if len({json.dumps(field_of(row, name)) for row in rows}) > 1:
             return name
     looked = ", ".join(CANDIDATES)
-    raise UnreadableRun(f"{path}: none of {looked} tells candidates apart; name the field: --candidate FIELD")
+    raise UnreadableRun(
+        f"{path}: no field of {looked} differs between rows, so candidates cannot be told apart; "
+        "name the field: --candidate FIELD"
+    )
 
 
 def _scores(row: Mapping[str, object]) -> dict[str, float]:

@@ -207,7 +207,10 @@ def require_a_taker(campaign: CampaignSession, comparisons: Sequence[NewComparis
     """
     if campaign.allowance.answered:
         return
-    for of_judges, where in ((False, "model_args or generate_configs"), (True, "what the judge gives them")):
+    for of_judges, where in (
+        (False, "model_args or generate_configs"),
+        (True, "the settings that the judge sends"),
+    ):
         models = campaign.checked.deciding_models if of_judges else _answering(campaign, comparisons)
         words = [campaign.contacts.refusal(model.name) for model in models]
         refused = [each for each in comparisons if each.is_answered is of_judges and each.reason in REFUSALS]
@@ -217,9 +220,9 @@ def require_a_taker(campaign: CampaignSession, comparisons: Sequence[NewComparis
 
 def _takes_nothing(campaign: CampaignSession, model: ModelRef, where: str) -> NoServer:
     return NoServer(
-        f"model {model.name!r}: {campaign.contacts.refusal(model.name)}; it refuses all that it is asked, "
-        f"canary prompts too, and this round is not recorded: say it in {where} as the server wants it, then "
-        f"begin anew: {fork_command(campaign.record.spec)}"
+        f"model {model.name!r}: {campaign.contacts.refusal(model.name)}; the server refuses every request, "
+        f"canary prompts included, so this round is not recorded. Change {where} as this message requires, "
+        f"then start a new campaign: {fork_command(campaign.record.spec)}"
     )
 
 

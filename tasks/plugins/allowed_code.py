@@ -111,8 +111,8 @@ def require_allowed(
         return
     if not any(_allows(each, digests) for each in dict.fromkeys((act, instead or act))):
         raise NotAllowed(
-            f"it would {act}, which nobody has allowed here as it stands; winnow validate FILE --trust, of "
-            "the campaign's file, allows it if you know where it comes from"
+            f"it would {act}, which is not permitted here (a changed file needs permission again); "
+            "if you trust its source, run: winnow validate FILE --trust (FILE: the campaign's file)"
         )
     _known.append((act, digests))
 

@@ -115,7 +115,9 @@ def _require_parts(decision: Decision) -> None:
     ):
         for word in found:
             if word not in known:
-                raise ValueError(f"the decision's {name} has {word!r}, which is none of {', '.join(known)}")
+                raise ValueError(
+                    f"the decision's {name} has {word!r}, which is not one of {', '.join(known)}"
+                )
 
 
 PARTS: Mapping[str, tuple[type, ...]] = {

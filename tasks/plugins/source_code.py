@@ -189,7 +189,7 @@ def import_sources_of(folder: Path, digests: Mapping[str, str]) -> None:
     def hook(path: str) -> PathEntryFinder:
         places = Path(os.path.abspath(path)), Path(path).resolve()  # of a link, both
         if not any(_is_within(place, folder) for place in places):
-            raise ImportError(f"{path} is none of the folder's")
+            raise ImportError(f"{path} is outside the folder")
         return finder(path)
 
     sys.path_hooks.insert(0, hook)

@@ -76,7 +76,7 @@ class Replies:
             message = self._receive(timeout, self._longest)
             number = message.pop("number", None)
             if not isinstance(number, int) or number not in self._most_bytes:
-                raise ValueError("a reply that nobody waits for")
+                raise ValueError("a reply to no open request")
             with self._changed:
                 self._arrived[number] = message
                 self._last = time.monotonic()

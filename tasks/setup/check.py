@@ -460,9 +460,7 @@ def check_tests(checked: ResolvedCampaign) -> None:
         try_templates([partial(_render_tests, judge, place, seen)], checked.dataset.examples)
         are_labels = traits_of(spec.objective).measures_risk and TARGET in judge.variables
         if not any(seen) and not are_labels:
-            raise SpecError(
-                "none of the examples has tests; name the field that holds them", f"{place}.tests"
-            )
+            raise SpecError("no example has tests; name the field that holds tests", f"{place}.tests")
 
 
 def _render_tests(judge: "CodeJudge", place: str, seen: list[str], example: Example) -> None:

@@ -88,7 +88,7 @@ def _prompts(checked: ResolvedCampaign) -> Iterator[LikelyMistake]:
                 if column_of(name, checked.dataset.field_names) is not None:
                     yield LikelyMistake(
                         path,
-                        f"prompt '{prompt.name}' shows {spelled} as it stands, and no field: write "
+                        f"prompt '{prompt.name}' shows {spelled} as literal text, not as a field; write "
                         f"{{{{ {name} }}}}",
                     )
 
@@ -144,9 +144,9 @@ def _spelled(source: str, dataset: Dataset) -> str | None:
         for spelled, field in _fields_as_text(source, pattern):
             guess = "input" if pattern is _AS_A_FIELD else None
             if (meant := known.get(field.casefold(), guess)) is not None:
-                return f"it shows {spelled} as it stands; write {{{{ {meant} }}}}"
+                return f"it shows {spelled} as literal text; write {{{{ {meant} }}}}"
     if found := _NO_NAME.search(_IN_BRACES.sub("", source)):
-        return f"it shows {found[0]} as it stands; write {{{{ input }}}}"
+        return f"it shows {found[0]} as literal text; write {{{{ input }}}}"
     return None
 
 
@@ -261,7 +261,7 @@ def _targets(checked: ResolvedCampaign) -> Iterator[LikelyMistake]:
     if use_of(judge, judges[0]) == "never":
         counts = f"judge {judge} takes {form} as wrong; write them as answers should be"
     yield LikelyMistake(
-        "dataset.fields.target", f"{those} spelled as nobody answers, such as {spelled[0]}: {counts}"
+        "dataset.fields.target", f"{those} spelled as no model answers, such as {spelled[0]}: {counts}"
     )
 
 

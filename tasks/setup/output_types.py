@@ -99,10 +99,13 @@ def _check_choices(spec: CampaignSpec) -> None:
             )
         return
     if spec.choices is not None:
-        raise SpecError("choices is for output_type: multiple-choice; add that, or remove it", path="choices")
+        raise SpecError(
+            "choices needs output_type: multiple-choice; set output_type, or remove choices", path="choices"
+        )
     if spec.target_delimiter is not None and spec.output_type != "loglikelihood":
         raise SpecError(
-            "target_delimiter is for output_type: multiple-choice or loglikelihood; add one, or remove it",
+            "target_delimiter needs output_type: multiple-choice or loglikelihood; set one of them, or "
+            "remove target_delimiter",
             path="target_delimiter",
         )
 
@@ -177,7 +180,7 @@ def _try_choices(checked: ResolvedCampaign, choices: Choices) -> None:
         sample = Sample(output="", targets=example.targets, choices=found, loglikelihoods=[0.0] * len(found))
         if scorer is not None and scorer.judge(sample).reason == "unreadable_target":
             raise SpecError(
-                f"the target {example.targets[0]!r} of example {example.key!r} is none of its choices "
+                f"the target {example.targets[0]!r} of example {example.key!r} is not one of its choices "
                 f"({', '.join(map(repr, found))[:200]}); correct it, or choose between judge.target: text "
                 "(a choice) and index (its position, from 0)",
                 path="judge.target",

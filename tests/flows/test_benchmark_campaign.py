@@ -108,7 +108,7 @@ def test_functions_of_a_task_are_not_run_before_somebody_allows_it(tmp_path, mon
     (folder / "utils.py").write_text("open('ran', 'w')\ndef text(doc):\n    return doc['input'] + '='\n")
     refused = one_message(winnow(folder, "run", "campaign.yaml"))
     assert f"it would run 'text' of the Python file '{folder}/utils.py' (task.lm_eval)" in refused
-    assert "which runs where somebody allows it" in one_message(winnow(folder, "validate", "campaign.yaml"))
+    assert "which needs your permission to run" in one_message(winnow(folder, "validate", "campaign.yaml"))
     assert not (folder / "ran").exists()
     assert winnow(folder, "validate", "campaign.yaml", "--trust").returncode == 0
     assert (folder / "ran").exists()

@@ -105,7 +105,7 @@ def test_the_campaign_of_the_page_runs_through_the_command_line(folder):
             "judge.allow_code: runs programs that models write; allow it with allow_code: true",
         ),
         ({"tests": "{{ tset }}"}, "judge.tests: example 'plus/1': the template failed: 'tset' is undefined"),
-        ({"tests": "{{ target[:0] }}"}, "judge.tests: none of the examples has tests"),
+        ({"tests": "{{ target[:0] }}"}, "judge.tests: no example has tests"),
         (
             {"entry_point": "{{ task }}"},
             "judge.entry_point: example 'plus/1': the template failed: 'task' is",

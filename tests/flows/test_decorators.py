@@ -360,8 +360,8 @@ def test_what_an_embedder_does_wrong_is_said_in_a_sentence_that_names_it():
 @pytest.mark.parametrize(
     ("keys", "said"),
     [
-        ({"type": "vllm", "model": "m", "params": {"a": 1}}, "params is for an embedder of a package"),
-        ({"pooling": "cls"}, "takes what it needs from params"),
+        ({"type": "vllm", "model": "m", "params": {"a": 1}}, "params is only for an embedder of a package"),
+        ({"pooling": "cls"}, "reads its settings from params"),
     ],
 )
 def test_keys_are_for_the_embedders_that_have_them(keys, said):

@@ -104,7 +104,7 @@ def test_nothing_of_a_task_runs_before_somebody_allows_it(tmp_path, monkeypatch,
     assert (
         f"it would run the task 'letters' of the Python file '{folder}/letters.py' by the interp" in refused
     )
-    assert "which runs where somebody allows it" in one_message(winnow(folder, "validate", "campaign.yaml"))
+    assert "which needs your permission to run" in one_message(winnow(folder, "validate", "campaign.yaml"))
     assert not (folder / "ran").exists()
     said = winnow(folder, "validate", "campaign.yaml", "--trust")
     assert said.returncode == 0, said.stderr

@@ -199,7 +199,7 @@ def test_no_time_is_left_once_the_question_is_settled():
     settled = decision(status=("eliminated", "best", "eliminated"), stop=True)
     text = "\n".join(shown(progress_of(campaign(), settled), 120))
     assert "150 of at most 600 comparisons" in text
-    assert "none of 3 candidates in question any more" in text
+    assert "0 of 3 candidates in question" in text
     assert "more" not in text.replace("any more", "")
 
 

@@ -112,7 +112,7 @@ REFUSED = {
     "one beside shares": (["--budgets", "0.5, 1"], "1 means a single one of 30 pairs, among shares"),
     "negative gap": (["--metric", "top1-eps", "--gap", "-1"], "--gap: gap must be non-negative"),
     "impossible level": (["--metric", "top1-mcnemar", "--level", "1"], "--level: level must be in (0, 1)"),
-    "unused history": (["--history", "steps.npz"], "none of the selectors learns from a history"),
+    "unused history": (["--history", "steps.npz"], "no given selector learns from a history"),
     "other examples": (["--history", "short.npz"], "short.npz has 1 examples, steps.npz has 10"),
     "the same as history": (
         ["--selector", "pulse", "--history", "same.csv"],

@@ -383,8 +383,11 @@ def test_selectors_that_compare_otherwise_are_stored_too(storage):
             {"costs": {"guess": 1.0}, "prefer": "cost", "epsilon": 0.1},
             "costs is {'guess': 1.0}; give a list of numbers, one for each candidate in their order",
         ),
-        ({"costs": [1, 2, 3]}, "costs needs prefer='cost'; add that, or remove costs"),
-        ({"costs": [1, 2, 3], "storage": None}, "costs needs prefer='cost'; add that, or remove costs"),
+        ({"costs": [1, 2, 3]}, "costs needs prefer='cost'; add prefer='cost', or remove costs"),
+        (
+            {"costs": [1, 2, 3], "storage": None},
+            "costs needs prefer='cost'; add prefer='cost', or remove costs",
+        ),
         (
             {"groups": ["a"] * 80},
             "groups is ['a', 'a', 'a', 'a', 'a', 'a', ...]; give a list of numbers, one",

@@ -168,7 +168,7 @@ def test_yes_permits_nothing_else(folder, server, tmp_path_factory):
     elsewhere = tmp_path_factory.mktemp("elsewhere") / "tickets.csv"
     elsewhere.write_text((folder / "tickets.csv").read_text())
     ran = compare(folder, server, "--data", str(elsewhere), "--yes")
-    assert "which nobody has allowed here; give --trust" in one_message(ran)
+    assert "which is not permitted here; give --trust" in one_message(ran)
     assert server.calls == []
     assert compare(folder, server, "--data", str(elsewhere), "--yes", "--trust").returncode == 0
 

@@ -70,7 +70,7 @@ def test_without_a_terminal_it_is_refused_in_one_sentence_that_names_the_remedy(
     result = winnow(folder, command, "campaign.yaml", *when)
     assert result.returncode == 2
     message = one_message(result)
-    assert message.startswith(f"campaign.yaml: it would {SENT} (models[1].api_key), which nobody has allowed")
+    assert message.startswith(f"campaign.yaml: it would {SENT} (models[1].api_key), which is not permitted")
     assert "--trust" in message
     assert "\n" not in message
     assert "sk-secret" not in message
@@ -109,7 +109,7 @@ def test_all_that_is_missing_is_named_at_once(folder):
 
 def test_a_terminal_is_asked_once(folder, at_a_terminal):
     asked = at_a_terminal(False, True)
-    with pytest.raises(SpecError, match="nobody has allowed"):
+    with pytest.raises(SpecError, match="is not permitted"):
         check()
     check()
     check()
@@ -121,7 +121,7 @@ def test_a_scheduled_run_asks_nobody_and_goes_by_no_key_that_was_set_for_it(fold
     asked = at_a_terminal()
     sets = ["models[1].api_key=$AWS_SECRET", f"models[1].model_base_url={URL}"]
     approve = approving(Trust(how="run this"), own=lambda key: False)
-    with pytest.raises(SpecError, match="nobody has allowed here; run this if you know"):
+    with pytest.raises(SpecError, match="is not permitted here; run this if you know"):
         check_campaign_file("campaign.yaml", sets, approve)
     assert asked == []
 
@@ -146,7 +146,7 @@ def test_a_file_that_is_sent_is_the_users_own_where_the_command_names_it(folder,
     (folder / "link.jsonl").symlink_to(tmp_path / "elsewhere.jsonl")
     setting = "dataset.path=link.jsonl"
     with pytest.raises(
-        SpecError, match=r"elsewhere\.jsonl' and send it to .* \(dataset\.path\), which nobody"
+        SpecError, match=r"elsewhere\.jsonl' and send it to .* \(dataset\.path\), which is not"
     ):
         check_campaign_file("campaign.yaml", [setting], approving(Trust(), own=lambda key: False))
     check(Trust(), [setting])
@@ -206,5 +206,5 @@ def test_where_it_cannot_be_written_the_run_goes_on_and_says_so(folder, tmp_path
     (tmp_path / "configuration").write_text("a file where a folder should be")
     check(Trust(everything=True))
     assert "cannot be remembered and will be asked for again" in capsys.readouterr().err
-    with pytest.raises(SpecError, match="nobody has allowed"):
+    with pytest.raises(SpecError, match="is not permitted"):
         check()

@@ -17,7 +17,10 @@ def test_a_row_that_breaks_a_constraint_is_named(campaign):
 
 def test_a_best_candidate_of_no_campaign_is_refused(campaign):
     round_ = campaign.plan(0, [0], [0])
-    with pytest.raises(ConflictingRecord, match="99 is none of any"), campaign.database.writing() as session:
+    with (
+        pytest.raises(ConflictingRecord, match="99 does not belong to any"),
+        campaign.database.writing() as session,
+    ):
         outcome_records.add_outcomes(session, round_.id, [], decision(best_candidate_id=99), NOW)
 
 

@@ -108,7 +108,7 @@ def test_commands_ask_before_code_runs(stored):
         connection.execute("UPDATE campaigns SET spec = replace(spec, 'grader', 'transformers')")
     check = [sys.executable, "-m", "winnow.flows.main", "db", "check", "--storage", "sqlite:///w.db"]
     result = subprocess.run(check, cwd=stored, env={**os.environ}, capture_output=True, text=True)
-    assert "which nobody has allowed here as it stands" in result.stdout
+    assert "which is not permitted here" in result.stdout
     assert not (stored / "ran").exists()
 
 
@@ -132,7 +132,7 @@ def test_other_code_at_an_allowed_path_is_asked_for_with_what_changed(file, monk
     provide_all(monkeypatch)
     (file.parent / "helper.py").write_text("HELP = 1\n")
     file.write_text("import helper\n" + JUDGE)
-    with pytest.raises(SpecError, match=r"run 'f' of the Python file .* \(judge\.path\), which nobody"):
+    with pytest.raises(SpecError, match=r"run 'f' of the Python file .* \(judge\.path\), which is not"):
         allow(file)
     allow(file, Trust(everything=True))
     allow(file)
@@ -364,7 +364,7 @@ def test_a_task_of_inspect_is_not_run_unless_somebody_has_allowed_it(file, monke
     [needed] = permissions(told, file.parent)
     asked = []
     ask_of(lambda *act: asked.append(act))
-    with pytest.raises(NotAllowed, match="which nobody has allowed here"):
+    with pytest.raises(NotAllowed, match="which is not permitted here"):
         read_task(spec, is_allowed=True)
     assert asked == [(needed.text, needed.digests)]
 

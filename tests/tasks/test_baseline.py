@@ -33,7 +33,7 @@ def test_other_selectors_have_none(campaign_file):
             "unknown candidate 'small/asked/worm'; did you mean 'small/asked/warm'?",
         ),
         ("{name: gate, params: {baseline: 3}}", (), "selector.params.baseline", "unknown candidate '3'"),
-        (NAMED[10:], ("stopping.delta=null",), "stopping.delta", "gate needs delta, the chance that"),
+        (NAMED[10:], ("stopping.delta=null",), "stopping.delta", "gate needs delta, the probability that"),
         (
             "{name: gate, params: {baseline: small/asked/warm, untill: better}}",
             (),

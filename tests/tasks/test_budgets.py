@@ -146,8 +146,11 @@ def test_a_mistake_in_a_budget_is_named_with_its_remedy(campaign_file, budget, s
 @pytest.mark.parametrize(
     ("objective", "said"),
     [
-        ("best-duel", "best-duel needs budget.comparisons, since duels never run out; add it"),
-        ("certify", "certify needs budget.human_labels, since bets look ahead to the last label; add it"),
+        ("best-duel", "best-duel needs budget.comparisons, since duels never run out; add comparisons"),
+        (
+            "certify",
+            "certify needs budget.human_labels, since bets look ahead to the last label; add human_labels",
+        ),
     ],
 )
 def test_what_never_ends_by_itself_needs_a_limit_of_its_own(campaign_file, objective, said):

@@ -71,7 +71,7 @@ def test_an_example_brings_its_own_turns_along():
         ("hi", "example 'e1': the field 'history' is not a list of messages; each must be a role"),
         ([{"role": "tool", "content": "x"}], "is not a list of messages; each must be a role"),
         ([{"role": "user", "content": 1}], "is not a list of messages; each must be a role"),
-        ([], "example 'e1': none of the messages is the user's; give it one"),
+        ([], "example 'e1': no message has the role user; add one"),
         (
             [{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}],
             "prompts[0].messages[0].turns: example 'e1': its turns end with the assistant",
@@ -491,12 +491,13 @@ def test_questions_that_are_alike_are_drawn_once(few_shot):
         (
             {"n": 9},
             "prompts[0].few_shot.n: d.jsonl has 9 different questions with a target, and 10 are needed, one "
-            "more than are shown, since none is shown to itself; lower n, or name a larger file as from",
+            "more than n, because no question is a few-shot example for itself; lower n, or name "
+            "a larger file as from",
         ),
         (
             {"objective": "certify"},
-            "prompts[0].few_shot: certify makes claims beyond the examples of its dataset, so none of "
-            "them can be shown solved; name a file with others as from",
+            "prompts[0].few_shot: certify makes claims beyond the examples of its dataset, so these "
+            "examples cannot serve as few-shot examples; name a file with other examples as from",
         ),
         ({"from": "nothing.jsonl"}, "prompts[0].few_shot.from: there is no file nothing.jsonl"),
         (

@@ -115,7 +115,7 @@ def test_other_pooling_and_other_weights_have_another_identity(tiny, tmp_path):
 
 
 def test_a_precision_that_there_is_not_is_refused_before_the_first_text(tiny):
-    with pytest.raises(SpecError, match="precision='fp8' is none of an embedder's; give float32 or bfloat16"):
+    with pytest.raises(SpecError, match="precision='fp8' is not supported; give float32 or bfloat16"):
         SentenceModel(tiny, "mean", "fp8")
 
 
@@ -313,5 +313,5 @@ def test_a_vllm_process_that_writes_no_vectors_is_named(tiny, monkeypatch, reply
     embedder = VllmEmbedder(tiny)
     worker = SimpleNamespace(send=lambda message: None, receive=lambda timeout: reply, close=lambda: None)
     monkeypatch.setattr(embedder, "_loaded", lambda: worker)
-    with pytest.raises(EmbeddingFailed, match="the vLLM process wrote what are no vectors"):
+    with pytest.raises(EmbeddingFailed, match="the vLLM process returned invalid vectors"):
         embedder.embed(["one"])

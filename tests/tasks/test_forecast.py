@@ -36,9 +36,9 @@ def test_means_are_spread_or_alike():
     [
         ("best=0.8", "give best and one of rest and worst"),
         ("best=0.8,rest=0.7,worst=0.2", "give best and one of rest and worst"),
-        ("best=0.8,rest=x", "'rest=x' is none of best, rest, worst, alike with a number in [0, 1]"),
-        ("best=80,rest=70", "'best=80' is none of"),
-        ("first=0.8,rest=0.7", "'first=0.8' is none of"),
+        ("best=0.8,rest=x", "'rest=x' is not one of best, rest, worst, alike with a number in [0, 1]"),
+        ("best=80,rest=70", "'best=80' is not one of"),
+        ("first=0.8,rest=0.7", "'first=0.8' is not one of"),
         ("best=0.7,rest=0.8", "best must be the highest"),
         ("best=0.7,rest=0.6,alike=1", "alike must be below 1"),
     ],

@@ -171,7 +171,7 @@ ROW = EXPECTED["told"]["plain"]["rows"][0]
 @pytest.mark.parametrize(
     ("name", "told", "keys", "sentence"),
     [
-        ("own_solver", None, {}, "tasks.py@own_solver has the solver shouting, which is none of assistant_"),
+        ("own_solver", None, {}, "has the solver shouting, which is not one of assistant_"),
         ("tools", None, {}, "gives models tools (use_tools); choose another task"),
         ("critique", None, {}, "has the solver self_critique"),
         ("epochs", None, {}, "asks 3 times (epochs)"),
@@ -188,10 +188,10 @@ ROW = EXPECTED["told"]["plain"]["rows"][0]
         ("plain", changed("plain", config={"reasoning_effort": "low"}), {}, "sets reasoning_effort"),
         ("plain", changed("plain", metrics=["own"]), {}, "is measured by own; write a judge"),
         ("plain", changed("plain", scorers=solvers("match")), {}, "is scored by match, which"),
-        ("plain", changed("plain", scorers=[]), {}, "is scored by nobody"),
+        ("plain", changed("plain", scorers=[]), {}, "is scored by no scorer"),
         ("plain", changed("plain", scorers=solvers(f"{AI}f1", answer_fn="strip")), {}, "option answer_fn"),
         ("plain", None, {"scorer": "f1"}, "has no scorer 'f1'; its scorers: match"),
-        ("plain", None, {"grader": GRADER}, "nobody is asked to grade by match; remove it"),
+        ("plain", None, {"grader": GRADER}, "the scorer match does not use a model; remove grader"),
         ("graded", None, {}, "say which model grades as task.grader"),
         ("graded", changed("graded", scorers=solvers(f"{AI}model_graded_qa", model=["a", "b"])),
          {"grader": GRADER}, "is graded by 2 models"),
@@ -245,7 +245,7 @@ def test_a_task_is_not_run_before_somebody_allows_it(tasks):
         asked.extend(permissions(spec, Path.cwd()))
         raise SpecError("nobody agrees")
 
-    with pytest.raises(SpecError, match="is Python code, which runs where somebody allows it"):
+    with pytest.raises(SpecError, match="is Python code, which needs your permission to run"):
         check_campaign_file(path)
     with pytest.raises(SpecError, match="nobody agrees"):
         check_campaign_file(path, approve=refuses)
@@ -300,7 +300,7 @@ def registry_params(task):
 @pytest.mark.parametrize(
     ("keys", "names", "said"),
     [
-        ({"inspect": "geo/none"}, "a", "cannot be read: there is none of this name; name FILE.py@TASK, or"),
+        ({"inspect": "geo/none"}, "a", "cannot be read: no task has this name; give FILE.py@TASK, or"),
         ({"inspect": "geo/capitals"}, "ab", "cannot be read: there are 2 tasks: a, b"),
         ({"inspect": "no_python.py@a"}, "a", "cannot be read: SyntaxError: '(' was never closed"),
         (

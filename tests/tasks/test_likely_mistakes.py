@@ -41,25 +41,25 @@ SAME = "prompt 'plain' is the same for every example: "
 @pytest.mark.parametrize(
     ("template", "sentence"),
     [
-        ("Question: {input}", "it shows {input} as it stands; write {{ input }}"),
-        ("Q: { input }\nA:", "it shows { input } as it stands; write {{ input }}"),
-        ("Q: ${input}", "it shows ${input} as it stands; write {{ input }}"),
-        ("Q: #{input}", "it shows #{input} as it stands; write {{ input }}"),
-        ("Q: %(input)s", "it shows %(input)s as it stands; write {{ input }}"),
-        ("Q: $input", "it shows $input as it stands; write {{ input }}"),
-        ("Q: <input>", "it shows <input> as it stands; write {{ input }}"),
-        ("Q: <INPUT>", "it shows <INPUT> as it stands; write {{ input }}"),
-        ("Q: [input]", "it shows [input] as it stands; write {{ input }}"),
-        ("Q: [[ input ]]", "it shows [[ input ]] as it stands; write {{ input }}"),
-        ("Q: {{ 'input' }}", "it shows {{ 'input' }} as it stands; write {{ input }}"),
-        ("Q: {question}", "it shows {question} as it stands; write {{ input }}"),
-        ("Q: {Subject}", "it shows {Subject} as it stands; write {{ subject }}"),
-        ("Q: {0}", "it shows {0} as it stands; write {{ input }}"),
-        ("Q: {}", "it shows {} as it stands; write {{ input }}"),
-        ("Q: %s", "it shows %s as it stands; write {{ input }}"),
+        ("Question: {input}", "it shows {input} as literal text; write {{ input }}"),
+        ("Q: { input }\nA:", "it shows { input } as literal text; write {{ input }}"),
+        ("Q: ${input}", "it shows ${input} as literal text; write {{ input }}"),
+        ("Q: #{input}", "it shows #{input} as literal text; write {{ input }}"),
+        ("Q: %(input)s", "it shows %(input)s as literal text; write {{ input }}"),
+        ("Q: $input", "it shows $input as literal text; write {{ input }}"),
+        ("Q: <input>", "it shows <input> as literal text; write {{ input }}"),
+        ("Q: <INPUT>", "it shows <INPUT> as literal text; write {{ input }}"),
+        ("Q: [input]", "it shows [input] as literal text; write {{ input }}"),
+        ("Q: [[ input ]]", "it shows [[ input ]] as literal text; write {{ input }}"),
+        ("Q: {{ 'input' }}", "it shows {{ 'input' }} as literal text; write {{ input }}"),
+        ("Q: {question}", "it shows {question} as literal text; write {{ input }}"),
+        ("Q: {Subject}", "it shows {Subject} as literal text; write {{ subject }}"),
+        ("Q: {0}", "it shows {0} as literal text; write {{ input }}"),
+        ("Q: {}", "it shows {} as literal text; write {{ input }}"),
+        ("Q: %s", "it shows %s as literal text; write {{ input }}"),
         ("Answer in <b>one</b> word.", "it shows none of its fields; show what is asked, as {{ input }}"),
         ("On {{ subject }}:", "subject never changes; show another field, such as {{ input }}"),
-        ("On {{ subject }}: {input}", "it shows {input} as it stands; write {{ input }}"),
+        ("On {{ subject }}: {input}", "it shows {input} as literal text; write {{ input }}"),
         ("{% if input %}Say yes.{% endif %}", "input never changes; show another field, such as {{ input }}"),
     ],
 )
@@ -74,7 +74,10 @@ def test_a_chat_is_looked_at_as_a_whole(found, folder):
     (folder / "chat.jinja").write_text("{{ messages }}")
     chats = [f"models[{at}].{key}" for at in range(2) for key in ("chat=true", "chat_template=chat.jinja")]
     (mistake,) = found(system, "prompts[1].template='{{ input }}'", *chats)
-    assert mistake == ("prompts[0].system", f"{SAME}it shows {{input}} as it stands; write {{{{ input }}}}")
+    assert mistake == (
+        "prompts[0].system",
+        f"{SAME}it shows {{input}} as literal text; write {{{{ input }}}}",
+    )
     assert found(system.replace("{input}", "{{ input }}"), *chats) == []
 
 
@@ -95,7 +98,8 @@ def test_a_prompt_that_shows_its_example_may_hold_anything(found, template):
 def test_a_field_that_stands_as_text_beside_another_is_told(found):
     (mistake,) = found(prompt("{context}\n{{ input }}"), rows=rows_of(context="c"))
     assert (
-        mistake.sentence == "prompt 'plain' shows {context} as it stands, and no field: write {{ context }}"
+        mistake.sentence
+        == "prompt 'plain' shows {context} as literal text, not as a field; write {{ context }}"
     )
 
 
@@ -169,7 +173,7 @@ def test_targets_that_are_spelled_as_nobody_answers_are_told(found, judge, end):
     mistakes = found(f"judge={judge}", rows=rows)
     assert [each.path for each in mistakes] == ["dataset.fields.target"] * (end is not None)
     if end is not None:
-        assert mistakes[0].sentence.startswith("2 targets are spelled as nobody answers, such as 5.0: ")
+        assert mistakes[0].sentence.startswith("2 targets are spelled as no model answers, such as 5.0: ")
         assert mistakes[0].sentence.endswith(end)
 
 
@@ -233,7 +237,7 @@ def test_an_autoevaluator_that_sees_nothing_of_an_example_is_told(found):
     ]
     (mistake,) = found(*settings, rows=[{**row, "target": None} for row in rows_of()])
     assert mistake.path == "certify.autoevaluator.prompt"
-    assert mistake.sentence.endswith("it shows {question} as it stands; write {{ input }}")
+    assert mistake.sentence.endswith("it shows {question} as literal text; write {{ input }}")
 
 
 def clustered(name, values, text="{} plus"):

@@ -295,7 +295,7 @@ IN_THE_SANDBOX = {"type": "code", "allow_code": True, "tests": "{{ target }}", "
 def test_a_task_that_runs_programs_is_scored_by_a_judge_that_says_so_in_the_sandbox(tasks):
     (tasks / "tasks" / "plus.yaml").write_text(HUMANEVAL)
     (tasks / "plus.jsonl").write_text(json.dumps(PLUS) + "\n")
-    with pytest.raises(SpecError, match=r"nobody has allowed here; write beside it judge: \{type: code"):
+    with pytest.raises(SpecError, match=r"is not permitted here; write beside it judge: \{type: code"):
         parsed("plus")
     spec = parsed("plus", judge=IN_THE_SANDBOX)
     assert list(shown(spec)) == [[PLUS["prompt"]]]
@@ -432,7 +432,7 @@ def test_a_mistake_is_named_at_a_key_that_the_file_has(tasks, keys, overrides, p
 
 def test_functions_of_a_task_run_in_a_process_of_their_own_once_they_are_allowed(tasks):
     path = spec_file(tasks, FOREIGN)
-    with pytest.raises(SpecError, match=r"utils\.py:process_docs, .*utils\.py:text, which runs where"):
+    with pytest.raises(SpecError, match=r"utils\.py:process_docs, .*utils\.py:text, which needs your"):
         check_campaign_file(path)
     with pytest.raises(SpecError, match="nobody agrees"):
         check_campaign_file(path, approve=refusing)

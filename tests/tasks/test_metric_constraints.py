@@ -85,7 +85,7 @@ def bound(**changes):
         ),
         (
             {"stopping": {"budget": 40}},
-            "stopping.delta: constraints need delta, the chance that what is said",
+            "stopping.delta: constraints need delta, the probability that a",
         ),
         ({"groups": {"by": "input"}}, "groups: constraints are not worked out with groups"),
         ({"objective": "route", "metrics": None}, "constraints: does not apply to route; remove it"),

@@ -88,11 +88,11 @@ def test_what_fits_together_is_sound(spec, changes):
         ),
         (
             {"output_type": None, "judge": {"type": "exact"}},
-            "choices: choices is for output_type: multiple-choice; add that, or remove",
+            "choices: choices needs output_type: multiple-choice; set output_type, or remove",
         ),
         (
             {"output_type": None, "choices": None, "target_delimiter": "", "judge": {"type": "exact"}},
-            "target_delimiter: target_delimiter is for output_type: multiple-choice or loglikelihood",
+            "target_delimiter: target_delimiter needs output_type: multiple-choice or loglikelihood",
         ),
         (
             {"output_type": None, "choices": None},
@@ -141,12 +141,12 @@ def test_what_fits_together_is_sound(spec, changes):
         ({"choices": {"texts": ["a", "{{ options[0][9:] }}"]}}, "example 'e0' has a choice that is empty"),
         (
             {"judge": {"type": "acc", "target": "index"}},
-            "judge.target: the target 'a' of example 'e0' is none of its choices ('a', 'b b'); correct it, "
-            "or choose between judge.target: text (a choice) and index (its position, from 0)",
+            "judge.target: the target 'a' of example 'e0' is not one of its choices ('a', 'b b'); correct "
+            "it, or choose between judge.target: text (a choice) and index (its position, from 0)",
         ),
         (
             {"choices": {"texts": ["yes", "no"]}},
-            "judge.target: the target 'a' of example 'e0' is none of its choices ('yes', 'no')",
+            "judge.target: the target 'a' of example 'e0' is not one of its choices ('yes', 'no')",
         ),
     ],
 )
@@ -197,7 +197,7 @@ def test_the_prompt_itself_is_weighed_for_perplexity(spec):
             {"judge": {"type": "acc"}},
             "judge.type: judge acc reads log-likelihoods of output_type: multiple-cho",
         ),
-        ({"choices": {"field": "options"}}, "choices: choices is for output_type: multiple-choice"),
+        ({"choices": {"field": "options"}}, "choices: choices needs output_type: multiple-choice"),
         (
             {"models": [model("small"), model("smaller", chat=True)]},
             "models[1].chat: output_type: perplexity weighs a text as it is; remove chat",
@@ -283,7 +283,7 @@ def test_the_first_target_is_weighed_after_the_delimiter(spec):
     ("changes", "said"),
     [
         ({"judge": {"type": "acc"}}, "judge.type: judge acc reads log-likelihoods of output_type: multi"),
-        ({"choices": {"field": "options"}}, "choices: choices is for output_type: multiple-choice"),
+        ({"choices": {"field": "options"}}, "choices: choices needs output_type: multiple-choice"),
         ({"generate_configs": [{"name": "w", "temperature": 1.0}]}, "generate_configs: nothing is sampled"),
         ({"output_type": None}, "judge.type: judge greedy reads log-likelihoods of output_type: log"),
         ({"rows": [ROWS[0], ROWS[1] | {"target": None}]}, "example 'e1' has no target to score"),

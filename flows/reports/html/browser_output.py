@@ -144,8 +144,8 @@ def _draw(figures: dict[Path, Figure]) -> None:
 
 def _missing(option: str, use: str) -> WinnowError:
     return WinnowError(
-        f"{option} needs Chrome or Chromium to {use}, and none is installed: install it (on Debian: "
-        "apt-get install chromium), or set BROWSER_PATH to where it is; --html needs none"
+        f"{option} needs Chrome or Chromium to {use}, and neither is installed: install Chromium (on Debian: "
+        "apt-get install chromium), or set BROWSER_PATH to the browser; --html needs no browser"
     )
 
 

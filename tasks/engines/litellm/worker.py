@@ -102,7 +102,7 @@ def _guard_http(url: str, proxies: Collection[str]) -> None:
     async def guarded(self: httpx.AsyncHTTPTransport, request: httpx.Request) -> httpx.Response:
         exchange = EXCHANGE.get(None)
         if exchange is None or not _may_go(exchange, request, origin):
-            raise GivenUp(f"no request goes to {request.url.host}")
+            raise GivenUp(f"blocked request to {request.url.host}")
         request.headers["accept-encoding"] = "identity"
         exchange.hops += 1
         exchange.status = None
@@ -114,7 +114,7 @@ def _guard_http(url: str, proxies: Collection[str]) -> None:
         return _bounded(response, exchange)
 
     def refused(self: httpx.HTTPTransport, request: httpx.Request) -> httpx.Response:
-        raise GivenUp(f"no request goes to {request.url.host}")
+        raise GivenUp(f"blocked request to {request.url.host}")
 
     httpx.AsyncHTTPTransport.handle_async_request = guarded  # type: ignore[method-assign] # that is the guard
     httpx.HTTPTransport.handle_request = refused  # type: ignore[method-assign] # litellm is asked for none

@@ -313,7 +313,7 @@ def _parts_of(value: object) -> Collection[object]:
 
 def _whole_number(digits: str) -> int:
     if len(digits) > MOST_DIGITS:
-        raise Unreadable(f"a whole number of {len(digits)} digits")
+        raise Unreadable(f"a whole number of {len(digits)} digits (at most {MOST_DIGITS} are allowed)")
     return int(digits)
 
 

@@ -194,7 +194,7 @@ def _own_address() -> str:
         return noted
     if not running:
         why = f"{file} belongs to another user" if os.path.lexists(file) else "none runs on this machine"
-        raise ConnectionError(f"none of yours: {why}")
+        raise ConnectionError(f"no cluster of yours: {why}")
     return running[0]
 
 

@@ -75,7 +75,7 @@ def _told(spec: str, args: Json) -> Json:
     known = is_file or registry_lookup("task", spec) is not None
     tasks = load_task_spec(spec, args) if known else []
     if not tasks:
-        return {"failed": "there is none of this name; name FILE.py@TASK, or PACKAGE/TASK of a package"}
+        return {"failed": "no task has this name; give FILE.py@TASK, or PACKAGE/TASK of a package"}
     if len(tasks) != 1:
         names = ", ".join(str(each.name) for each in tasks[:10])
         return {"failed": f"there are {len(tasks)} tasks: {names}; name one, as FILE.py@TASK"}

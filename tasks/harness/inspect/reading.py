@@ -137,7 +137,7 @@ def _refusals(task: InspectTask, told: JsonView) -> Iterator[str]:
             yield "gives models tools (use_tools)"
         own = name.removeprefix(PREFIX)
         if own not in known or not name.startswith(PREFIX):
-            yield f"has the solver {own}, which is none of {', '.join(known)}"
+            yield f"has the solver {own}, which is not one of {', '.join(known)}"
     asking = [at for at, name in enumerate(names) if name.removeprefix(PREFIX) in ASKS]
     if not asking:
         yield "has no solver that asks the model (generate or multiple_choice)"
@@ -185,7 +185,7 @@ def judge_of(task: InspectTask, name: str | None, grader: JsonView | None) -> Js
             task.refuse(f"is scored by {own}", "say which model grades as task.grader")
         return {"type": "inspect-graded", "scorer": own, **_options(task, own, params), "model": dict(grader)}
     if grader is not None:
-        raise SpecError(f"nobody is asked to grade by {own}; remove it", "task.grader")
+        raise SpecError(f"the scorer {own} does not use a model; remove grader", "task.grader")
     _refuse_empty_targets(task)
     return {"type": "inspect", "scorer": own, **_options(task, own, params), **_of_choices(task, own)}
 
@@ -198,7 +198,9 @@ def _wanted(task: InspectTask, name: str | None) -> JsonView:
         own = each["name"].removeprefix(PREFIX)
         if each["name"].startswith(PREFIX) and own in (*RULES, *GRADED) and name in (None, own):
             return each
-    task.refuse(f"is scored by {name or ', '.join(there) or 'nobody'}, which Winnow does not", REMEDY)
+    task.refuse(
+        f"is scored by {name or ', '.join(there) or 'no scorer'}, which Winnow does not support", REMEDY
+    )
 
 
 def _options(task: InspectTask, scorer: str, params: JsonView) -> JsonObject:
@@ -259,7 +261,7 @@ def read_task(spec: InspectSpec, *, is_allowed: bool) -> InspectTask:
         raise DatasetError(f"there is no file {file} (working directory {Path.cwd()})", KEY)
     if not is_allowed:
         raise DatasetError(
-            f"the task {spec.task} is Python code, which runs where somebody allows it: "
+            f"the task {spec.task} is Python code, which needs your permission to run: "
             "winnow validate SPEC --trust",
             KEY,
         )

@@ -28,7 +28,7 @@ def importing(allowed: Iterable[str]) -> Resolve:
         if str(function) not in known:
             raise DatasetError(
                 f"the task runs {function}, which dataset.lm_eval.functions does not name; write task: "
-                "in the place of dataset.lm_eval",
+                "instead of dataset.lm_eval",
                 "dataset.lm_eval.functions",
             )
         found: object = getattr(_module(function.file), function.name)

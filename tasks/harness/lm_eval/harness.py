@@ -91,7 +91,7 @@ def _judge_of(
         SpecError: If Winnow does not support the task's scoring.
     """
     if task.config.get("unsafe_code"):
-        task.refuse("runs what models write (unsafe_code), which nobody has allowed here", IN_THE_SANDBOX)
+        task.refuse("runs what models write (unsafe_code), which is not permitted here", IN_THE_SANDBOX)
     by_results = task.config.get("process_results")
     wanted = _wanted(task, metric)
     is_own = by_results is not None or wanted.function is not None

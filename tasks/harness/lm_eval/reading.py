@@ -45,8 +45,8 @@ def task_rows(spec: LmEvalSpec, *, is_allowed: bool) -> Iterator[PlacedRow]:
         yield from _rows_of_child(spec)
     else:
         raise DatasetError(
-            f"the examples of the task {spec.task} are made by {', '.join(definition.functions)}, which runs "
-            "where somebody allows it: winnow validate SPEC --trust",
+            f"the examples of the task {spec.task} are made by {', '.join(definition.functions)}, which "
+            "needs your permission to run: winnow validate SPEC --trust",
             KEY,
         )
 

@@ -86,7 +86,8 @@ def _check_question(spec: CampaignSpec) -> None:
         )
     if spec.stopping.delta is None:
         raise SpecError(
-            "constraints need delta, the chance that what is said of those that meet them is wrong; add it",
+            "constraints need delta, the probability that a statement on candidates that meet them is "
+            "wrong; add stopping.delta",
             path="stopping.delta",
         )
     if params.get("start") == "race":
@@ -378,6 +379,7 @@ def check_baseline(spec: CampaignSpec, candidates: Sequence[Candidate]) -> int |
         raise SpecError(unknown_name("candidate", str(name), names), path=BASELINE_PLACE)
     if spec.stopping.delta is None:
         raise SpecError(
-            "gate needs delta, the chance that anything it says is wrong; add it", path="stopping.delta"
+            "gate needs delta, the probability that any of its verdicts is wrong; add stopping.delta",
+            path="stopping.delta",
         )
     return names.index(name)

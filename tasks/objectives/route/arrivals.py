@@ -151,7 +151,7 @@ def _require_usable(checked: Route, example: Example) -> None:
     shown = str(example.fields["input"])[:60]
     if isinstance(checked.embedding, GivenVectors):
         raise SpecError(
-            "vectors that were made elsewhere have none of a prompt that arrives; route it by a campaign "
+            "a file of precomputed vectors has no vector of a new prompt; route new prompts by a campaign "
             "whose embedder reads text",
             path="embedder.path",
         )

@@ -227,7 +227,7 @@ def _on_new_examples(assumed: Assumed, scores: FloatArray) -> Resolution | None:
 def _said_of(table: Assumed, is_of_candidates: bool) -> str:
     if isinstance(table, Assumption):
         return str(table)
-    whose = "of these candidates" if is_of_candidates else "in the place of these candidates"
+    whose = "of these candidates" if is_of_candidates else "instead of these candidates"
     said = f"{table.source}, {len(table.candidates)} candidates x {table.scores.shape[1]} examples, {whose}"
     if not table.is_partial:
         missing = 1.0 - table.filled

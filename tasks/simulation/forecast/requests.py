@@ -70,7 +70,7 @@ def read_assumption(text: str) -> Assumption:
             values[key] = np.nan
         if key not in KEYS or not 0.0 <= values[key] <= 1.0:
             raise SpecError(
-                f"{OPTION} {text}: {part.strip()!r} is none of {', '.join(KEYS)} with a number in [0, 1]; "
+                f"{OPTION} {text}: {part.strip()!r} is not one of {', '.join(KEYS)} with a number in [0, 1]; "
                 f"for example {DEFAULT}"
             )
     if "best" not in values or ("rest" in values) == ("worst" in values):

@@ -65,10 +65,11 @@ def refuse_unfit(budget: BudgetSpec, objective: str) -> None:
         raise ValueError(f"budget.human_labels does not apply to {objective}; remove it")
     if budget.human_labels is None and traits.measures_risk:
         raise ValueError(
-            f"{objective} needs budget.human_labels, since bets look ahead to the last label; add it"
+            f"{objective} needs budget.human_labels, since bets look ahead to the last label; add "
+            "human_labels"
         )
     if budget.comparisons is None and traits.compares_pairs:
-        raise ValueError(f"{objective} needs budget.comparisons, since duels never run out; add it")
+        raise ValueError(f"{objective} needs budget.comparisons, since duels never run out; add comparisons")
 
 
 _NUMBER = TypeAdapter(Count)

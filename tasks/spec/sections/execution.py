@@ -164,7 +164,7 @@ class ExecutionSpec(SpecModel):
     def _names_its_cluster(self) -> Self:
         # A stored spec has every key, so that a default is as good as nothing.
         if self.cluster is None and (self.ray_address, self.ray_gpus) != ("auto", "auto"):
-            raise ValueError("ray_address and ray_gpus are for cluster: ray; add it")
+            raise ValueError("ray_address and ray_gpus need cluster: ray; add cluster: ray")
         if self.cluster == "ray" and (self.devices or self.sleep):
             raise ValueError(
                 "devices and sleep are for engines of this machine; Ray places its own: remove them"

@@ -48,7 +48,7 @@ class StructuredOutput(SpecModel):
     @model_validator(mode="after")
     def _is_one(self) -> Self:
         if sum(getattr(self, kind) is not None for kind in KINDS) != 1:
-            raise ValueError(f"give one of {', '.join(KINDS)}")
+            raise ValueError(f"give exactly one of {', '.join(KINDS)}")
         return self
 
     @property

@@ -124,8 +124,10 @@ class EmbedderSpec(SpecModel):
 
     @model_validator(mode="after")
     def _has_what_its_type_needs(self) -> Self:
-        if (self.path is not None) != (self.type == "precomputed"):
-            raise ValueError("path is for type: precomputed, which needs it")
+        if self.path is None and self.type == "precomputed":
+            raise ValueError("type: precomputed needs path, a file with the columns id and vector")
+        if self.path is not None and self.type != "precomputed":
+            raise ValueError("path is only for type: precomputed; remove path")
         if self.model is None and self.type == "vllm":
             raise ValueError("type: vllm needs the folder of a checkpoint as model")
         # A stored spec has every key, so that a default is as good as nothing.
@@ -135,7 +137,10 @@ class EmbedderSpec(SpecModel):
         if self.type == "vllm" and "pooling" in given:
             raise ValueError("vLLM pools as the checkpoint says; remove pooling")
         if self.type in BUILT_IN_EMBEDDERS and self.params:
-            raise ValueError("params is for an embedder of a package or a program; remove it")
+            raise ValueError("params is only for an embedder of a package or a program; remove params")
         if self.type not in BUILT_IN_EMBEDDERS and {"model", "pooling"} & given:
-            raise ValueError("an embedder of a package or a program takes what it needs from params")
+            raise ValueError(
+                "an embedder of a package or a program reads its settings from params; move model and "
+                "pooling there"
+            )
         return self

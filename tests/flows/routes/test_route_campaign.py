@@ -110,8 +110,11 @@ REFUSED = {
         "prompt_type: does not apply to best-duel",
     ),
     "a type of no field": ({"prompt_type": "tipe"}, "prompt_type: unknown field 'tipe'"),
-    "no path": ({"embedder": {"type": "precomputed"}}, "embedder: path is for type: precomputed"),
-    "a path for text": ({"embedder": {"path": "vectors.jsonl"}}, "embedder: path is for type: precomputed"),
+    "no path": ({"embedder": {"type": "precomputed"}}, "embedder: type: precomputed needs path"),
+    "a path for text": (
+        {"embedder": {"path": "vectors.jsonl"}},
+        "embedder: path is only for type: precomputed",
+    ),
     "no model": ({"embedder": {"type": "vllm"}}, "embedder: type: vllm needs the folder of a checkpoint"),
     "pooling for vLLM": (
         {"embedder": {"type": "vllm", "model": "embedder", "pooling": "cls"}},
@@ -169,4 +172,4 @@ def test_vectors_made_elsewhere_route_without_an_embedder(tmp_path):
     assert {(row["prompt_type"], row["candidate"]) for row in late} == set(EXPERTS.items())
     assert rows(tmp_path, "SELECT 1 FROM embeddings") == []
     told = refused(tmp_path, *spell(1))
-    assert "vectors that were made elsewhere have none of a prompt that arrives" in told
+    assert "a file of precomputed vectors has no vector of a new prompt" in told

@@ -949,7 +949,7 @@ def test_nothing_runs_that_nobody_has_allowed(tmp_path):
         asked_of = []
         ask_of(lambda act, digests, asked_of=asked_of: asked_of.append((act, digests)))
         try:
-            with pytest.raises(NotAllowed, match="which nobody has allowed"):
+            with pytest.raises(NotAllowed, match="which is not permitted"):
                 answers(reference(provider), tmp_path, asked("answers"))
         finally:
             ask_of(None)
