@@ -69,15 +69,15 @@ def answer_of(
     certificate: "Certificate | None",
     standing: "Standing | None",
 ) -> Answer:
-    """The answer of a campaign at this moment.
+    """The current answer of a campaign.
 
     Args:
-        look: The campaign as it is now.
+        look: The campaign's current state.
         decision: Its latest decision, None before the first round is finished.
-        has_ended: Whether no process runs it, and its last decision or a spent limit ends it.
-        waits: Whether it waits for annotators.
+        has_ended: Whether no process runs the campaign, and its last decision or a spent limit ends it.
+        waits: Whether the campaign waits for annotators.
         stopped_by: The limit that ends it although its selector would continue.
-        budgets: All its limits.
+        budgets: All limits of the campaign.
         n_examples: Number of examples of its benchmark, held-out ones included.
         without_text: Comparisons for which no output could be generated.
         people: Counts of the annotators and their judgments, for a human judge.
@@ -192,7 +192,7 @@ def _named_by_program(campaign: CampaignRecord, *, is_done: bool) -> str | None:
 
 
 def _held_out(look: Look, decision: DecisionRecord | None) -> "HeldOut | None":
-    """Results on the held-out examples; None, without importing numpy, if none are held out."""
+    """Results on held-out examples; None, without importing numpy, if the campaign has none."""
     if look.record.spec.get("holdout") is None:
         return None
     from winnow.tasks.objectives.best_mean.holdout.results import held_out_of
@@ -387,7 +387,7 @@ def _unscored(
     decision: DecisionRecord | None,
     *statuses: ArmStatus,
 ) -> tuple[Unscored, ...]:
-    """Missing scores of the candidates with some statuses, by position; reads only if there are any."""
+    """Missing scores of the candidates with some statuses, by position; reads nothing if no candidate has them."""
     if decision is None or not set(statuses) & set(decision.status):
         return ()
     rows = unscored_views.shares(look.session, look.record.id)

@@ -61,9 +61,9 @@ class Earlier:
 def earlier_of(look: Look) -> Earlier | None:
     """The earlier campaign with another test on the largest number of examples that count as fresh here.
 
-    Fresh examples are those whose labels the campaign observed, those that its autoevaluator answered as
-    well, and those that it holds out. An earlier campaign that differs only in its budget or seed does not
-    count, nor do other runs of a schedule: the error probabilities of two of these add up.
+    Fresh examples are those whose labels the campaign observed, those that its autoevaluator also answered,
+    and held-out ones. An earlier campaign that differs only in its budget or seed does not count, nor do
+    other runs of a schedule: for these, the error probabilities add up.
     """
     if not traits_of(look.record.objective).measures_risk and look.record.spec.get("holdout") is None:
         return None
@@ -78,9 +78,9 @@ def _most_seen_by(
     others: Sequence[CampaignRecord],
     find_fresh: Callable[[], Collection[int]],
 ) -> Earlier | None:
-    """The campaign of `others` with outcomes on most of the fresh examples; None if none has any.
+    """The campaign of `others` with outcomes on most of the fresh examples.
 
-    The first one, if several have the same number.
+    The first one if several have the same number; None if no campaign has outcomes on them.
     """
     fresh, found = find_fresh() if others else [], None
     there: dict[int, set[int]] = {}  # where they stand in each dataset
@@ -233,7 +233,7 @@ def _fresh(look: Look) -> Collection[int]:
 
 
 def held_out_positions(look: Look) -> set[int]:
-    """Positions of the examples that selection never sees; none if none are held out."""
+    """Positions of the held-out examples, which selection never uses; empty without held-out examples."""
     from winnow.tasks.objectives.best_mean.holdout.split import stored_split
 
     split = stored_split(look)

@@ -7,14 +7,15 @@ from winnow.tasks.answer.model import Answer, Excess
 
 
 def excess_of(names: Sequence[str], decision: DecisionRecord | None, answer: Answer) -> Excess | None:
-    """The statement of a decision; None without one, or if it does not hold.
+    """Bound on how much better another candidate can be than the named one; None without a valid bound.
 
-    It is about models that do not change, and a plug-in's decisions are not Winnow's proofs.
+    A stored bound is not valid if outputs of two models count as those of one (`is_mixed`), if the selector
+    is a plug-in, which Winnow has not verified, or if fewer than two candidates are left.
 
     Args:
         names: Names of the candidates, by position.
         decision: The decision.
-        answer: The answer without the statement.
+        answer: The answer without the bound.
     """
     stored = None if decision is None else decision.claim.get("excess")
     if decision is None or stored is None or answer.is_mixed or answer.plugin is not None:

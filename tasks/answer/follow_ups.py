@@ -62,7 +62,8 @@ def running_of(look: Look, answer: Answer) -> tuple[RunningCost, ...]:
 def next_step_of(look: Look, answer: Answer) -> NextStep | None:
     """The action that would probably settle a search for the best mean whose budget is spent.
 
-    None for other questions and other ends, and without an error probability, as nothing then settles it.
+    None if the campaign has another question, ended for another reason, or has no error probability, because
+    nothing then settles it.
     """
     is_open = answer.outcome == "undecided" and answer.reason == "budget"
     is_search = traits_of(answer.objective).scores_a_benchmark and answer.baseline is None
@@ -98,5 +99,5 @@ def _estimate(look: Look, answer: Answer) -> Estimate:
 
 
 def same_questions(look: Look, answer: Answer) -> tuple[str, ...]:
-    """Earlier campaigns whose error probabilities add up to that of this answer, if it has one."""
+    """Earlier campaigns whose error probabilities add to that of this answer; empty unless it is proven."""
     return asked_before(look) if answer.claim.kind == "proven" else ()

@@ -60,7 +60,7 @@ class CandidateStanding:
     wealth: float | None = None
     """Wealth of the bets against the candidate, starting at 1; None if the selector makes no bets."""
     out_in_round: int | None = None
-    """The round after which the bets had eliminated it; None if they have not."""
+    """The round after which the bets had eliminated the candidate; None if it is not eliminated."""
     out_at: int | None = None
     """Number of comparisons up to that round."""
 
@@ -81,7 +81,7 @@ class Constrained:
 
     constraint: Constraint
     mean: float | None
-    """Mean of the best candidate's values so far; None if there is no value."""
+    """Mean of the best candidate's values so far; None if it has no value."""
     valued: int
     """Number of its comparisons that have a value."""
     judges: tuple[str, ...] = ()
@@ -94,11 +94,11 @@ class Unscored:
 
     name: str
     told: int
-    """Comparisons that it took part in."""
+    """Number of observed comparisons of the candidate."""
     unscored: int
     """Those comparisons without an outcome; for certify, without a loss that counts."""
     reason: str | None
-    """The most frequent reason for that; None where it is not known."""
+    """The most frequent reason for missing scores; None if unknown."""
     left_out_in: int | None = None
     """The round, counted from 1, in which a user left it out; None for any other cause."""
 
@@ -167,7 +167,7 @@ class Answer:
     baseline: str | None = None
     """The candidate that the others are compared with; None if the best is searched for."""
     groups: Grouping | None = None
-    """The groups whose means are compared, and how; None if means over all examples are compared."""
+    """The groups whose means are compared, with the rule; None if means over all examples are compared."""
     constraints: tuple[Constrained, ...] = ()
     """The constraints on the best candidate."""
     top_m: int = 1
@@ -175,7 +175,7 @@ class Answer:
     costs: Mapping[str, float] | None = None
     """Cost of each candidate, if the cheapest good enough one is searched for."""
     judges: tuple[str, ...] = ()
-    """The models that score outputs; empty if none does."""
+    """The models that score outputs; empty if no model does."""
     silent: Mapping[str, int] = field(default_factory=dict)
     """Number of scored outputs without a readable reply, for each of several judge models."""
     judged_in_part: bool = False
@@ -209,7 +209,7 @@ class Answer:
     also_spent: tuple[BudgetUsage, ...] = ()
     """Other spent limits that must be raised as well before the campaign can continue."""
     held_out: "HeldOut | None" = None
-    """The winner's results on examples that selection never saw; None if none are held out."""
+    """The winner's results on examples that selection never saw; None if no examples are held out."""
     only_held_out_left: bool = False
     """Whether selection was complete when a limit ended the campaign, so that only held-out examples are left
     to score."""
@@ -229,7 +229,7 @@ class Answer:
     asked_before: tuple[str, ...] | None = None
     """Earlier campaigns on the same question with other draws or another test; None if not requested."""
     next_step: NextStep | None = None
-    """Comparisons that would probably settle an undecided answer; None if they cannot be computed."""
+    """Comparisons that would probably settle an undecided answer; None if it cannot be computed."""
     earlier: Earlier | None = None
     """An earlier campaign that tested something else on some examples that count as fresh here: those with
     labels, or those held out."""
@@ -242,7 +242,7 @@ class Answer:
     is_unsolved: bool = False
     """Whether the campaign ended with an answer, or certified none, and every known score is 0."""
     without_canaries: bool = False
-    """Whether served models were not asked whether they are still the same, as `execution.canaries` says."""
+    """Whether `execution.canaries` disabled the requests that detect changes of served models."""
     allows_all_zero: bool = False
     """Whether an answer counts even if every score is 0."""
     campaign: str = "NAME"
@@ -261,7 +261,7 @@ class Answer:
 
     @property
     def of_best(self) -> CandidateStanding | None:
-        """The standing of the best candidate; None if none is known."""
+        """Status and estimate of the best candidate; None if the best candidate is unknown."""
         return next((each for each in self.candidates if each.name == self.best), None)
 
     @property
@@ -284,12 +284,12 @@ class Answer:
     def runner_up(self) -> CandidateStanding | None:
         """The candidate closest to the best, or to the last of the m best; None if unknown.
 
-        Tied candidates do not count, and candidates still in question precede eliminated ones. Among these it
-        is the candidate whose difference has the highest lower end, so a high estimate on a few examples does
-        not make a runner-up. Without intervals it is the highest estimate. None with constraints, because it
-        is often unknown whether the next candidate meets them. None also if the m best are not settled,
-        because the candidate next to the first of them is itself one of them. For duels it is the strongest
-        opponent of the best.
+        Tied candidates do not count, and candidates still in question precede eliminated ones. Among these,
+        the runner-up is the candidate whose difference has the highest lower end, so a high estimate on a few
+        examples is not enough. Without intervals, it is the candidate with the highest estimate. None with
+        constraints, because it is often unknown whether the next candidate meets them. None also if the m
+        best are not settled, because the candidate next to the first of them is itself one of them. For duels
+        it is the strongest opponent of the best.
         """
         if self.constraints or (self.top_m > 1 and not self.top and not self.tied):
             return None

@@ -1,17 +1,17 @@
 """Implications of an answer for new examples like those of the benchmark.
 
 A benchmark is finite, and "the best on these 150 examples" implies nothing for the 151st. If its examples are
-a random sample of those that matter, so are the score differences of two candidates on them. Three statements
-are derived from these, each with its own error probability:
+a random sample of the examples met in use, so are the score differences of two candidates. Three statements
+are derived from these differences, each with its own error probability:
 
 1. which candidates could be the best on new examples;
 2. that one candidate is better on them than every other one;
 3. the difference between the best candidate and an opponent, which are chosen by their scores, so that the
    interval holds for all pairs of candidates at once.
 
-Which examples were scored for two candidates follows from scores, and so does the end of the campaign; see
-`algorithms.new_examples.paired_sample`. If a selector chooses examples by what it predicts, the scored ones
-are not a random sample, and nothing follows for two candidates unless both were evaluated on all examples.
+Which examples were scored for two candidates depends on scores, and so does the end of the campaign; see
+`algorithms.new_examples.paired_sample`. If a selector chooses examples by its predictions, the scored ones
+are not a random sample, and nothing is derived for two candidates unless both were evaluated on all examples.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -39,7 +39,7 @@ LEAST = LEAST_CLUSTERS
 MOST_EXCLUDERS = 8
 """Number of candidates that all others are compared with; fewer exclude fewer, and stay valid."""
 MOST_RIVALS = 4
-"""Number of candidates for the closest opponent whose intervals are computed."""
+"""Maximum number of candidates whose intervals are computed to find the winner's closest opponent."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,7 +61,7 @@ class Beyond:
     n: int
     """Number of examples scored for both that form a random sample."""
     clusters: int | None = None
-    """Number of clusters of these examples, if whole clusters were drawn; else None."""
+    """Number of clusters of these examples, if whole clusters were drawn at random; else None."""
     left_out: int
     """Comparisons of the two without an outcome; for duels, those against each other."""
     is_sample: bool
@@ -74,8 +74,8 @@ class Beyond:
     earlier: Earlier | None = None
     """An earlier campaign with outcomes of other candidates, or by another judge, on such examples."""
     difference: float | None
-    """Mean difference on these examples, in [-1, 1]; for duels, the winner's share, in [0, 1]. None if they
-    are too few or not a sample."""
+    """Mean difference on these examples, in [-1, 1]; for duels, the winner's share, in [0, 1]. None if the
+    examples are too few or not a random sample."""
     lower: float | None
     upper: float | None
 
@@ -200,7 +200,7 @@ def _best_there(question: Question, samples: "ScoreSamples") -> tuple[tuple[str,
 def _closest(
     question: Question, samples: "ScoreSamples", winner: str, could_be_best: Collection[str]
 ) -> str | None:
-    """The candidate whose difference to the winner has the highest upper end; None if none has one.
+    """The candidate whose difference to the winner has the highest upper end; None if no candidate has one.
 
     Candidates that could be the best come first.
     """
@@ -339,7 +339,7 @@ class DuelSamples:
 def _of_clusters(
     clusters: Sequence[str], positions: Sequence[int], differences: "FloatArray"
 ) -> "PairedSample":
-    """The sample of clusters; None inside if there are too few of them.
+    """The sample of clusters; an empty sample, `NOTHING`, if the clusters are too few.
 
     Args:
         clusters: Cluster of each example of the dataset, by position.

@@ -31,7 +31,7 @@ class Estimate:
     """Comparisons until no other candidate can be better, or the reason why they are not estimated."""
 
     comparisons: int | None = None
-    """Median over simulated continuations; None if it is not estimated."""
+    """Median over simulated continuations; None if the number is not estimated."""
     fewest: int | None = None
     """`SHARE` of the continuations take between `fewest` and `most`."""
     most: int | None = None
@@ -45,9 +45,9 @@ class NextStep(Estimate):
 
     leading: str
     rival: str | None
-    """The candidate that comes closest to the leading one; None where that is not known."""
+    """The closest opponent of the leading candidate; None if unknown."""
     gap: float | None
-    """The observed difference by which its mean is behind; None where that is not known."""
+    """The observed difference by which the opponent's mean is lower; None if unknown."""
 
 
 def estimate_of(look: Look, *, n_open: int, n_examples: int, held_out: Collection[int]) -> Estimate:
@@ -88,9 +88,9 @@ def estimate_of(look: Look, *, n_open: int, n_examples: int, held_out: Collectio
 def _replayed(
     look: Look, n_open: int, n_examples: int, held_out: Collection[int]
 ) -> "tuple[Champion, Observed]":
-    """Create a selector without a budget that observed the stored rounds, with what it observed.
+    """Create a selector without a budget that has observed the stored rounds; also return its observations.
 
-    It has no history, so wealths differ a little from those of a campaign that has one.
+    It has no history, so its wealths differ slightly from those of a campaign with a history.
     """
     import numpy as np
 

@@ -126,10 +126,11 @@ def _compares_nobody(campaign: CampaignRecord, statuses: Sequence[str]) -> bool:
 
 
 def _is_nobody_left(campaign: CampaignRecord, decision: DecisionRecord | None) -> bool:
-    """Whether duels showed that no candidate is preferred over, or even with, every other one.
+    """Whether duels showed that each candidate loses against some other one.
 
-    If one is, the probability that it is among those eliminated is at most `delta`, if none was dropped and
-    each pair is counted by itself (`CountEvidence.beaten`).
+    If a candidate exists that loses against no other one, the probability that it was eliminated is at most
+    `delta`, provided that no candidate was dropped and each pair is counted separately
+    (`CountEvidence.beaten`).
     """
     if not traits_of(campaign.objective).compares_pairs or campaign.spec["stopping"]["delta"] is None:
         return False

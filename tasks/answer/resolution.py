@@ -27,7 +27,7 @@ class Resolution:
     least: float | None
     """Smallest difference that is shown; None if no difference is."""
     target: float | None
-    """A smaller difference to name; None if there is none."""
+    """A smaller difference whose number of examples is reported; None without one."""
     needed: int | None
     """Approximate number of examples that show the smaller difference."""
 
@@ -61,7 +61,7 @@ def has_resolution(checked: ResolvedCampaign) -> bool:
 def expected_resolution(checked: ResolvedCampaign) -> str | None:
     """Power of a campaign on new examples if its best two disagree as often as is typical.
 
-    None if it makes no such claim; see `has_resolution`.
+    None if the campaign makes no claim on new examples; see `has_resolution`.
     """
     if not has_resolution(checked):
         return None

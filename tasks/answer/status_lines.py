@@ -12,7 +12,7 @@ from winnow.tasks.engines.known_providers import NO_SEED
 from winnow.tasks.text.phrases import amount, count_of, list_of, percentage
 
 NAMING = ("winner", "best", "certified", "passed")
-"""Labels of lines that begin with the name of a winner, if there is one."""
+"""Labels of lines that begin with the winner's name if the campaign has a winner."""
 
 SETTLES = ("confidence", "open", "next")
 """Labels of lines on how far the question is settled. The cost follows them and precedes all explanations, so
@@ -20,10 +20,10 @@ both fit on a phone's screen."""
 
 
 def status_lines(answer: Answer, totals: JsonView) -> list[Line]:
-    """A label and a sentence for each fact: what to use, how good, with which confidence, at what cost.
+    """Pairs of a label and a sentence: the candidate to use, its mean, the confidence, the cost.
 
     Args:
-        answer: The answer as it stands.
+        answer: The current answer.
         totals: `answered` comparisons and `rounds` so far, and the comparisons of the full `grid`.
     """
     running = answer.running and running_words(answer.running, is_of_program=answer.is_of_program)
@@ -44,7 +44,7 @@ NOT_ASKED = (
 
 
 def _asked_lines(answer: Answer) -> list[Line]:
-    """The warning that each answer to one question can be wrong; empty if it was asked once."""
+    """The warning that each of several answers to one question can be wrong; empty for a single answer."""
     if not answer.asked_before:
         return []
     examples = ", other examples" if traits_of(answer.objective).measures_risk else ""
@@ -97,7 +97,7 @@ def cost(answer: Answer, totals: JsonView) -> str:
 
 
 def named_winner(answer: Answer, line: Line) -> str | None:
-    """The winner whose name a line begins with; None for other lines, and without a winner."""
+    """The winner with whose name a line begins; None for other lines, and without a winner."""
     word, sentence = line
     if answer.outcome != "winner" or word not in NAMING:
         return None

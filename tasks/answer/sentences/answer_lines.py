@@ -32,7 +32,9 @@ SAME_ASSUMPTIONS = ", under the assumptions of the line confidence"
 
 
 def people_lines(answer: Answer) -> list[Line]:
-    """Lines on annotators, whose judgments the claims are about, and on missing judgments; else empty."""
+    """Lines on the annotators to whose judgments claims refer, and on missing judgments.
+
+    Empty without a human judge."""
     people = answer.people
     if people is None:
         return []
@@ -153,7 +155,7 @@ def _plugin_lines(answer: Answer) -> list[Line]:
 
 
 def _judge_lines(answer: Answer) -> list[Line]:
-    """The line on scores given by a model: all claims are about these scores."""
+    """The line on models that score outputs: all claims refer to their scores."""
     if not answer.judges:
         return []
     said = f"what {list_of(answer.judges)} said of an output, asked as the file says"

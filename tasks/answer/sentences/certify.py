@@ -29,11 +29,11 @@ COSTS = {
 LOSS_OF_1 = "in all that is said here of risks each is a loss of 1"
 DROP_OF_0 = "its drop below itself is 0"
 GIVEN = ("price", "custom")
-"""Kinds of cost that a file gives as a number."""
+"""Kinds of cost whose numbers are written in the campaign's file."""
 
 
 def lines_of(answer: Answer) -> list[Line]:
-    """Lines on what is certified, with which confidence, and what a plain estimate would have chosen."""
+    """Lines on certified candidates, the confidence, and the candidate that a plain estimate would choose."""
     certificate = answer.certificate
     assert certificate is not None
     word = "certified" if _is_shown(answer, certificate) else "passed"
@@ -119,7 +119,7 @@ def _apart(names: Sequence[str], certificate: Certificate) -> tuple[list[str], s
 
 
 def _untested(answer: Answer, certificate: Certificate) -> list[Line]:
-    """The line on candidates that were not tested; it says nothing about their risks."""
+    """The line on candidates that were not tested; it makes no claim about their risks."""
     untested = answer.named("untested")
     if not untested:
         return []

@@ -64,7 +64,7 @@ those on labelled ones, which fails for examples from another source."""
 
 
 def assumed(answer: Answer, assumptions: Sequence[Assumption]) -> str:
-    """The assumptions of a claim as the end of a sentence; empty if there are none."""
+    """The assumptions of a claim as the end of a sentence; empty without assumptions."""
     found = dict(IF)
     if answer.dropped:
         found["winner-exists"] = WINNER_OF_THE_REST
@@ -179,7 +179,7 @@ def added_lines(answer: Answer) -> list[Line]:
 
 
 def left_out_lines(answer: Answer) -> list[Line]:
-    """A line on models that were unreachable at the start; empty if there are none."""
+    """A line on models that were unreachable at the start; empty if all were reachable."""
     if not answer.left_out:
         return []
     names = " and ".join(f"{name} ({why})" for name, why in answer.left_out.items())
@@ -200,7 +200,7 @@ def rounds(count: int) -> str:
 
 
 def out_since(status: str, round_: int | None, comparisons: int | None) -> str:
-    """When a candidate was eliminated, in words; empty if it was not. `round_` counts from 0."""
+    """When a candidate was eliminated, in words; empty for other candidates. `round_` counts from 0."""
     if round_ is None or comparisons is None:
         return ""
     but = " (but for epsilon)" if status == "active" else ""

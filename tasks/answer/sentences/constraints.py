@@ -27,9 +27,9 @@ def what_is_met(answer: Answer, whom: str, within: str) -> str:
     """The claim about a winner under constraints, or about the tied candidates, without its confidence.
 
     Args:
-        answer: With constraints.
-        whom: Words that exclude candidates from the claim; empty if it covers every one.
-        within: Words for how much higher a mean would have to be.
+        answer: The answer of a campaign with constraints.
+        whom: Words that exclude candidates from the claim; empty if it covers all candidates.
+        within: Words for the smallest amount by which a mean would have to be higher.
 
     Returns:
         A sentence without its first capital and its end, to which the error probability is added.

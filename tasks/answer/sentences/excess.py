@@ -12,12 +12,12 @@ def excess_words(
     """The statement, such as "no candidate is better than A by more than 0.043 (95% confidence)".
 
     Args:
-        over: The candidate that is named.
-        most: How much better another can be at most.
-        delta: The error probability; 0 if nothing can be wrong.
-        whom: Words that take some candidates out of the statement, such as " that was not dropped".
-        top_m: Number of best candidates that are looked for; of more than one the last is named.
-        value: The value that is compared, if it is not the plain mean.
+        over: The named candidate.
+        most: Upper bound on how much better another candidate can be.
+        delta: The error probability; 0 if the statement is certain.
+        whom: Words that exclude candidates from the statement, such as " that was not dropped".
+        top_m: Number of best candidates to find; if it is above 1, `over` is the last of them.
+        value: The compared value in words; None for the plain mean.
     """
     by = f" by more than {ends(0.0, most)[1]}" if most else ""
     if top_m > 1:
@@ -31,15 +31,15 @@ def excess_words(
 
 
 def whom_words(*, has_constraints: bool, has_dropped: bool) -> str:
-    """The words that take candidates out of the statement; empty where it covers all."""
+    """Words that exclude candidates from the statement; empty if it covers all candidates."""
     found = ["meets the constraints"] * has_constraints + ["was not dropped"] * has_dropped
     return f" that {' and '.join(found)}" if found else ""
 
 
 def excess_clause(answer: Answer) -> str:
-    """The statement with what it takes for granted.
+    """The statement with its assumptions.
 
-    Empty where there is none, and where the answer itself is proven, which says as much.
+    Empty if the answer has no such statement, or is itself proven, which implies the statement.
     """
     found = answer.excess
     if found is None or answer.is_guaranteed or answer.is_unsolved or answer.outcome == "failed":
@@ -58,7 +58,7 @@ def excess_clause(answer: Answer) -> str:
 def not_excluded(answer: Answer) -> str:
     """The candidates that can still be better, such as "not excluded: B, C"; empty if nothing is stated.
 
-    It is so, too, if the m best are looked for: who of these is better than the last is no question then.
+    Also empty for a search of the m best, which does not ask which of these is better than the last.
     """
     if not excess_clause(answer) or answer.excess is None or answer.top_m > 1:
         return ""

@@ -91,7 +91,7 @@ def difference_words(answer: Answer, standing: CandidateStanding) -> str:
 
 
 def _difference_claimed(answer: Answer, status: ArmStatus) -> Claimed | None:
-    """The claim about a candidate's difference to the baseline, by its status; None if there is none."""
+    """The claim about a candidate's difference to the baseline, by its status; None if nothing is claimed."""
     if answer.claim.kind not in ("exact", "proven"):
         return None
     limit = answer.epsilon

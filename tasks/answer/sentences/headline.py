@@ -1,8 +1,8 @@
 """The headline of an answer: two or three sentences, shown first everywhere.
 
-What to use and how good it is, and while that is open how much better another can be; with which confidence
-and at what cost; what is not known. Each sentence follows from the outcome and its claim. Claims with
-conditions use the full words of the line "confidence".
+They state which candidate to use and its mean; while this is open, how much better another one can be; the
+confidence and the cost; and what is unknown. Each sentence follows from the outcome and its claim. Claims
+with conditions use the full words of the line "confidence".
 """
 
 from winnow.algorithms.state.plugin_registry import object_at
@@ -24,7 +24,7 @@ def headline_sentences(answer: Answer, totals: JsonView) -> list[str]:
     """The sentences of the headline.
 
     Args:
-        answer: The answer as it stands.
+        answer: The current answer.
         totals: `answered` comparisons so far, and the comparisons of the full `grid`.
     """
     first, sure = _found(answer)

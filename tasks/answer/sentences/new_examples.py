@@ -32,7 +32,9 @@ def beyond_lines(answer: Answer) -> list[Line]:
 
 
 def _best_there(answer: Answer, found: Beyond) -> list[Line]:
-    """The line on which candidates could be the best on new examples; empty if that is not derived."""
+    """The line on which candidates could be the best on new examples.
+
+    Empty if this is not derived, or if the line on the pair implies it."""
     if found.could_be_best is None:
         return []
     n, left = len(answer.candidates), found.could_be_best

@@ -177,7 +177,7 @@ def _rival(answer: Answer, name: str) -> str:
 
 
 def estimated_lead(answer: Answer) -> float | None:
-    """The lead over the runner-up; None without one, or if the tests refute the estimate."""
+    """The lead over the runner-up; None without a runner-up, or if the tests refute the estimate."""
     found, claimed = answer.runner_up, _lead_claimed(answer)
     if found is None or found.difference is None or found.difference.estimate is None:
         return None
@@ -194,7 +194,7 @@ def _lead_claimed(answer: Answer) -> Claimed | None:
 
 
 def _held(answer: Answer) -> str:
-    """The confidence of the best candidate's interval in words; empty if it has none."""
+    """The confidence of the best candidate's interval in words; empty if the candidate has no interval."""
     best = answer.of_best
     if best is None or best.lower is None:
         return ""
