@@ -1,7 +1,7 @@
 """Dotted names of fields inside objects: `answers.text` is the key `text` of the column `answers`.
 
-A column whose own name has a dot takes precedence. Within a list of objects a name means the values of all of
-them, and a number one entry: `turns.0.content`.
+A column whose own name has a dot takes precedence. Within a list of objects, a name selects the values of all
+entries, and a number selects one entry: `turns.0.content`.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -43,7 +43,7 @@ def without(row: JsonView, name: str) -> JsonObject:
 
 
 def column_of(name: str, columns: Collection[str]) -> str | None:
-    """The column that holds a field; None if there is none."""
+    """The column that holds a field; None if no column does."""
     return next((each for each in (name, *(column for column, _ in _splits(name))) if each in columns), None)
 
 

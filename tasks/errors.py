@@ -63,7 +63,7 @@ class SpecError(WinnowError):
 
     Attributes:
         message: One sentence: what is wrong and what to do.
-        path: The key in the spec, such as "prompts[0].template", or None if there is no spec.
+        path: The key in the spec, such as "prompts[0].template"; None if the error is not about a spec.
     """
 
     def __init__(self, message: str, path: str | None = None) -> None:
@@ -98,7 +98,7 @@ class ServedModelDiffers(SpecError):
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """A question that suggests the nearest known name; empty if none is near."""
+    """A question that suggests the nearest known name; empty if no known name is near."""
     near = get_close_matches(name, sorted(known), n=1)
     return f"did you mean {near[0]!r}?" if near else ""
 
@@ -112,7 +112,7 @@ def in_quotes(given: object) -> str:
 
 
 MOST_LISTED = 12
-"""Known names that a message lists; of more it lists the nearest, if a command lists all."""
+"""Maximum number of known names in a message; of more names, the nearest if a command lists all."""
 NEAREST = 5
 
 
@@ -131,7 +131,7 @@ def unknown_name(
         name: The name as it was written.
         known: The valid names.
         command: The command that lists them.
-        meant: The name that is meant by it, if that is known; None for the nearest one.
+        meant: The correct name to suggest, if known; None suggests the nearest one.
     """
     choices = sorted(known)
     question = did_you_mean(name, choices) if meant is None else f"did you mean {meant!r}?"

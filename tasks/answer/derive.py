@@ -387,7 +387,7 @@ def _unscored(
     decision: DecisionRecord | None,
     *statuses: ArmStatus,
 ) -> tuple[Unscored, ...]:
-    """Missing scores of the candidates with some statuses, by position; reads nothing if no candidate has them."""
+    """Missing scores of the candidates with some statuses, by position; empty if no candidate has them."""
     if decision is None or not set(statuses) & set(decision.status):
         return ()
     rows = unscored_views.shares(look.session, look.record.id)

@@ -99,9 +99,9 @@ class BudgetUsage:
 
 
 def price_weights(campaign: CampaignRecord, model: str) -> tuple[float, float, float] | None:
-    """Price of an input token, an output token and an engine second of a model; None if not given.
+    """Price of an input token, an output token and an engine second of a model; None for a missing price.
 
-    An hour is paid for each device of the engine; a model that runs elsewhere uses none.
+    An hour is paid for each device of the engine; a model that runs elsewhere uses no device.
     """
     execution = campaign.execution.get("execution", {})
     price, hourly = execution.get("prices", {}).get(model), execution.get("price_per_hour")
@@ -131,11 +131,11 @@ def unpriced(
     """Names of the models without a price. An hourly price applies only to this machine's devices.
 
     Args:
-        models: Their names.
+        models: Names of models.
         prices: Models with a token price.
         hourly: Price of an hour of a device; None if not given.
         devices: Number of this machine's devices used by a model, by its name; 0 if it runs elsewhere.
-        reporting: Agents, which report prices themselves.
+        reporting: Names of agents, which report prices themselves.
     """
     is_paid_by_hour = hourly is not None
     return [
@@ -277,7 +277,7 @@ def ending_limit(
     decision: DecisionRecord | None,
     budgets: tuple[BudgetUsage, ...],
 ) -> BudgetUsage | None:
-    """The spent limit that prevents a further round; None if it is the algorithm's own."""
+    """The spent limit that prevents a further round; None if that limit is the algorithm's own."""
     if decision is None or rounds.unfinished_round(session, campaign.id) is not None:
         return None
     own = None if _is_unaware(campaign, decision) else own_kind(campaign.objective)
@@ -285,10 +285,10 @@ def ending_limit(
 
 
 def _is_unaware(campaign: CampaignRecord, decision: DecisionRecord) -> bool:
-    """Whether a selector may not have observed yet that its own budget is spent.
+    """Whether a selector's state may not yet show that its own budget is spent.
 
     This happens after candidates joined, or after the budget was lowered once the selector had decided to
-    continue. It would then be asked for rounds repeatedly and plan none.
+    continue. It would then be called for rounds repeatedly, and propose none.
     """
     if not traits_of(campaign.objective).looks_for_best:
         return False

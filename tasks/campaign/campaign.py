@@ -55,7 +55,7 @@ class Campaign:
         """Read the campaign's current state.
 
         Raises:
-            CampaignNotFound: If it was deleted since.
+            CampaignNotFound: If the campaign was deleted since.
             StorageError: If the database cannot be read.
         """
         with self.database.reading() as session:
@@ -66,7 +66,7 @@ def find_in(database: Database, storage: str, name: str) -> Campaign:
     """A stored campaign of an open database.
 
     Raises:
-        CampaignNotFound: If there is none of this name.
+        CampaignNotFound: If no campaign has this name.
         StorageError: If the database cannot be read.
     """
     with database.reading() as session:

@@ -40,7 +40,7 @@ from winnow.tasks.spec.stored_spec import fork_command, limits_of
 from winnow.tasks.text.canonical_json import sha256
 
 LEAST = 5
-"""The minimum number with which a change can be significant; see `changed_models.has_changed`."""
+"""Minimum number of canary prompts for a change to be significant; see `changed_models.has_changed`."""
 
 SHARE = 0.05
 """Share of a campaign's requests, or of its limits of tokens and cost, for canary prompts, at most."""
@@ -73,7 +73,7 @@ def texts_of(checked: ResolvedCampaign, model: ModelRef) -> float:
 
 
 def canary_words(checked: ResolvedCampaign) -> str | None:
-    """The number of canary prompts that each served model gets first, in words; None if none gets any."""
+    """Clause on the number of canary prompts that each served model gets first; None if no model gets any."""
     if not checked.spec.execution.canaries:
         return None
     asked = {each.name: n_prompts(checked, each) for each in checked.models_to_ask if each.provider in REMOTE}
@@ -101,11 +101,11 @@ OUT_OF_REACH = frozenset({"load_failed", "engine_failed"})
 class _Answers:
     texts: Sequence[str | None]
     served_as: str | None = None
-    """The server's name for the model; None if it reports none, or several."""
+    """The server's name for the model; None if the server reports no name, or several."""
     input_tokens: int
     output_tokens: int
     repeated: Sequence[str | None] = ()
-    """The answers to a second request, if there was one; its tokens are included here."""
+    """The answers to a second request, if one was sent; its tokens are included in these counts."""
 
     def repeated_as(self, again: "_Answers") -> "_Answers":
         """These answers together with those of a second request."""
@@ -381,7 +381,7 @@ def served_model(model: ModelRef, fingerprint: str) -> str:
 
 
 def canary_requests(served: str) -> list[Request]:
-    """The canary prompts for a served model, whose digest is from `served_model`, as requests."""
+    """The canary prompts for a served model, as requests; `served` is its digest from `served_model`."""
     return [Request(prompt=_prompt(served, i), sampling=SAMPLING, seed=0) for i in range(N_PROMPTS)]
 
 

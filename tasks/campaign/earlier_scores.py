@@ -40,8 +40,8 @@ def load_score_table(source: str, storage: str) -> ScoreTable:
         storage: URL of the results database that `campaign:NAME` is looked up in.
 
     Raises:
-        ScoreTableError: If it cannot be read, is not a matrix of scores in [0, 1], repeats a name, or has no
-            score at all; or if it is of a campaign without a finished round.
+        ScoreTableError: If the table cannot be read, is not a matrix of scores in [0, 1], repeats a name, or
+            has no score at all; or if its campaign has no finished round.
         StorageError: If the database cannot be read or has no such campaign.
     """
     if not source.startswith(CAMPAIGN):
@@ -56,13 +56,13 @@ def load_score_table(source: str, storage: str) -> ScoreTable:
 def load_ended_table(source: str, storage: str, learner: str | None = None) -> ScoreTable:
     """The table of a file or an ended campaign, so that a later read gives the same scores.
 
-    If the campaign continued after that, the learner gets the scores that existed when it began: up to the
-    round in its identity, or, without one, those not younger than the learner.
+    If the campaign was continued after the learner began, the learner gets the scores that existed then: up
+    to the round in the learner's identity, or, without such a round, those not younger than the learner.
 
     Args:
         source: See `load_score_table`.
         storage: See `load_score_table`.
-        learner: The campaign that learns from it, stored or not; None for no campaign.
+        learner: Name of the campaign that uses the table as history, stored or not; None without one.
 
     Raises:
         ScoreTableError: As `load_score_table`, or if the campaign has not ended.
@@ -100,7 +100,7 @@ def _best_mean(session: Session, name: str) -> CampaignRecord:
 
 
 def _filled_table(session: Session, campaign: CampaignRecord, storage: str) -> ScoreTable | None:
-    """The table of the campaign that evaluated all pairs left out by this one; None if there is none."""
+    """The table of the campaign that evaluated all pairs left out by this one; None if missing."""
     full = campaign_records.find_campaign(session, exhaustive_name(campaign.name))
     if full is None or not has_the_same_scores(full.spec, campaign.spec):
         return None
@@ -113,9 +113,9 @@ def _filled_table(session: Session, campaign: CampaignRecord, storage: str) -> S
 def _campaign_table(
     session: Session, campaign: CampaignRecord, storage: str, until: dt.datetime | int | None = None
 ) -> ScoreTable:
-    """The scores that a campaign had observed by then.
+    """The scores that a campaign had observed until a time or a round; None for all.
 
-    Without dropped candidates, if the campaign evaluated all others on every example.
+    Dropped candidates are left out if the campaign evaluated all others on every example.
     """
     decision = outcome_records.latest_decision(session, campaign.id, until)
     if decision is None:
@@ -173,7 +173,7 @@ class EarlierScores:
     """Scores of earlier campaigns or tables on the examples of a campaign."""
 
     scores: FloatArray
-    """Shape (M, n), in [0, 1], NaN if there is no score."""
+    """Shape (M, n), in [0, 1], NaN for a missing score."""
     last_rounds: Mapping[str, int]
     """Number of the last known round of each source that is a campaign. Rounds are identified by number,
     because rounds from a machine whose clock is slow look older than they are."""
@@ -233,7 +233,7 @@ def aligned(table: ScoreTable, dataset: Dataset, path: str) -> FloatArray:
     """The scores of a table on the examples of a dataset, shape (M, n).
 
     Raises:
-        SpecError: If they share no example.
+        SpecError: If table and dataset share no example.
     """
     keys = [example.key for example in dataset.examples]
     if table.examples is None:

@@ -12,7 +12,7 @@ from winnow.storage.json_types import JsonObject, JsonView
 TIES = "ties"
 """The rule at the key `stopping.ties`: whether a campaign ends while only ties are open."""
 EXCESS = "excess"
-"""The rule by which decisions state how much better another candidate can be; its value is 1."""
+"""Name of the rule that decisions contain a bound on how much better another candidate can be; value 1."""
 
 
 def kept_rules_of(identity: JsonView, names: Collection[str]) -> JsonObject:

@@ -24,9 +24,9 @@ class PlannedGeneration:
     request: Request
     replicate: int = 0
     request_key: str | None = None
-    """SHA-256 over everything that determines the output; None if that is `key`."""
+    """SHA-256 over everything that determines the output; None if `key` is this digest."""
     unasked: GenerationFailure | None = None
-    """The failure to report if there is nothing to send to a model; else None."""
+    """The failure to report because no request can be sent to a model; None if one can."""
     cut_at_stop: bool = False
     """Whether its output is judged only up to its stop sequences, however the server handled these."""
 
@@ -88,8 +88,8 @@ GOLDEN = 0.6180339887498949
 def _spread(groups: RequestGroups) -> RequestGroups:
     """The groups, with each candidate's requests to a server spread over the round.
 
-    A server answers few requests at once at the beginning and end of a round, and each of these then has a
-    large share of its time. Without the spread, candidates with equal work would get different shares by the
+    At the beginning and end of a round, a server answers few requests at once, and each takes a large share
+    of its time. Without the spread, candidates with equal work would get different shares, because of the
     order of their prompts.
     """
     local = [group for group in groups if group[0].model.provider not in ELSEWHERE]

@@ -44,7 +44,7 @@ class Settings(NamedTuple):
     reasoning: Reasoning | None = None
     structure: Structure | None = None
     is_agent: bool = False
-    """Whether an agent wrote them, whose trace is stored where a model's reasoning is."""
+    """Whether an agent wrote the outputs; its trace is stored in the place of a model's reasoning."""
 
     @classmethod
     def from_record(cls, model: JsonView, sampling: JsonView) -> "Settings":

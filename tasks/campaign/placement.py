@@ -101,7 +101,7 @@ def auto_lookahead(models: Sequence[ModelRef], execution: ExecutionSpec, batch_s
 
     Args:
         models: All models that will receive requests.
-        execution: The settings by which they are run.
+        execution: The settings of the execution.
         batch_size: Pairs of a round.
         grid: Total number of pairs.
     """

@@ -41,10 +41,10 @@ class PluginName:
 
 
 def require_plugins(campaign: CampaignRecord) -> None:
-    """Raise an error if a plug-in of the campaign is missing.
+    """Check that all plug-ins of the campaign are available.
 
     Raises:
-        SpecError: If one is missing.
+        SpecError: If a plug-in is missing.
     """
     for each in _plugin_names(campaign):
         if each.name not in (found := plugins(each.group)):
@@ -57,7 +57,7 @@ def require_plugins(campaign: CampaignRecord) -> None:
 
 
 def named_by_program(campaign: CampaignRecord) -> str | None:
-    """A plug-in registered by a program, as the end of a sentence on how to continue; None without one."""
+    """Clause on a plug-in of the campaign that only a program registers; None without such a plug-in."""
     for each in _plugin_names(campaign):
         if isinstance(plugins(each.group).get(each.name), Registered | None):
             return f"{each.kind} {each.name!r} is named by @winnow.{each.decorator}"

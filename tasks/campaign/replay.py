@@ -1,8 +1,8 @@
 """Restore a selector's state by replaying all stored rounds of a campaign in order.
 
-Candidates that a user left out of a running campaign, because of how their first outputs looked, are stored
-among its execution fields, each with the round by which it was left out. The selector drops it when it
-observes that round, now or in a replay.
+Candidates that a user left out of a running campaign because of their first outputs are stored in its
+execution fields, each with the round in which it was left out. The selector drops it when it observes that
+round, now or in a replay.
 """
 
 from collections import Counter

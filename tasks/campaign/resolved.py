@@ -59,7 +59,7 @@ class ResolvedCampaign(ABC):
     first_rounds: Sequence[int] = ()
     """The first round of each candidate, by arm; empty if all took part from the beginning."""
     weighing: Weighing | None = None
-    """The rules for the continuations that models score; None if they generate."""
+    """The rules of log-likelihood scoring; None if models generate outputs."""
     metrics: Mapping[str, Judge[Sample]] = field(default_factory=dict)
     """Further judges of outputs by name; their values matter only for constraints."""
     begun_with_lookahead: int | None = None
@@ -438,7 +438,7 @@ class ResolvedCampaign(ABC):
         Args:
             scores: Score of each comparison.
             losses: Losses of each comparison, for certify.
-            metrics: Values of `told_metrics` for each comparison, None if there is none.
+            metrics: Values of `told_metrics` for each comparison; None for a missing value.
         """
         known = [math.nan if score is None else score for score in scores]
         return np.array(known, dtype=np.float64)

@@ -52,7 +52,7 @@ def check_judges(spec: CampaignSpec, candidates: Sequence[Candidate]) -> JsonObj
     """Create the judges of a spec; return the corresponding fields of `ScoredCampaign`.
 
     Raises:
-        SpecError: If there is no such judge, or a name is used for two models.
+        SpecError: If a judge does not exist, or a name is used for two models.
     """
     judge = create_judge(spec.judge.type, **spec.judge.params)
     refuse_shared_names(judge.models, candidates)

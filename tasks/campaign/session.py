@@ -82,7 +82,7 @@ class Contact:
     epoch: int
     """Number of detected changes of its answers; outputs of another epoch are another model's."""
     canary_id: int | None
-    """Id of the canary for its outputs; None if it gave no answer to compare."""
+    """Id of the canary for the model's outputs; None if the model gave no answer to compare."""
     refusal: str | None = None
     """The server's message if it refused all canary prompts; None if not."""
     is_unchecked: bool = False
@@ -95,7 +95,7 @@ Place = tuple[str, str]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unrepeated:
-    """A reference canary whose prompts were sent once so far."""
+    """A reference canary whose prompts have been sent only once."""
 
     model: ModelRef
     canary_id: int
@@ -132,7 +132,7 @@ class Contacts:
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class CampaignSession:
-    """A campaign whose lease this process holds; only its selector is ever replaced."""
+    """Mutable state of a running campaign whose lease this process holds."""
 
     database: Database
     lease: LeaseRecord
@@ -248,7 +248,7 @@ def running(
 
     Raises:
         LeaseHeld: If another live process runs the campaign.
-        ClusterUnavailable: If engines should run on a cluster and there is none.
+        ClusterUnavailable: If engines should run on a cluster, but no cluster is available.
     """
     execution = checked.spec.execution
     log_folder = settled_folder(execution.log_folder) / record.name

@@ -137,7 +137,7 @@ READERS: Sequence[Reader] = (LmEvalSamples(), InspectLogs(), PromptfooResults(),
 """All formats; a table is what no other one is."""
 
 HEAD = 1 << 16
-"""Bytes from which a format is recognised."""
+"""Number of bytes read from a file's start to recognise its format."""
 
 OUTPUTS, SCORES = "outputs", "scores"
 """Fields of an example that hold each candidate's output and score, by its model's name."""
@@ -155,7 +155,7 @@ class Cell:
 
     @property
     def score(self) -> float | None:
-        """Mean of the scores; None if there are none."""
+        """Mean of the scores; None if no score exists."""
         return sum(self.scores) / len(self.scores) if self.scores else None
 
 
@@ -176,7 +176,7 @@ class FinishedRun:
 
     @property
     def renamed(self) -> Mapping[str, str]:
-        """Candidates whose names no model can have -> the names of their models."""
+        """Candidates whose names are not valid names of models -> the names used instead."""
         return {each: name for each, name in model_names(self.candidates).items() if name != each}
 
     def rows(self) -> Iterable[JsonObject]:
@@ -222,10 +222,11 @@ def read_run(
     """Read the files of a finished run.
 
     Args:
-        files: Files of one or several formats; NAME=FILE names the candidate of a file that has one.
-        choice: Which of their numbers count.
+        files: Files of one or several formats; NAME=FILE names the candidate of a file with a single
+            candidate.
+        choice: The selected metric, filter and columns of the files.
         format_: Name of the format; None recognises it file by file.
-        range_: Lowest and highest score that there can be.
+        range_: Lowest and highest possible score.
 
     Raises:
         UnreadableRun: If a file cannot be read, if there are fewer than two candidates, or if a score is
@@ -248,7 +249,7 @@ def read_run(
 
 
 def _named(given: str) -> tuple[str, Path]:
-    """The name before a file, empty if there is none, and the file."""
+    """The name before a file (empty without a name), and the file."""
     name, equals, path = given.partition("=")
     return (name, Path(path)) if equals and not Path(given).exists() else ("", Path(given))
 
@@ -291,7 +292,7 @@ def _add(run: FinishedRun, found: ScoredOutput, path: Path, candidate: str) -> N
 def model_names(candidates: Sequence[str]) -> Mapping[str, str]:
     """A name without spaces, dots and slashes for each candidate, in order.
 
-    Of equal ones the candidate that has this name itself keeps it, and the others get a number.
+    If names become equal, the candidate with exactly this name keeps it, and the others get a number.
     """
     found: dict[str, str] = {}
     taken = {each for each in candidates if _plain(each) == each}

@@ -65,7 +65,7 @@ class InspectLogs:
 
 
 class _Log:
-    """A log, whose samples are read one by one where it is an archive."""
+    """A log; if it is an archive, its samples are read one by one."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -117,7 +117,7 @@ def _content(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> bytes:
     """A member of an archive; Inspect compresses by Zstandard, which Python 3.11 to 3.13 do not read.
 
     Raises:
-        ValueError: If it is larger than `MOST_BYTES`, or damaged.
+        ValueError: If the member is larger than `MOST_BYTES`, or damaged.
     """
     if member.file_size > MOST_BYTES:
         raise ValueError(f"it has more than {MOST_BYTES >> 20:,} MiB")

@@ -19,7 +19,7 @@ from winnow.tasks.finished_runs.scored_output import (
 )
 
 CANDIDATES = ("datasetRunName", "runName", "release", "version", "name")
-"""Fields that can tell candidates apart, in the order in which they are looked for."""
+"""Fields that can identify candidates, in order of preference."""
 
 EXAMPLES = ("datasetItemId", "metadata.datasetItemId", "metadata.dataset_item_id")
 

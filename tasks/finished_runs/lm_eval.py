@@ -17,7 +17,7 @@ from winnow.tasks.finished_runs.scored_output import (
 
 FILE = re.compile(r"samples_(?P<task>.+?)_\d{4}-\d{2}-\d{2}T[\d.:-]+\.jsonl(\.gz)?$")
 QUESTIONS = ("question", "query", "problem", "prompt", "input", "text", "sentence")
-"""Fields of a document that usually hold what is asked."""
+"""Fields of a document that usually hold the question."""
 
 
 class LmEvalSamples:

@@ -19,7 +19,7 @@ METRICS = ("success", "score")
 """Whether all assertions passed, which promptfoo's table counts; and their weighted mean."""
 
 ERROR = 2
-"""`failureReason` of a row whose provider failed: it has no score."""
+"""`failureReason` of a row whose provider failed, so that it has no score."""
 
 
 class PromptfooResults:

@@ -1,4 +1,4 @@
-"""What every reader yields, how it is told what to read, and files that hold one JSON object."""
+"""The outputs that every reader yields, the choice of what it reads, and files with one JSON object."""
 
 import json
 import math
@@ -24,7 +24,7 @@ class ScoredOutput:
     example: str
     """Name of the example within its source, the same for all candidates."""
     score: float | None
-    """As the source has it, before `Choice.scale`; None if there is none."""
+    """The source's score, before `Choice.scale`; None if the output has no score."""
     output: str = ""
     input: str = ""
     targets: Sequence[str] = ()
@@ -34,16 +34,16 @@ class ScoredOutput:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Choice:
-    """Which of the numbers in a file are read, where there are several."""
+    """Selection of the numbers that are read from a file with several."""
 
     metric: str | None = None
     """Name of the score."""
     filter: str | None = None
     """lm-eval's filter of outputs."""
     candidate: str | None = None
-    """Column, or dotted name, that tells candidates apart."""
+    """Column, or dotted name, that identifies candidates."""
     example: str | None = None
-    """Column, or dotted name, that tells examples apart."""
+    """Column, or dotted name, that identifies examples."""
 
 
 class Reader(Protocol):
@@ -59,21 +59,22 @@ class Reader(Protocol):
         """Yield all outputs of a file.
 
         Raises:
-            UnreadableRun: If it is not what it seems, or a choice is missing.
+            UnreadableRun: If the file does not have the expected format, or lacks a requested name.
         """
 
 
 def chosen(kind: str, names: Sequence[str], wanted: str | None, *, path: Path) -> str:
-    """The wanted name, or the only one.
+    """The requested name, or the only one.
 
     Args:
-        kind: What is chosen, as the option is called: `metric` or `filter`.
-        names: What the file has, in its order.
-        wanted: What was asked for.
+        kind: Name of the option: `metric` or `filter`.
+        names: Names in the file, in its order.
+        wanted: The requested name; None if the option was not given.
         path: The file, for the message.
 
     Raises:
-        UnreadableRun: If there are several and none was asked for, or the wanted one is missing.
+        UnreadableRun: If no name was requested and the file does not have exactly one, or if the requested
+            name is missing.
     """
     listed = ", ".join(names) or "none"
     if wanted is not None:
@@ -123,7 +124,7 @@ def as_texts(value: object) -> tuple[str, ...]:
 
 
 def field_of(row: Mapping[str, object], *names: str) -> object:
-    """The first of several dotted names that a row has a value for; None if it has none."""
+    """The value of the first of several dotted names that a row has; None if it has none of them."""
     for name in names:
         found = value_of(row, name)
         if not isinstance(found, Missing) and found is not None:
@@ -155,7 +156,7 @@ def as_object(value: object, path: Path) -> Mapping[str, object]:
     """A value that has to be an object, or a list of objects.
 
     Raises:
-        UnreadableRun: If it is neither.
+        UnreadableRun: If the value is neither.
     """
     if isinstance(value, list):
         return {"data": value}

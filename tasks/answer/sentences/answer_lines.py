@@ -34,7 +34,8 @@ SAME_ASSUMPTIONS = ", under the assumptions of the line confidence"
 def people_lines(answer: Answer) -> list[Line]:
     """Lines on the annotators to whose judgments claims refer, and on missing judgments.
 
-    Empty without a human judge."""
+    Empty without a human judge.
+    """
     people = answer.people
     if people is None:
         return []

@@ -34,7 +34,8 @@ def beyond_lines(answer: Answer) -> list[Line]:
 def _best_there(answer: Answer, found: Beyond) -> list[Line]:
     """The line on which candidates could be the best on new examples.
 
-    Empty if this is not derived, or if the line on the pair implies it."""
+    Empty if this is not derived, or if the line on the pair implies it.
+    """
     if found.could_be_best is None:
         return []
     n, left = len(answer.candidates), found.could_be_best
