@@ -117,7 +117,7 @@ class Claim:
     """Upper bound of the probability that the answer is wrong, dropped and added arms included; None unless
     proven. Can exceed the requested delta."""
     raised_by: tuple[Raise, ...] = ()
-    """Causes that put `delta` above the requested one; empty if it is not above."""
+    """Causes that raised `delta` above the requested value; empty if `delta` was not raised."""
     assumptions: tuple[Assumption, ...] = ()
     """Assumptions that the claim requires, in addition to Winnow's own sampling."""
     refuted: tuple[Assumption, ...] = ()

@@ -329,7 +329,7 @@ class Gate:
     def _left_out(self, arms: IntArray) -> tuple[IntArray, IntArray]:
         """Pairs whose example was proposed for the baseline but not for the arm, because a budget ended.
 
-        They come before new examples, so that the pairs of each arm stay in the order they were drawn.
+        They are proposed before new examples, so that each arm's pairs keep the order of the draws.
         """
         matrix, examples = self._matrix, np.arange(self._matrix.n_examples)
         was_asked = ~matrix.is_free(np.array(self._baseline), examples)

@@ -59,7 +59,7 @@ class PairedSample:
 
     @property
     def largest(self) -> FloatArray:
-        """The largest random sample of differences, of examples or of clusters; empty if there is none."""
+        """The largest random sample of differences, of examples or of clusters; empty without any sample."""
         known = self.in_order if self.complete is None else [self.complete]
         return max(known, key=len, default=np.zeros(0))
 

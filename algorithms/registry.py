@@ -115,7 +115,7 @@ class Description:
     summary: str
     """First line of the class's docstring."""
     source: str
-    """Published source, from the docstring; empty without one."""
+    """Published source, as given in the docstring; empty if the docstring names no source."""
     parameters: tuple[Parameter, ...]
     """Parameters of the selector, then those common to its objective."""
 

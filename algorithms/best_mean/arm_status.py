@@ -60,10 +60,10 @@ class Standing:
         )
 
     def best(self, ranking: FloatArray) -> int | None:
-        """Choose the arm to recommend; None if there is no candidate.
+        """Choose the arm to recommend; None if no eligible arm has a rank.
 
-        Among the arms not eliminated, it is the highest ranked of the tied ones; if there are none, of those
-        good enough; if there are none, of all.
+        The highest ranked arm is chosen from the tied arms. If no arm is tied, it is chosen from the good
+        enough arms, and if no arm is good enough, from all arms that are neither eliminated nor dropped.
 
         Args:
             ranking: Shape (K,), NaN where unknown.

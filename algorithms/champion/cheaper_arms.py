@@ -32,7 +32,7 @@ def thrift_of(config: BestMeanConfig, costs: FloatArray | None) -> "Thrift":
     """Create the search for a cheap arm with half of `delta` and of `epsilon`.
 
     Raises:
-        InvalidParameter: If there is no `delta`, no `epsilon` or no cost for each arm.
+        InvalidParameter: If `delta`, `epsilon` or the cost of an arm is missing.
     """
     if config.delta is None:
         raise InvalidParameter("delta", None, "given to prefer the cheaper")
@@ -83,7 +83,7 @@ class Thrift:
 
     @property
     def next_arm(self) -> int | None:
-        """The arm under test; None if none is left."""
+        """The arm under test; None if no arm is left to test, or one is chosen."""
         if self.chosen is not None:
             return None
         return next((arm for arm in self._order if not self.given_up[arm]), None)

@@ -145,10 +145,10 @@ def checked_constraints(
     top_m: int,
     has_groups: bool,
 ) -> FloatArray | None:
-    """Validate the least means of a selector; return them as floats, None without any.
+    """Validate the required means of a selector's constraints; return them as floats, or None.
 
     Raises:
-        InvalidParameter: If they are not means, or are incompatible with other settings.
+        InvalidParameter: If a required mean is not in (0, 1], or another setting excludes constraints.
     """
     if at_least is None:
         return None

@@ -67,7 +67,7 @@ class Controls:
     Args:
         n_arms: K.
         groups: Groups of the examples.
-        past: Shape (N,), the history's feature of the examples; None without one.
+        past: Shape (N,), the history's feature of the examples; None without a history.
     """
 
     def __init__(self, n_arms: int, groups: Groups, past: FloatArray | None) -> None:

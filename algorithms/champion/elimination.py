@@ -40,7 +40,7 @@ class Evidence:
         mode: The mode, which weights the race and the tests.
         level: Wealth at which each of these arms is eliminated.
         epsilon: Amount by which T exceeds the champion's mean.
-        past: Shape (N,), the history's feature of the examples; None without one.
+        past: Shape (N,), the history's feature of the examples; None without a history.
         top_m: m, the number of best arms to find.
         groups: Groups of the examples; None if all count alike.
         at_least: Shape (J,), required means of further outcomes; None without constraints.

@@ -241,9 +241,10 @@ def _pair_wealths(pairs: PairBets | None, arms: IntArray, margin: float) -> Floa
 
 
 def _least_steps(arms: IntArray, below: int, holds: Callable[[IntArray, int], BoolArray]) -> int | None:
-    """The least number of steps at which all arms pass; None if it is not below a number.
+    """Smallest number of steps at which all arms pass; None if that number is not less than `below`.
 
-    Most looks lower a bound by little or not at all, so they begin there, in steps that double.
+    Most updates lower a bound by little or not at all, so the search starts at `below` and moves down in
+    steps that double.
     """
     found, step, low = below, 1, 0
     while found > 0:

@@ -21,7 +21,7 @@ def check_top_m(top_m: int, n_arms: int, start: Start, prefer: Prefer) -> None:
     """Validate the number of best arms to find.
 
     Raises:
-        InvalidParameter: If there are not more arms than that, or another setting requires one best arm.
+        InvalidParameter: If there are not more than `top_m` arms, or another setting requires one best arm.
     """
     if not 1 <= top_m < n_arms:
         raise InvalidParameter("top_m", top_m, f"from 1 to {n_arms - 1}, fewer than there are candidates")

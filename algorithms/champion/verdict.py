@@ -399,7 +399,7 @@ class Verdict:
 
 
 def _highest(estimates: FloatArray, among: BoolArray) -> int | None:
-    """The arm with the highest estimate among some; None if none of them has an estimate."""
+    """The arm with the highest estimate among some arms; None if no such arm has an estimate."""
     ranked = np.where(among & ~np.isnan(estimates), estimates, -np.inf)
     return int(ranked.argmax()) if ranked.max() > -np.inf else None
 

@@ -42,7 +42,7 @@ class Ucb(Routing):
             context: Shape (d,), of length 1.
 
         Raises:
-            UnusableContexts: If it has another shape or length, or is not finite.
+            UnusableContexts: If the context has another shape or length, or is not finite.
         """
         row = unit_rows(np.asarray(context)[np.newaxis], self._config.dim)[0]
         return self._posteriors.predict(row, range(self._record.n_arms))
@@ -284,7 +284,7 @@ class Staged(Routing):
             arms = arms[self._keeps_up(m, means, deviations)]
 
     def _stage_of(self, told: int, context: FloatArray) -> int | None:
-        """Stage at which `_preferred` would choose this arm for its deviation; None without one."""
+        """Stage at which `_preferred` would choose this arm for its deviation; None if no stage does."""
         eta, root = self._exploration(), math.sqrt(self._config.fixed_alpha)
         is_left = self._record.eligible
         is_left[told] = True

@@ -98,7 +98,7 @@ class Policy:
             context: Shape (d,), of length 1; see `unit_rows`.
 
         Raises:
-            UnusableContexts: If it has another shape or length, or is not finite.
+            UnusableContexts: If the context has another shape or length, or is not finite.
         """
         y = unit_rows(np.asarray(context)[np.newaxis], self.parameters["dim"])[0]
         with np.errstate(over="ignore", invalid="ignore"):  # a file can hold values that no router learns

@@ -95,7 +95,7 @@ class Router(Protocol):
         this arm, so they are a biased selection.
 
         Raises:
-            NoArmToRemove: If there is no such arm, or no other one.
+            NoArmToRemove: If the arm does not exist, or is the only one left.
         """
         ...
 

@@ -15,14 +15,14 @@ Pair = tuple[int, ...]
 class InFlight:
     """Batches in flight, oldest first.
 
-    A batch must be told whole, its pairs in the order of proposal, and after all batches that were proposed
-    before it. Telling batches on arrival would be biased, because short outputs arrive first: the first
-    observations would not be a random part of the draws, and intervals that bet on uniform draws would not
-    hold. In the order of proposal they are uniform given all before them, in whatever order the outputs
-    arrive.
+    A batch must be observed (`tell`) as a whole, with its pairs in the order of proposal, and after all
+    batches that were proposed before it. Observing batches in the order of arrival would cause bias, because
+    short outputs arrive first: the first observations would not be a random part of the draws, and intervals
+    that bet on uniform draws would be invalid. In the order of proposal, each draw is uniform given all
+    earlier ones, whatever the order of arrival.
 
-    A batch that was not proposed here, as in a replay, can be told at any time if none of its pairs is in
-    flight.
+    A batch that was not proposed here, as in a replay, can be observed at any time if none of its pairs is
+    in flight.
     """
 
     def __init__(self) -> None:
@@ -35,7 +35,7 @@ class InFlight:
         return iter(self._batches)
 
     def asked(self, batch: Batch) -> None:
-        """Add a batch that is proposed now."""
+        """Append a newly proposed batch, unless it is empty."""
         if len(batch) > 0:
             self._batches.append(batch)
 
@@ -43,7 +43,7 @@ class InFlight:
         """Raise if a batch cannot be told now; changes nothing.
 
         Raises:
-            ToldOutOfOrder: If one of its pairs is in flight, and it is not the oldest batch in flight.
+            ToldOutOfOrder: If a pair of the batch is in flight, and the batch is not the oldest in flight.
         """
         if not self._batches or self._is_first(batch):
             return
@@ -57,7 +57,7 @@ class InFlight:
         return self._batches.popleft() if self._batches and self._is_first(batch) else batch
 
     def remove_arm(self, arm: int) -> None:
-        """Remove an arm from all batches; the rest of them must then be told."""
+        """Remove an arm from all batches in flight; the remaining pairs must still be observed."""
         kept = []
         for batch in self._batches:
             stays = batch.arms != arm
@@ -83,9 +83,9 @@ def require_untold(arms: IntArray, examples: IntArray, told: BoolArray) -> None:
         told: Shape (K, N), pairs observed before.
 
     Raises:
-        PairOutsideGrid: If there is no such arm or example.
-        PairAlreadyTold: If one was observed before.
-        PairRepeated: If one occurs twice.
+        PairOutsideGrid: If a pair's arm or example does not exist.
+        PairAlreadyTold: If a pair was observed before.
+        PairRepeated: If a pair occurs twice.
     """
     n_arms, n_examples = told.shape
     inside = (arms >= 0) & (arms < n_arms) & (examples >= 0) & (examples < n_examples)
@@ -99,5 +99,5 @@ def require_untold(arms: IntArray, examples: IntArray, told: BoolArray) -> None:
 
 
 def first_of(flags: BoolArray) -> int | None:
-    """Index of the first true one of B flags; None if there is none."""
+    """Index of the first flag that is true, of B flags; None if all are false."""
     return int(flags.argmax()) if flags.any() else None

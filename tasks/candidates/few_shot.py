@@ -102,7 +102,7 @@ def last_of_user(messages: Sequence[Message], key: str) -> int:
 def draw_few_shot(
     spec: CampaignSpec, index: int, dataset: Dataset, path: str, *, is_allowed: bool = True
 ) -> FewShot | None:
-    """Draw and render the solved examples of a prompt; None if it has none.
+    """Draw and render the solved examples of a prompt; None for a prompt without solved examples.
 
     The examples whose keys, hashed with the seed, come first are drawn: neither the order of a file nor the
     version of a library matters.

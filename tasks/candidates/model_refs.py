@@ -299,7 +299,7 @@ def _refuse_unknown_keys(config: GenerateConfig, model: ModelSpec, place_of: Cal
 
 
 def _why_unstructured(given: StructuredOutput, model: ModelSpec) -> str | None:
-    """Why output cannot be restricted to a structure; None if it can, as far as is known."""
+    """Reason why output cannot be restricted to a structure; None if no reason is known."""
     if model.provider == "transformers":
         return "provider transformers does not support structured output; choose provider vllm, or remove it"
     if model.reasoning is not None and model.reasoning.parser == "think-tags":

@@ -64,8 +64,8 @@ class PromptTemplate:
             few_shot: Its solved examples, if it has any.
 
         Raises:
-            TemplateError: If one of its templates is refused.
-            SpecError: If it names a field that examples lack.
+            TemplateError: If a template of the prompt is refused.
+            SpecError: If the prompt names a field that examples lack.
         """
         where = "" if path is None else f"{path}."
         if spec.messages is not None:
@@ -118,7 +118,7 @@ class PromptTemplate:
             guardrail: Template around the prompt; for a chat, around the last user message.
 
         Raises:
-            TemplateError: If it cannot be rendered.
+            TemplateError: If the prompt cannot be rendered.
         """
         first = self.turns[0]
         if not self.is_chat and self.few_shot is None and guardrail is None and isinstance(first, Turn):

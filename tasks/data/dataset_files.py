@@ -127,7 +127,7 @@ def _reader(path: Path, suffix: str) -> Callable[[Path], Iterator[PlacedRow]]:
     """The reader for a file's format: for JSON, list or lines by its content.
 
     Raises:
-        DatasetError: If there is none, or the content does not match the suffix.
+        DatasetError: If no reader supports the format, or the content does not match the suffix.
     """
     plain = suffix.removesuffix(GZIP)
     with open_plain(path) as file:

@@ -54,7 +54,7 @@ class Example:
     fields: Mapping[str, object]
     """Values for templates: every column except the target's, as JSON values, and `input`."""
     targets: tuple[str, ...]
-    """The accepted answers; empty if there is none."""
+    """The accepted answers; empty if the example has no target."""
 
     @property
     def question(self) -> str:

@@ -40,7 +40,7 @@ def file_digest(path: Path) -> str:
     """SHA-256 of what a file holds, hexadecimal.
 
     Raises:
-        OSError: If it cannot be read.
+        OSError: If the file cannot be read.
     """
     with open_plain(path) as file:
         before = _state(path, os.fstat(file.fileno()))

@@ -17,16 +17,16 @@ class Harness(Protocol):
     """The reader of a harness's tasks."""
 
     def read(self, dataset: DatasetSpec, *, is_allowed: bool) -> object:
-        """Information that only running the task gives; None if its files and rows are enough.
+        """Run the task to get information that its files lack; None if running is not needed.
 
         Args:
             dataset: The key `dataset`, which names the task.
-            is_allowed: Whether a user has approved running it.
+            is_allowed: Whether a user has approved running the task.
 
         Raises:
-            DatasetError: If it was not approved, there is no such task, it fails, or it needs what Winnow
-                does not support.
-            NotAllowed: If a command that did not ask for permission runs it.
+            DatasetError: If running the task was not approved, or the task does not exist, fails, or needs a
+                feature that Winnow does not support.
+            NotAllowed: If the user has not permitted the task's code.
         """
         ...
 
@@ -39,7 +39,7 @@ class Harness(Protocol):
             is_allowed: See `read`; it also allows requests to the hub.
 
         Raises:
-            SpecError: If there is no such task, or it cannot be read.
+            SpecError: If the task does not exist or cannot be read.
         """
         ...
 
@@ -78,7 +78,7 @@ HARNESSES = {
 
 
 def harness_of(spec: TaskSpec | DatasetSpec) -> Harness | None:
-    """The reader for the task of a spec; None if it names none."""
+    """The reader for the task of a spec; None if the spec names no task."""
     addresses = (address for key, address in HARNESSES.items() if getattr(spec, key) is not None)
     found: Harness | None = next((object_at(each)() for each in addresses), None)
     return found

@@ -50,7 +50,7 @@ def hub_rows(source: HubSource, split: str | None, *, asks_hub: bool) -> Iterato
         asks_hub: Whether files missing in the hub's cache are downloaded.
 
     Raises:
-        DatasetError: If it cannot be loaded or has no such split; for a row, when it is reached.
+        DatasetError: If the dataset cannot be loaded or lacks the split, or when an invalid row is reached.
     """
     splits = load_splits(source, asks_hub=asks_hub)
     if split is None and len(splits) != 1:
@@ -72,7 +72,7 @@ def load_splits(source: HubSource, *, asks_hub: bool) -> Splits:
     """Load all splits of a dataset; rows are read from disk lazily.
 
     Raises:
-        DatasetError: If it cannot be loaded; see `hub_rows`.
+        DatasetError: If the dataset cannot be loaded; see `hub_rows`.
     """
     require("hub", f"the dataset {source.path}")
     import datasets

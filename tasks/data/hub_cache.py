@@ -50,7 +50,7 @@ def pinned(spec: CampaignSpec, begun: Revisions, *, asks_hub: bool = False) -> C
 
     Args:
         spec: As in the file.
-        begun: Revisions of the stored campaign of this name; empty if there is none.
+        begun: Revisions of the stored campaign of this name; empty if no campaign has this name.
         asks_hub: Whether the hub may be asked for the commit of a dataset that is not in its cache.
 
     Raises:
@@ -88,7 +88,7 @@ def revisions_of(identity: JsonView) -> dict[str, str | None]:
 
 
 def cached_commit(name: str, kind: Kind = "models", revision: str = "main") -> str | None:
-    """The commit of a branch or tag in the hub's cache; None if there is none."""
+    """The commit of a branch or tag in the hub's cache; None if the cache has no commit for it."""
     try:
         commit = (_folder(name, kind) / "refs" / revision).read_text("utf-8").strip()
     except (OSError, ValueError):
@@ -179,7 +179,7 @@ def dataset_commit(hub: str, revision: str | None, *, asks_hub: bool) -> str:
     """The commit of a revision of a hub's dataset: from the hub's cache, else from the hub.
 
     Raises:
-        DatasetError: If it is not in the cache and the hub may not be contacted, or does not answer.
+        DatasetError: If the commit is not in the cache, and the hub may not be contacted or does not answer.
     """
     if revision is not None and COMMIT.fullmatch(revision):
         return revision

@@ -48,7 +48,7 @@ def load_preference_table(source: str, storage: str) -> PreferenceTable:
         storage: URL of the results database that `campaign:NAME` is looked up in.
 
     Raises:
-        ScoreTableError: If it cannot be read, is not square, or two preferences contradict each other.
+        ScoreTableError: If the table cannot be read, is not square, or two preferences contradict each other.
         StorageError: If the database cannot be read or has no such campaign.
     """
     if source.startswith(CAMPAIGN):

@@ -154,8 +154,8 @@ def compile_template(
         shows_target: Allow "target" as well: for solved examples.
 
     Raises:
-        TemplateError: If it is not jinja2, uses a variable that is not allowed (the target above all), or
-            anything outside the grammar.
+        TemplateError: If the template is not jinja2, or uses a variable that is not allowed (above all the
+            target) or anything outside the grammar.
     """
     with _in_a_sentence(path):
         tree = _ENVIRONMENT.parse(source)
@@ -174,7 +174,7 @@ def compile_condition(source: str, path: str) -> Template:
     """Check and compile an expression, such as "level > 3 and answer", for `holds`.
 
     Raises:
-        TemplateError: If it is not an expression, or uses anything outside the grammar.
+        TemplateError: If the text is not an expression, or uses anything outside the grammar.
     """
     with _in_a_sentence(path):
         parser = Parser(_ENVIRONMENT, source, state="variable")
@@ -196,8 +196,8 @@ def holds(condition: Template, row: Mapping[str, object], place: str) -> bool:
     """Whether a condition is true for a row; it uses the row's columns, and `row` for the whole row.
 
     Raises:
-        TemplateError: If it names a column that the row lacks, or fails otherwise; the message begins with
-            `place`.
+        TemplateError: If the condition names a column that the row lacks, or fails in another way; the
+            message begins with `place`.
     """
     try:
         return render(condition, {"row": row, **row}) != ""

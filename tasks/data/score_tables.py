@@ -81,7 +81,7 @@ def read_table(source: str, array: str) -> ScoreTable:
     """Read a table from a file; from a .npz file without a named array, the array `array`.
 
     Raises:
-        ScoreTableError: If it cannot be read, is not a matrix of scores in [0, 1], or repeats a name.
+        ScoreTableError: If the file cannot be read, is not a matrix of scores in [0, 1], or repeats a name.
     """
     path, _, key = source.rpartition(":") if ".npz:" in source.lower() else (source, "", array)
     reader = _READERS.get(Path(path).suffix.lower())
@@ -283,7 +283,7 @@ def checked_table(table: ScoreTable) -> ScoreTable:
     """Check the table and make its scores read-only.
 
     Raises:
-        ScoreTableError: If it has no score, one is not in [0, 1], or two candidates have one name.
+        ScoreTableError: If the table has no score, a score is not in [0, 1], or two candidates share a name.
     """
     scores, source = at_bounds(table.scores), table.source
     if scores.size == 0:

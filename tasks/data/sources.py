@@ -17,7 +17,7 @@ def read_dataset(spec: DatasetSpec, *, is_allowed: bool = True, task: object = N
         task: What `Harness.read` returned, if its task was read already.
 
     Raises:
-        DatasetError: If they cannot be read or do not match the spec.
+        DatasetError: If the examples cannot be read or do not match the spec.
     """
     selection = Selection(
         filter=spec.filter,
@@ -39,7 +39,7 @@ def read_solved(spec: SolvedSpec, fields: FieldNames, *, is_allowed: bool) -> Da
         is_allowed: See `read_dataset`.
 
     Raises:
-        DatasetError: If they cannot be read or do not match the spec.
+        DatasetError: If the examples cannot be read or do not match the spec.
     """
     selection = Selection(filter=spec.filter, limit=spec.limit)
     columns = (spec.fields or fields).model_dump()

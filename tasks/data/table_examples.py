@@ -28,7 +28,7 @@ def array_of(place: str, source: str, table: ScoreTable, n_axes: int) -> np.ndar
         n_axes: 2 for numbers of shape (n, d), 1 for anything of shape (n,).
 
     Raises:
-        SpecError: If it cannot be read, or is not of this shape.
+        SpecError: If the array cannot be read, or has another shape.
     """
     path, _, key = source.rpartition(":") if ".npz:" in source.lower() else (source, "", "")
     try:
@@ -68,7 +68,7 @@ def require_campaign(table: ScoreTable, place: str, remedy: str) -> None:
     """Refuse a table from a file.
 
     Raises:
-        SpecError: If it is from a file; `remedy` is the end of the message.
+        SpecError: If the table is from a file; `remedy` is the end of the message.
     """
     if not table.source.startswith(CAMPAIGN):
         raise SpecError(f"{place}: {table.source} has only scores and no texts of examples; {remedy}")

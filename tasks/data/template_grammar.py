@@ -58,7 +58,7 @@ class KnownFields(tuple[str, ...]):
     left_out: Mapping[str, str]
     """Contents that cannot be stored, such as "bytes (d.parquet, row 1)", by the name of their field."""
     target: str | None
-    """Name of the target column, which is not a field; None if it is `target`."""
+    """Name of the target column, which is not a field; None if the column is called `target`."""
 
     @classmethod
     def of(cls, names: Iterable[str], left_out: Mapping[str, str], target: str | None) -> Self:
@@ -73,7 +73,7 @@ class KnownFields(tuple[str, ...]):
 
 
 def left_out_part(name: str, left_out: Mapping[str, str]) -> str | None:
-    """The omitted field that a name refers to, entirely or in part; None if there is none."""
+    """The omitted field that a name refers to, entirely or in part; None if no omitted field matches."""
     return next((each for each in left_out if f"{name}.".startswith(f"{each}.")), None)
 
 

@@ -21,12 +21,12 @@ class PluginEmbedder:
     """Create and call a plug-in's embedder, and check what it returns.
 
     Args:
-        entry: The entry point of a callable that takes the parameters and makes an object with `dim` and
-            `embed`, and with `close` if there is something to release.
+        entry: Entry point of a callable that takes the parameters and returns an object with `dim` and
+            `embed`, and optionally `close`, which releases its resources.
         params: The parameters from the spec.
 
     Raises:
-        PluginFailed: If it raises anything but a `WinnowError`.
+        PluginFailed: If the plug-in raises any exception except a `WinnowError`.
     """
 
     def __init__(self, entry: EntryPoint, params: Mapping[str, object]) -> None:
@@ -46,7 +46,7 @@ class PluginEmbedder:
         """See `Embedder`.
 
         Raises:
-            PluginFailed: If it raises, or what it returns is not a row of `dim` numbers for each text.
+            PluginFailed: If the embedder raises, or does not return a row of `dim` numbers for each text.
         """
         with calling(self._plugin, WinnowError):
             vectors = np.asarray(self._inner.embed(texts), dtype=np.float64)
@@ -74,8 +74,8 @@ def create_embedder(spec: EmbedderSpec, precision: Precision = "float32") -> Emb
         precision: See `SentenceModel`; vLLM uses that of the checkpoint.
 
     Raises:
-        SpecError: If there is no such embedder, or no checkpoint in the given folder.
-        PluginFailed: If it is a plug-in and cannot be made.
+        SpecError: If the embedder does not exist, or the given folder has no checkpoint.
+        PluginFailed: If the embedder is a plug-in and cannot be created.
     """
     if spec.type == "vllm":
         from winnow.tasks.embedding.vllm_embedder import VllmEmbedder

@@ -30,7 +30,7 @@ class VllmEmbedder:
         folder: Folder of the checkpoint.
 
     Raises:
-        SpecError: If there is none.
+        SpecError: If the folder has no checkpoint.
         ExtraMissing: If vLLM is not installed.
     """
 

@@ -104,7 +104,9 @@ class Reasoning(NamedTuple):
 
 
 def separated(text: str, told: str | None, how: Reasoning | None) -> tuple[str, str | None]:
-    """Split a text into its answer and the reasoning before it; None if there is none or `how` is None.
+    """Split a text into its answer and the reasoning before it; without reasoning, the second part is None.
+
+    If `how` is None, the whole text is the answer.
 
     Reasoning ends at the first `END`. If it never ends, as in a text that was cut off, all is reasoning and
     the answer is empty.
@@ -141,7 +143,7 @@ SPECIAL_TOKENS = ("bos_token", "eos_token", "unk_token", "pad_token", "sep_token
 
 
 def own_template(folder: Path) -> str | None:
-    """Chat template of the tokenizer in a folder; None if it has none, or has no default one."""
+    """Default chat template of the tokenizer in a folder; None if the tokenizer has no default template."""
     named = folder / TEMPLATE
     if named.is_file():
         return named.read_text("utf-8", errors="replace")
@@ -153,7 +155,7 @@ def own_template(folder: Path) -> str | None:
 
 
 def why_refused(template: str, folder: Path, messages: tuple[Message, ...], args: JsonView) -> str | None:
-    """Reason why a chat template refuses messages, as the end of a sentence; None if it accepts them.
+    """Reason why a chat template refuses messages, as the end of a sentence; None if it accepts the messages.
 
     Args:
         template: In jinja2, as in checkpoints.

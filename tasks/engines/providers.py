@@ -79,10 +79,10 @@ def start_engine(model: ModelRef, settings: EngineSettings) -> Engine:
     """Start the engine of the model's provider, which may continue loading after this returns.
 
     Raises:
-        EngineLoadFailed: If there is no such provider, or it refuses the model.
-        ExtraMissing: If its packages are not installed.
-        NotAllowed: If it would run code that was not allowed.
-        PluginFailed: If it is a plug-in that raises anything else.
+        EngineLoadFailed: If the provider does not exist or refuses the model.
+        ExtraMissing: If the provider's packages are not installed.
+        NotAllowed: If the engine would run code that the user has not permitted.
+        PluginFailed: If the provider is a plug-in and raises any other exception.
     """
     if model.provider not in ELSEWHERE:
         require_code_allowed(model.model, model.revision, model.model_args)

@@ -57,7 +57,7 @@ class Tokenizer(Protocol):
 
     @property
     def unk_token_id(self) -> int | None:
-        """Id of the token for text that the model has no token for; None if there is none."""
+        """Id of the token for text outside the vocabulary; None if the model has no such token."""
         ...
 
     def __call__(self, text: str, *, add_special_tokens: bool) -> Mapping[str, Sequence[int]]:

@@ -187,7 +187,7 @@ class BestOfJudge(_Combination):
         return replace(verdict, preference=chosen.score, replies=replies)
 
     def combined(self, scores: Sequence[float | None]) -> float | None:
-        """The first score; None if one of the two is missing."""
+        """The first part's score; None if either score is missing."""
         return None if None in scores else scores[0]
 
 

@@ -48,7 +48,7 @@ class People(Judge[SubjectT]):
         """The verdict of an annotator.
 
         Raises:
-            LabelMissing: If there is no judgment yet.
+            LabelMissing: If no annotator has judged the subject yet.
         """
         if not needs_people(subject):
             return SAME_ANSWER
@@ -149,7 +149,7 @@ def check_question(question: str) -> None:
     """Refuse a blank question.
 
     Raises:
-        JudgeError: If it is blank.
+        JudgeError: If the question is blank.
     """
     if not question.strip():
         raise JudgeError("is empty; write what people should look for", "judge.question")

@@ -33,7 +33,7 @@ class PluginJudge(Judge[Sample]):
         replies: Replies of models to its calls.
 
     Raises:
-        PluginFailed: If it has no method `judge`, or its models are invalid.
+        PluginFailed: If the judge has no method `judge`, or its models are invalid.
     """
 
     def __init__(self, plugin: Plugin, inner: object, replies: Replies | None = None) -> None:
@@ -117,7 +117,7 @@ class PluginPairJudge(Judge[Duel]):
         replies: Replies of models to its calls, in any duel.
 
     Raises:
-        PluginFailed: If it does not implement `PairJudge`.
+        PluginFailed: If the judge does not implement `PairJudge`.
     """
 
     def __init__(self, plugin: Plugin, inner: PairJudge, replies: Replies | None = None) -> None:

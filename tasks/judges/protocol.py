@@ -74,7 +74,7 @@ def checked_score(value: object, what: str) -> float:
     """Return the value as a plain `float` for the database; `what` names it in the message.
 
     Raises:
-        InvalidScore: If it is not a number in [0, 1]; NaN is not one.
+        InvalidScore: If the value is not a number in [0, 1]; NaN is refused too.
     """
     if type(value) is float and 0.0 <= value <= 1.0:  # as nearly all are
         return value
@@ -90,7 +90,7 @@ def checked_kind(value: object, kind: type[Expected]) -> Expected:
     """Return the value if it has this type.
 
     Raises:
-        InvalidScore: If it has another type.
+        InvalidScore: If the value has another type.
     """
     if not isinstance(value, kind):
         raise InvalidScore(f"a judge returns a {kind.__name__}, got {type(value).__name__}")
@@ -180,7 +180,7 @@ class Verdict:
     answer: str | None = None
     """The text read from the output and compared, or a measured value with its unit; else None."""
     reason: str | None = None
-    """Why there is no score, as a short name such as "no_number"; None if there is one."""
+    """Reason of a missing score, as a short name such as "no_number"; None if `score` is set."""
     detail: str | None = None
     """The reason in a sentence, with more detail."""
     no_answer: bool = False
@@ -281,7 +281,7 @@ class Judge(ABC, Generic[SubjectT]):
         return ()
 
     def told(self, replies: Replies, /) -> Self:
-        """The judge with the replies to all calls that it needs."""
+        """Return the judge with the replies to all calls that it needs."""
         return self
 
     @abstractmethod

@@ -78,7 +78,7 @@ class JudgeDescription:
     parameters: tuple[JudgeParameter, ...]
     """Its parameters: its own first, then those of every judge in the catalogue."""
     scale: Scale | None
-    """Its scale of measurement; None if it has none."""
+    """Scale on which the judge measures; None if the judge defines no scale."""
 
 
 class Catalogue:
@@ -118,7 +118,7 @@ class Catalogue:
         """A judge's summary and parameters.
 
         Raises:
-            JudgeError: If there is no such judge or it cannot be imported.
+            JudgeError: If the judge does not exist or cannot be imported.
         """
         factory = self._factory(name)
         summary = (inspect.getdoc(factory) or "").partition("\n")[0]
@@ -137,7 +137,7 @@ class Catalogue:
         it uses libraries, `libraries` names their distributions, and their versions are part of its code.
 
         Raises:
-            JudgeError: If there is no such judge, or its code cannot be found.
+            JudgeError: If the judge does not exist, or its code cannot be found.
         """
         factory = self._factory(name)
         if maker := self._built_in.get(name):
@@ -176,7 +176,7 @@ class Catalogue:
         return Plugin(kind=self._kind, name=name, location=self._installed()[name].value)
 
     def _meant(self, name: str) -> str | None:
-        """The judge that other tools call by a name; None if there is none of this kind."""
+        """Winnow's name of a judge that other tools call `name`; None if this catalogue lacks it."""
         found = ALSO_CALLED.get(name.casefold().replace("-", "_"))
         return found if found in self.names() else None
 
@@ -351,7 +351,7 @@ def describe(name: str) -> JudgeDescription:
     """A judge's summary and parameters, with `extract` and `no_answer` last if it takes them.
 
     Raises:
-        JudgeError: If there is no such judge or it cannot be imported.
+        JudgeError: If the judge does not exist or cannot be imported.
     """
     described = _CATALOGUE.describe(name)
     if name != HUMAN:
@@ -364,7 +364,7 @@ def judge_code(type: str, /, **params: object) -> JsonObject:
     """The code of a judge with these parameters that its verdicts depend on, as JSON values.
 
     Raises:
-        JudgeError: If there is no such judge or it cannot be imported.
+        JudgeError: If the judge does not exist or cannot be imported.
     """
     options = {NO_ANSWER: NO_ANSWER_VERSION}
     if params.get(EXTRACT) is not None:
@@ -424,7 +424,7 @@ def describe_pair_judge(name: str) -> JudgeDescription:
     """A pair judge's summary and parameters.
 
     Raises:
-        JudgeError: If there is no such judge or it cannot be imported.
+        JudgeError: If the judge does not exist or cannot be imported.
     """
     return _PAIR_CATALOGUE.describe(name)
 
@@ -433,7 +433,7 @@ def pair_judge_code(type: str, /) -> JsonObject:
     """The code of a pair judge that its verdicts depend on, as JSON values.
 
     Raises:
-        JudgeError: If there is no such judge or it cannot be imported.
+        JudgeError: If the judge does not exist or cannot be imported.
     """
     return _PAIR_CATALOGUE.code(type, {})
 

@@ -33,7 +33,7 @@ class Act(NamedTuple):
     text: str
     """The action of the code, in words that follow "it would"."""
     digests: Mapping[str, str] | None
-    """SHA-256 of each file of the code; None if it has no files here."""
+    """SHA-256 of each file of the code; None if the code has no files on this machine."""
 
 
 Allows = Callable[[str, Mapping[str, str] | None], bool]
@@ -100,8 +100,8 @@ def require_allowed(
     """Raise an error before code runs without permission; each act is checked once.
 
     Args:
-        act: The action of the code, in words that follow "it would".
-        digests: SHA-256 of each file of the code; None if it has no files.
+        act: The action of the code, in words that continue "it would".
+        digests: SHA-256 of each file of the code; None if the code has no files.
         instead: A wider act whose permission includes this one.
 
     Raises:
@@ -166,7 +166,7 @@ def _digests(folder: Path) -> Mapping[str, str] | None:
     """Digests of the code in a checkpoint's folder; None if the checkpoint is elsewhere.
 
     Raises:
-        SpecError: If it has too many folders to search.
+        SpecError: If the checkpoint's folder has too many folders to search.
     """
     if not folder.is_dir():
         return None

@@ -168,7 +168,7 @@ def calling(plugin: Plugin, *passed_on: type[BaseException]) -> Generator[None, 
 
 
 def _came_from_outside(error: BaseException) -> bool:
-    """Whether a signal handler raised it: Python's, whose frame is invisible, Winnow's or Prefect's.
+    """Whether a signal handler raised the exception: Python's, which has no frame, Winnow's or Prefect's.
 
     While a flow runs, Prefect receives SIGTERM and raises its own exception.
     """
@@ -180,7 +180,7 @@ def _came_from_outside(error: BaseException) -> bool:
 
 
 def _place(plugin: Plugin, error: BaseException) -> str:
-    """The last line of the plug-in's own module in the traceback; empty if none."""
+    """Position of the last line of the plug-in's own module in a traceback; empty if no line is its own."""
     module = plugin.location.partition(":")[0]
     lines = [
         f"{Path(frame.f_code.co_filename).name}, line {line}"

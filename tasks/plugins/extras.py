@@ -74,7 +74,7 @@ def installed_versions(distributions: Sequence[str]) -> dict[str, str]:
     """The installed version of each distribution that a judge needs.
 
     Raises:
-        JudgeError: If one is not installed.
+        JudgeError: If a distribution is not installed.
     """
     found = {}
     for name in distributions:

@@ -1,6 +1,7 @@
 """Files that Winnow writes by itself, such as logs and notes: opened by descriptors, following no link.
 
-A folder filled by somebody else may contain links in their place, to the user's files elsewhere.
+A folder from another person may contain links under the names of such files, which point to the user's own
+files elsewhere.
 """
 
 import errno
@@ -24,8 +25,8 @@ def open_to_append(path: Path) -> BinaryIO:
         path: Relative to the working folder, or absolute; no part of it may be a link.
 
     Raises:
-        OSError: If it cannot be written; its `strerror` is a sentence if a link or another kind of file is in
-            its place.
+        OSError: If the file cannot be written; `strerror` is a sentence if a link or another kind of file has
+            that path.
     """
     with _folder(path) as folder:
         handle = _opened(path, folder, os.O_APPEND)
@@ -86,7 +87,7 @@ def settled_folder(path: str) -> Path:
 
 
 def link_below(folder: Path) -> Path | None:
-    """The first link among a folder, its content, and its parents; None if there is none.
+    """The first symbolic link among a folder, its content, and its parents; None if no link is found.
 
     Args:
         folder: Relative to the working folder, or absolute; only parts of a relative path are checked.

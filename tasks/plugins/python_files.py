@@ -18,7 +18,7 @@ def located(path: str) -> tuple[Path, str]:
     """The file and the name of the function of `FILE.py:FUNCTION`.
 
     Raises:
-        ValueError: If there is no such file, or no function is named.
+        ValueError: If the file does not exist, or no function is named.
     """
     file, colon, function = path.rpartition(":")
     if not colon or not function.isidentifier():

@@ -137,7 +137,7 @@ def module_digests(name: str, folder: Path) -> dict[str, str]:
 
 
 def modules_within(folder: Path) -> frozenset[str]:
-    """Names of the modules and packages in a folder; programs there import them in the place of libraries."""
+    """Names of the modules and packages in a folder; programs there import them instead of libraries."""
     return frozenset(each.name for each in iter_modules([str(folder)]))
 
 
@@ -161,7 +161,7 @@ class FromSource(SourceFileLoader):
         """The file's content, if it has the approved digest.
 
         Raises:
-            ImportError: If it was changed.
+            ImportError: If the file was changed after it was approved.
         """
         content = super().get_data(path)
         if self.digests.get(self.name, digest := sha256(content).hexdigest()) != digest:
@@ -227,7 +227,7 @@ class _FinderWithin(MetaPathFinder):
 
 
 def _in_folder(name: str, folder: Path) -> ModuleSpec | None:
-    """The `ModuleSpec` of a module inside a folder, directly or in packages; None if there is none."""
+    """The `ModuleSpec` of a module inside a folder, directly or in packages; None if it is not there."""
     places: Sequence[str] | None = [str(folder)]
     spec = None
     parts = name.split(".")
@@ -304,7 +304,7 @@ def _is_own(spec: ModuleSpec, own: frozenset[str]) -> bool:
 
 
 def _content(spec: ModuleSpec) -> bytes | None:
-    """The bytes of a module's file, source or compiled; None if it has none, as a folder without code."""
+    """The bytes of a module's file, source or compiled; None for a folder without code."""
     read = getattr(spec.loader, "get_data", None)
     if not spec.has_location or spec.origin is None or read is None:
         return None

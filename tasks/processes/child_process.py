@@ -75,7 +75,7 @@ def start_process(
         folder: Its working folder; None for this process's.
 
     Raises:
-        OSError: If it cannot be started.
+        OSError: If the program cannot be started.
     """
     return subprocess.Popen(
         command,
@@ -170,7 +170,7 @@ def open_log(log: Path) -> BinaryIO:
     """Open the file for appending; creates its folders.
 
     Raises:
-        WinnowError: If it cannot be written.
+        WinnowError: If the file cannot be written.
     """
     try:
         return open_to_append(log)

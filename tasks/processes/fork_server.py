@@ -137,7 +137,7 @@ class ForkServer:
             forced: Those of them that no import reads.
 
         Raises:
-            NoFork: If it cannot be forked.
+            NoFork: If the worker cannot be forked.
         """
         ours, theirs = socket.socketpair()
         ours.settimeout(SEND_SECONDS)
@@ -188,7 +188,7 @@ class _Holding:
         self._is_hopeless = False
 
     def server(self) -> ForkServer | None:
-        """The running server, started if necessary; None if it failed before."""
+        """The running server, started if necessary; None if the server failed before."""
         with self._lock:
             if self._server is not None and self._server.is_gone():
                 self._lose(self._server, "it has ended")
@@ -248,7 +248,7 @@ def forking(
         module: The module that workers run.
         log: The file for the server's output.
         environment: Additional variables, the same as its workers'.
-        at_once: Whether to start it now instead of with the first worker.
+        at_once: Whether to start the server now instead of with the first worker.
 
     Raises:
         WinnowError: If the log cannot be written.

@@ -35,7 +35,7 @@ from winnow.tasks.processes.child_process import module_command
 from winnow.tasks.processes.worker_side import PARENT_PERIOD, work
 
 REQUEST_SECONDS = 60.0
-"""Seconds that a request may take to arrive in full; its sender has just announced it."""
+"""Maximum seconds until an announced request has arrived in full."""
 
 QUIET = {"OPENBLAS_NUM_THREADS": "1", "HUMMING_DISABLE_PARALLEL_BUILD": "1"}
 """Variables set during imports: OpenBLAS would otherwise start threads to compute with, and Humming, which
@@ -111,7 +111,7 @@ class ForkServer:
         return True
 
     def _obstacle(self, request: JsonView) -> str | None:
-        """Why a worker cannot be forked from this process in its present state; None if it can."""
+        """Reason why this process cannot fork a worker in its present state; None if forking is safe."""
         if threads := _threads():
             return f"imports left threads ({', '.join(threads)}), which a fork would lose"
         if _device_is_open():

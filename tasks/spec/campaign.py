@@ -509,7 +509,7 @@ def with_servers(spec: JsonView, servers: JsonView) -> JsonObject:
 
 
 def _models(spec: JsonView) -> Iterator[tuple[str, JsonObject]]:
-    """Yield each mapping that describes a model, with its key; skip malformed mappings."""
+    """Yield each mapping that describes a model, with its key; skip malformed ones in judges."""
     for model in spec.get("models", []):
         yield f"models.{model['name']}", model
     yield from judging_models(spec)

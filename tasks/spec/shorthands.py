@@ -32,7 +32,7 @@ def model_of(text: str) -> JsonObject:
             OpenAI's models.
 
     Raises:
-        ValueError: If it names a server without a model, or an unknown provider.
+        ValueError: If the text names a server without a model, or an unknown provider.
     """
     if re.match("https?://", text):
         url, _, served = text.partition("#")

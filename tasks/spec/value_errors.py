@@ -139,7 +139,7 @@ def remedy(detail: ErrorDetails, key: str) -> str:
 
 
 def missing_form(key: str) -> str:
-    """A value for a missing key, with leading ", such as "; empty if there is no typical one."""
+    """Typical value for a missing key, with leading ", such as "; empty if the key has no typical value."""
     found = next((each for each in (key, key.rpartition(".")[2]) if each in _VALUES), None)
     if found == "name" != key:
         return ", such as name: first"

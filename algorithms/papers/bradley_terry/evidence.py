@@ -89,7 +89,7 @@ class BradleyTerryEvidence:
         record: The record of the duels, empty; call `update` after each tell.
 
     Raises:
-        InvalidParameter: If there are no features, or two arms have the same.
+        InvalidParameter: If the config has no features, or two arms have the same features.
 
     Source: Hu et al. (2026), "Adaptive Simulation Experiment for Large Language Model Policy Optimization",
     Section 4.1, for the model and the estimate.

@@ -50,7 +50,7 @@ class Posteriors(Protocol):
 
     @property
     def eta(self) -> float | None:
-        """Weight of uncertainty in a choice, learned from the scores; None if none was learned."""
+        """Weight of uncertainty in a choice, if it was learned from the scores; otherwise None."""
         ...
 
     def predict(self, context: FloatArray, arms: Sequence[int]) -> tuple[FloatArray, FloatArray]:

@@ -322,7 +322,7 @@ def value_at(name: str, message: JsonObject) -> object:
     """The value of a dotted name in a message.
 
     Raises:
-        CallFailed: If there is none.
+        CallFailed: If the message has no value of this name.
     """
     example = message.get("example", {})
     if name in example:

@@ -108,7 +108,7 @@ class LitellmConnection:
         """Wait until the process is ready; return its message.
 
         Raises:
-            EngineError: If it is not ready within `timeout` seconds.
+            EngineError: If the process is not ready within `timeout` seconds.
         """
         self._send({"load": self._load})
         try:
@@ -132,9 +132,9 @@ class LitellmConnection:
             most_bytes: Maximum length of a body that is read.
 
         Raises:
-            StatusError: If the server answers with a status that is no answer.
-            Unreadable: If its body is no answer, too long or compressed.
-            NoAnswer: If there was none.
+            StatusError: If the server answers with an error status.
+            Unreadable: If the body of the answer is invalid, too long or compressed.
+            NoAnswer: If the server did not answer.
             RequestRefused: If litellm refuses the request.
             EngineLoadFailed: If no request can be sent, or the server redirects requests to another one.
             EngineDied: If the process is gone.

@@ -119,7 +119,7 @@ def _said(part: object) -> str:
 
 
 def _thought(part: object) -> str:
-    """Reasoning of a part; empty if it is none."""
+    """Reasoning text of a part; empty if the part is not reasoning."""
     is_thought = isinstance(part, dict) and part.get("type") in THOUGHTS
     keys = ("thinking", "reasoning", "text", "summary") if is_thought else ("thinking",)
     return next(filter(None, (_held(part, key) for key in keys)), "")
@@ -194,7 +194,7 @@ class Generated(_Part):
 
     @property
     def served_as(self) -> str | None:
-        """The server's name for the model that wrote the text; None if it gives none."""
+        """The server's name for the model that wrote the text; None if the server gives no name."""
         return self.model[:LONGEST_NAME] or None if isinstance(self.model, str) else None
 
     @property

@@ -89,8 +89,8 @@ class HttpConnection:
         Raises:
             StatusError: If the server answers with a status from 300 on that leads nowhere.
             Unreadable: If the body is too long or compressed.
-            EngineLoadFailed: If it sends the request on to another server. httpx.RequestError: If there is no
-                answer.
+            EngineLoadFailed: If the server redirects the request to another server.
+            httpx.RequestError: If the server does not answer.
         """
         headers = {} if content is None else {"content-type": "application/json"}
         request = self._client.build_request(method, url, content=content, headers=headers)

@@ -127,7 +127,7 @@ def prompt_fields(model: ModelRef, prompt: Prompt) -> JsonObject:
 
 
 def why_unsendable(model: ModelRef, request: Request, *, is_vllm: bool) -> GenerationFailure | None:
-    """Failure of a request that cannot be sent to a server; None if it can."""
+    """Failure of a request that cannot be sent to a server; None if the request can be sent."""
     structure, prompt = request.sampling.structure, request.asked
     if structure is not None and structure.kind != "json_schema" and not is_vllm:
         return GenerationFailure(

@@ -263,7 +263,7 @@ class ServerCalls:
         Raises:
             RequestRefused: If the request itself is at fault.
             EngineLoadFailed: If no request can be answered: the key, the address or the model.
-            EngineDied: If it was not answered after all retries.
+            EngineDied: If the server did not answer after all retries.
             EngineTimeout: If the server asks to wait for longer than the time left.
         """
         return (await self.timed_post(path, body, read, most_bytes=most_bytes)).answer
@@ -484,7 +484,7 @@ async def probe(calls: ServerCalls, model: ModelRef, root: str) -> ServerInfo:
         root: Its URL without the version of the API.
 
     Raises:
-        EngineError: If it cannot be reached, or refuses the key.
+        EngineError: If the server cannot be reached, or refuses the key.
     """
     try:
         listed = await calls.get("/models", read_listing)

@@ -47,7 +47,7 @@ class LoadTimes:
         """Wait until an engine is ready, and wake it if it sleeps; the caller holds its slot.
 
         Raises:
-            EngineError: If it cannot be loaded or woken, or takes too long.
+            EngineError: If the engine cannot be loaded or woken in time.
         """
         if slot.ready and not slot.asleep:
             return

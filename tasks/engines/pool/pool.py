@@ -277,7 +277,7 @@ class EnginePool:
         )
 
     def failure(self, model: ModelRef) -> GenerationFailure | None:
-        """Why a model was given up and answers nothing further; None if it was not."""
+        """Reason why a model has failed and answers no further request; None if the model has not failed."""
         return self._failed.get(engine_key(model))
 
     def identity(self, model: ModelRef) -> str:

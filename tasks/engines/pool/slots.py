@@ -68,7 +68,7 @@ class EngineSlot:
 
     @property
     def assigned(self) -> tuple[int, ...]:
-        """Its devices; empty if none were assigned."""
+        """Devices of the slot; empty if the engine chooses its own."""
         return () if self.devices == ANYWHERE else self.devices
 
 
@@ -232,7 +232,7 @@ class SlotTable:
     def _acquire(
         self, key: str, width: int, waiting: Collection[str] = (), later: Collection[str] = ()
     ) -> EngineSlot | None:
-        """Mark the slot of `key` as busy; None if it is busy already, or there is no room for it now."""
+        """Mark the slot of `key` as busy and return it; None if the slot is busy or has no room now."""
         slot = self._slots.get(key)
         if slot is not None and (slot.busy or (slot.placed and self._disturbs(slot))):
             return None

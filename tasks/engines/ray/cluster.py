@@ -70,7 +70,7 @@ def ray_engines(
         engines: Number of engines that may be loaded at once; a local cluster has room for them.
 
     Raises:
-        ClusterUnavailable: If there is no cluster.
+        ClusterUnavailable: If no cluster can be joined or started.
         ExtraMissing: If Ray is not installed.
     """
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
@@ -114,7 +114,7 @@ def require_head(address: str) -> None:
     """Wait a while for the head of this process's cluster.
 
     Raises:
-        ClusterUnavailable: If it does not answer; any request to the cluster would wait for it.
+        ClusterUnavailable: If the head does not answer; any request to the cluster would wait for it.
     """
     head = _head(address)
     deadline = time.monotonic() + AWAY_S
@@ -177,12 +177,12 @@ def _cluster(address: str) -> Generator[None, None, None]:
 
 
 def _own_address() -> str:
-    """Address of the cluster on this machine that belongs to this user or to root.
+    """Address in RAY_ADDRESS, or else of the cluster on this machine that belongs to this user or to root.
 
     Ray itself would take the address from a file in /tmp, or from a command line, of any user.
 
     Raises:
-        ConnectionError: If there is none.
+        ConnectionError: If no such cluster is found.
     """
     if address := os.environ.get("RAY_ADDRESS"):
         return address

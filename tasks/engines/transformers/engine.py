@@ -71,7 +71,7 @@ class TransformersEngine:
 
     Raises:
         EngineLoadFailed: If the checkpoint cannot be loaded, an argument is unknown, or `lora` is set.
-        EngineDied: If there is no memory for it at the moment.
+        EngineDied: If the device has too little free memory for the model now.
     """
 
     def __init__(self, model: ModelRef, devices: Sequence[int] = ()) -> None:

@@ -139,7 +139,7 @@ class VllmEngine:
         return self._ready
 
     def _share_said(self, reply: JsonObject) -> str:
-        """A hint that its share of a device may be the cause; empty if it is not."""
+        """Hint that the engine's share of a device's memory may be the cause; empty if it cannot be."""
         share = self._settings.memory_share
         if share >= 1.0 or "gpu_memory_utilization" not in str(reply["load_failed"]):
             return ""

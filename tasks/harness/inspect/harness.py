@@ -44,7 +44,7 @@ class Inspect:
         yield act_of_task(task, folder), tuple(f"task.{key}" for key in keys)
 
     def files(self, dataset: DatasetSpec) -> Iterable[tuple[str, str]]:
-        """See `Harness`: a task's code can read any file, which its user has allowed."""
+        """See `Harness`; empty, because the task's permitted code can read any file of the user."""
         return ()
 
 

@@ -98,7 +98,7 @@ def _definition_of(told: JsonView, spec: str) -> InspectTask:
     """Check a task's description.
 
     Raises:
-        SpecError: If it needs a feature that Winnow does not support, or is not a description.
+        SpecError: If the task needs a feature that Winnow does not support, or the description is invalid.
     """
     try:
         if "ignored" in told:
@@ -252,9 +252,9 @@ def read_task(spec: InspectSpec, *, is_allowed: bool) -> InspectTask:
     """The content of a task, determined by running its code.
 
     Raises:
-        DatasetError: If it was not approved, there is no such task, it fails, or it needs what Winnow does
-            not support.
-        NotAllowed: If a command that did not ask for permission runs it.
+        DatasetError: If running the task was not approved, or the task does not exist, fails, or needs a
+            feature that Winnow does not support.
+        NotAllowed: If the user has not permitted the task's code.
     """
     file = spec.file
     if file is not None and not file.is_file():

@@ -121,7 +121,7 @@ def load_definition(task: str, include_path: str | None) -> Definition:
     """The definition of a task; see `read_task`.
 
     Raises:
-        SpecError: If there is no such task, or it needs what Winnow does not support.
+        SpecError: If the task does not exist, or needs a feature that Winnow does not support.
     """
     file = read_task(task, include_path)
     config = dict(file.config)
@@ -209,7 +209,7 @@ def _source(file: TaskFile) -> HubSource:
 
 
 def _of_one_dataset(files: object) -> tuple[str, object] | None:
-    """The hub's dataset whose files all URLs name, and its files; None if they are others."""
+    """The hub's dataset and its files named by URLs; None unless all URLs belong to one such dataset."""
     named = [_OF_THE_HUB.fullmatch(each) for each in _texts(files)]
     datasets = {each[1] if each else None for each in named}
     if len(datasets) != 1 or (dataset := datasets.pop()) is None:

@@ -122,7 +122,8 @@ def apply_template(source: str, document: JsonView, place: str) -> str:
     """Render a task's template for a document.
 
     Raises:
-        TemplateError: If it fails, is too long or takes too long; the message begins with `place`.
+        TemplateError: If the template fails, its result is too long, or rendering takes too long; the message
+            begins with `place`.
     """
     try:
         return render(_compiled(source), document)
@@ -397,7 +398,7 @@ class Documents:
 
 
 def _plain(value: object) -> object:
-    """A value of a function, with Python's own number in the place of numpy's."""
+    """A function's value, with numpy's numbers converted to Python's."""
     return value.item() if isinstance(value, np.generic) else value
 
 
@@ -410,7 +411,7 @@ def _position(gold: object, choices: list[str]) -> object:
 
 
 def _readable(gold: object) -> object:
-    """A target if it is one, else none."""
+    """The value if it is a text, a number or a list of these, which can be targets; None otherwise."""
     accepted = gold if isinstance(gold, list) else [gold]
     return gold if all(isinstance(each, str | int | float) for each in accepted) else None
 

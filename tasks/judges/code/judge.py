@@ -65,7 +65,7 @@ assert open("own").read() == "kept"
 
 @cache
 def escape() -> str | None:
-    """A fault of the sandbox on this machine, tested once; None if there is none.
+    """Test the sandbox on this machine, once; return its fault, or None if it works.
 
     A fault is a forbidden action that succeeds, or anything that prevents a program from running.
     """
@@ -160,7 +160,7 @@ class CodeJudge(Judge[Sample]):
         """The templates of an example, by parameter; `key` is the example's, for errors.
 
         Raises:
-            TemplateError: If one cannot be rendered.
+            TemplateError: If a template cannot be rendered.
         """
         shown = {**fields, TARGET: "\n".join(targets)}
         return {name: render(template, shown, key) for name, template in self._templates.items()}

@@ -32,7 +32,7 @@ def library_judge(name: str, build: str, distributions: Sequence[str], **params:
         params: Parameters of the callable, JSON values.
 
     Raises:
-        JudgeError: If one is not installed.
+        JudgeError: If a required distribution is not installed.
     """
     installed_versions(distributions)
     return IsolatedJudge(

@@ -98,7 +98,7 @@ def located(path: str) -> tuple[Path, str]:
     """The file and the name of the function.
 
     Raises:
-        JudgeError: If there is no such file, or no function is named.
+        JudgeError: If the file does not exist, or no function is named.
     """
     try:
         return python_files.located(path)

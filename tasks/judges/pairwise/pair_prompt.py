@@ -85,7 +85,7 @@ def load_template(template: str) -> PairTemplate:
 
     Raises:
         JudgeError: If the name or file does not exist, or the template does not show both answers.
-        TemplateError: If it cannot be compiled or uses an unavailable variable.
+        TemplateError: If the template cannot be compiled or uses an unavailable variable.
     """
     source = _source(template)
     pair_template = _compiled(source)

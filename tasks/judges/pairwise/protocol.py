@@ -50,9 +50,9 @@ class Judgment:
     reply: str | None
     """The raw reply; None if the engine gave none."""
     verdict: float | None
-    """The preference for A, in [0, 1], in either order of presentation; None if there is none."""
+    """Preference for A, in [0, 1], whichever answer was shown first; None if the reply has no verdict."""
     reason: str | None
-    """Why there is no verdict; None if there is one."""
+    """Reason of a missing verdict; None if `verdict` is set."""
 
     def __post_init__(self) -> None:
         check_words(self.reason, reply=self.reply)
@@ -71,7 +71,7 @@ class PairVerdict:
     outcome: float | None = None
     """1 if A is preferred, 0 if B is, 0.5 for a tie; between them for probabilities and means."""
     reason: str | None = None
-    """Why there is no outcome; None if there is one."""
+    """Reason of a missing outcome; None if `outcome` is set."""
     answer: str | None = None
     """A short note for users on how it was derived."""
     detail: str | None = None

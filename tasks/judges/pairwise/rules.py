@@ -101,7 +101,7 @@ def rules_judge(
         both_wrong: The rule that decides between two wrong answers.
 
     Raises:
-        JudgeError: If there is no such scorer or it does not take these parameters.
+        JudgeError: If the scorer does not exist or does not accept these parameters.
     """
     judge = within(scorer, "judge.scorer", create_judge)
     if judge.models:

@@ -41,7 +41,7 @@ class BudgetSpec(SpecModel):
 
     @property
     def limits(self) -> dict[Kind, float | None]:
-        """Limits by kind; None if there is none."""
+        """Limits by kind; None for a kind without a limit."""
         return {kind: getattr(self, kind) for kind in KINDS}
 
 

@@ -86,7 +86,7 @@ class InspectSpec(SpecModel):
         return Path(found) if found.endswith(".py") else None
 
     def interpreter(self, folder: Path) -> str | None:
-        """The named interpreter, with an absolute path; None if none is named."""
+        """Absolute path of the named interpreter; None if no interpreter is named."""
         if self.python is None or os.sep not in self.python:
             return self.python
         return os.path.abspath(folder / self.python)  # not where a link leads: an environment's is a link
@@ -157,7 +157,7 @@ class SourceSpec(SpecModel):
     name: str | None = Field(default=None, min_length=1)
     """For hub: one of the dataset's configurations."""
     split: str | None = Field(default=None, min_length=1)
-    """For hub: one of its splits; None if it has only one."""
+    """For hub: one of the dataset's splits; None for a dataset with a single split."""
     revision: str | None = Field(default=None, min_length=1)
     """For hub: a commit, branch or tag; None is the main branch."""
     commit: Commit = None

@@ -54,7 +54,7 @@ class Caller(Protocol):
             A text, or a JSON object with `output` and, if known, `usage`, `cost`, `metrics` and `trace`.
 
         Raises:
-            CallFailed: If there is no reply.
+            CallFailed: If the attempt gives no usable reply.
             EngineError: If the agent cannot answer any example.
         """
 

@@ -347,7 +347,7 @@ def start(model: ModelRef, engine_settings: EngineSettings) -> AgentEngine:
     """Create the engine of an agent.
 
     Raises:
-        EngineLoadFailed: If it cannot run here.
+        EngineLoadFailed: If the agent cannot run on this machine.
         NotAllowed: If the user has not permitted its code.
     """
     settings = settings_of(model.provider, model.setup)

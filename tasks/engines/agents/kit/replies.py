@@ -33,7 +33,7 @@ class Reply:
     input_tokens: int = 0
     output_tokens: int = 0
     numbers: Mapping[str, float] | None = None
-    """The metrics it reported, and its cost as `cost`; None if it reported none."""
+    """The metrics that the agent reported, and its cost as `cost`; None if it reported neither."""
     trace: str | None = None
 
     @property

@@ -78,7 +78,7 @@ class AgentSettings(AgentKeys):
 
     @property
     def server(self) -> str | None:
-        """URL of the server that examples are sent to; None without one."""
+        """URL of the server that receives the examples; None if the agent uses no server."""
         return None
 
     def acts(self, folder: Path) -> Iterator[tuple[str, Act]]:

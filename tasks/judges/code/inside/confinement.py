@@ -108,7 +108,7 @@ class Limits:
 
 
 def missing() -> str | None:
-    """The sandbox feature that this machine lacks, in a few words; None if it has all."""
+    """Name of the sandbox feature that this machine lacks; None if no feature is missing."""
     if not sys.platform.startswith("linux") or os.uname().machine not in ARCHITECTURES:
         return f"Linux on {' or '.join(ARCHITECTURES)}"
     libc = ctypes.CDLL(None, use_errno=True)

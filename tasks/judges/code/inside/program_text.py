@@ -106,7 +106,7 @@ def _parts(text: str) -> Iterator[Part]:
 
 
 def _opened(line: str) -> _Fence | None:
-    """The fence at the end of a line; None if there is none."""
+    """The fence at the end of a line; None if the line does not end in a fence."""
     found = _OPENING.fullmatch(line.rstrip())
     if found is None:
         return None

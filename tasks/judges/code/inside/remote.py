@@ -49,7 +49,7 @@ class Program:
 
         Raises:
             Exception: Raised by the program.
-            ProgramEnded: If it ended earlier.
+            ProgramEnded: If the program ended before it reported its names.
         """
         told = sorted(name for name in names if not hasattr(builtins, name))
         self._send({"names": told, "wanted": sorted(wanted)})
@@ -63,7 +63,7 @@ class Program:
 
         Raises:
             Exception: Raised by the program.
-            ProgramEnded: If it has ended.
+            ProgramEnded: If the program has ended.
             NotCarried: If an argument is not a plain value.
         """
         told = [encoded(each, self._sent) for each in args]

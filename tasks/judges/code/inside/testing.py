@@ -96,7 +96,7 @@ def run_tests(source: str, names: Names, entry_point: str | None, *, stops: bool
     Args:
         source: Python.
         names: Names that the tests can use and extend, in particular the program's.
-        entry_point: Name of the function for HumanEval's `check`; None if there is none.
+        entry_point: Name of the function passed to HumanEval's `check`; None without an entry point.
         stops: Whether the first failure ends the tests.
 
     Raises:

@@ -169,7 +169,7 @@ def _right_choices(targets: tuple[str, ...], n_choices: int) -> list[int]:
     """The positions named by targets such as "B", "AC" or "27", in order.
 
     Raises:
-        ValueError: If one is not a choice.
+        ValueError: If a target is not a choice.
     """
     words = [word for target in targets for word in target.replace(",", " ").split()]
     named = [each for word in words for each in ([word] if word.isnumeric() else word)]

@@ -38,7 +38,7 @@ CHINESE = frozenset({*DIGITS, *TENS, *SMALL_UNITS, *LARGE_UNITS, *POINTS, *"è´Ÿè
 
 
 def number(text: str, *, trims: bool = True) -> float | None:
-    """Parse a text as a finite number; None if it is not one.
+    """Parse a text as a finite number; None if the text is not a finite number.
 
     Args:
         text: The unmodified text.

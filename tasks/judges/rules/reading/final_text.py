@@ -26,7 +26,7 @@ _NEXT_EXAMPLE = regex.compile(
 
 
 def without_thoughts(output: str) -> str:
-    """The output after its last closing reasoning tag; empty if its reasoning does not end."""
+    """The output after its last closing reasoning tag; empty if the reasoning is never closed."""
     if last := deque(_THOUGHTS_END.finditer(output), maxlen=1):
         return output[last[0].end() :]
     return "" if _THOUGHTS_BEGIN.match(output) else output
@@ -113,7 +113,7 @@ _REFUSAL = regex.compile(
 
 
 def after_taking_back(text: str) -> str | None:
-    """The text after the last retraction; None if there is none."""
+    """The text after the last retraction; None if the text retracts nothing."""
     last = deque(_TAKEN_BACK.finditer(text), maxlen=1)
     return text[last[0].end() :] if last else None
 

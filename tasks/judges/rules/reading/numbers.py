@@ -237,7 +237,7 @@ class NumberReader:
         return found[0].number if found else None
 
     def answer(self, output: str) -> Number | None:
-        """The number that an output gives as its answer; None if it gives none.
+        """The number that an output gives as its answer; None if no number is given as the answer.
 
         In this order: the last box; what follows ####; the last number that is declared to be the answer, or
         the result; a separate line at the beginning; bold type in the last paragraph; the last sentence with
