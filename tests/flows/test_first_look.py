@@ -118,7 +118,9 @@ class OnTerminal:
 
         monkeypatch.setattr(progress, "ask_about", ask_about)
         decision = SimpleNamespace(status=statuses)
-        self.campaign = SimpleNamespace(selector=SimpleNamespace(decision=lambda: decision))
+        self.campaign = SimpleNamespace(
+            selector=SimpleNamespace(decision=lambda: decision), checked=SimpleNamespace(spares=False)
+        )
 
     @contextmanager
     def _aside(self):
