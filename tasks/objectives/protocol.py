@@ -44,7 +44,7 @@ class RoundSteps:
     ) -> list[NewComparison]:
         """One comparison per planned one, in planned order; raises like `round_functions.judge_round`.
 
-        The judge of `checked` holds all that people said of the round.
+        The judge of `checked` has all annotations of the round.
         """
         assert isinstance(checked, ScoredCampaign)
         if checked.spec.samples is not None:

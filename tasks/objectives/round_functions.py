@@ -2,10 +2,10 @@
 
 A judge that fails on everything ends the campaign, because all further outputs would be wasted. One that
 fails on some outputs leaves those unscored, and one that fails on all outputs of a candidate gets that
-candidate dropped, as set by `fail_on_error`. A judge counts as broken once it has failed so often in a row
-that no candidate's outputs explain it, or never succeeded. If its failures count as losses (certify), one
-round of failures is enough: they could refute the candidate that is tested first. The round that shows this
-is not recorded, so that a resumed run judges its outputs again and generates none twice.
+candidate dropped, as set by `fail_on_error`. A judge counts as broken if it has never succeeded, or has
+failed so often in a row that no single candidate's outputs can be the cause. If its failures count as losses
+(certify), one round of failures is enough: they could refute the candidate that is tested first. The round
+that shows this is not recorded, so that a resumed run judges its outputs again and generates none twice.
 """
 
 from collections.abc import Sequence
@@ -38,7 +38,7 @@ ANNOTATORS = "winnow.tasks.objectives.human.annotation_tasks:RoundAnnotators"
 
 
 def annotators_of(campaign: CampaignSession) -> "RoundAnnotators | None":
-    """The annotators of a campaign; None if it has none."""
+    """The annotators of a campaign; None if it has no annotators."""
     if campaign.checked.spec.judge.type != HUMAN:
         return None
     found: RoundAnnotators = object_at(ANNOTATORS)(campaign)
@@ -59,7 +59,7 @@ def awaits_humans(campaign: CampaignSession, round_: RoundRecord) -> bool:
 
 
 def generate_round(campaign: CampaignSession, round_: RoundRecord) -> GenerationBatch:
-    """Generate and store all outputs of the round, or get the reasons for missing ones; see `have_texts`.
+    """Generate and store all outputs of the round, or return the reasons for missing ones; see `have_texts`.
 
     Raises:
         EngineDied, EngineTimeout: Transient; committed outputs stay.
@@ -113,12 +113,12 @@ def require_a_server(
 ) -> None:
     """Refuse to record a round if none of its servers is reachable, or no model remains.
 
-    Otherwise its candidates would be dropped one by one, and the last one left would win. Stored answers
+    Otherwise its candidates would be dropped one by one, and the last remaining one would win. Stored answers
     stay, and the rest is requested once the campaign continues. If another model answers, unreachable servers
     only cost their own candidates; so do local engines that never answered.
 
     Raises:
-        NoServer: With the known cause.
+        NoServer: If no server is reachable or no model remains; names the known cause.
     """
     of_texts = any(_is_lost(each) for each in texts)
     of_replies = any(each.is_answered and each.reason in OUT_OF_REACH for each in comparisons)
@@ -173,7 +173,7 @@ def require_every_judge(campaign: CampaignSession, comparisons: Sequence[NewComp
 
 
 def _given_up(campaign: CampaignSession, models: Sequence[ModelRef]) -> list[str]:
-    """Why some models were given up; empty if one of them was not."""
+    """Reason why all of some models are unreachable; empty if one of them is not."""
     failures = [campaign.engines.failure(each) for each in models]
     found = [each.detail for each in failures if each is not None]
     return found if len(found) == len(failures) else []
@@ -200,10 +200,10 @@ REFUSALS = frozenset({"refused", TOO_FEW_JUDGES})
 def require_a_taker(campaign: CampaignSession, comparisons: Sequence[NewComparison]) -> None:
     """Refuse to record a round whose servers, or its judges', refuse all requests, including canaries.
 
-    Then the form of the requests is at fault, such as an unsupported parameter, not a prompt.
+    The cause is then the form of the requests, such as an unsupported parameter, not a prompt.
 
     Raises:
-        NoServer: With the message of one server.
+        NoServer: If they refuse all requests; quotes the message of one server.
     """
     if campaign.allowance.answered:
         return
@@ -288,7 +288,7 @@ def require_sound_judge(campaign: CampaignSession, comparisons: Sequence[NewComp
     Comparisons are in planned order; the campaign's earlier rounds count as well.
 
     Raises:
-        JudgeBroken: With the last exception.
+        JudgeBroken: If the judge fails repeatedly; quotes the last exception.
     """
     judged = [each for each in reversed(comparisons) if each.is_answered and each.reason != EQUAL_OUTPUTS]
     failed = list(takewhile(lambda each: each.reason == JUDGE_FAILED, judged))

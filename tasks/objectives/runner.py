@@ -95,7 +95,7 @@ class _Begun(NamedTuple):
 
     texts: WantedTexts
     judge: JudgeAhead | None
-    """None if there is no judge model, or if it runs after the whole round."""
+    """Prefetch of judge calls; None without a judge model, or if it is called after the whole round."""
 
     @property
     def is_there(self) -> bool:
@@ -233,7 +233,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class JudgedRound:
-    """A round whose outputs are stored and judged, and from which nothing was decided yet."""
+    """A round whose outputs are stored and judged, and whose decision is not made yet."""
 
     round_: RoundRecord
     texts: GenerationBatch
@@ -354,7 +354,7 @@ class Runner:
 
     @property
     def wants_to_stop(self) -> bool:
-        """Whether an observer wants to end before the next round."""
+        """Whether an observer requests an end before the next round."""
         return any(each.wants_to_stop for each in self._observers)
 
     def run(self, call: StepCall = plainly) -> None:

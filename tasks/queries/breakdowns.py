@@ -33,13 +33,13 @@ def tags_of(campaign: CampaignRecord) -> list[str]:
 
 
 def tags(look: Look, *, candidate: str | None = None, counts: TagCounts | None = None) -> list[Row]:
-    """One row per tag of the spec, value and candidate: tags and candidates in order, values as they come.
+    """One row per tag of the spec, value and candidate.
 
-    `examples` is the number of examples in the dataset with the value. `lower` and `upper` are Wilson's
-    interval at 95%, as if the scored examples were a random sample; they are not certified. `worst` marks the
-    values of each tag in which a candidate has its lowest mean; none if it has the same one in all.
-    Comparisons of candidates other than `candidate` are not read; `counts` are those of an earlier call, if
-    there was one.
+    Tags and candidates are in the spec's order, values in order of occurrence. `examples` is the number of
+    examples in the dataset with the value. `lower` and `upper` are Wilson's interval at 95%, as if the scored
+    examples were a random sample; they are not certified. `worst` marks the values of each tag in which a
+    candidate has its lowest mean; none is marked if its mean is the same in all. Comparisons of candidates
+    other than `candidate` are not read; `counts` are those of an earlier call, or None.
     """
     wanted = tags_of(look.record)
     if not wanted:

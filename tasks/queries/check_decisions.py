@@ -137,7 +137,7 @@ class JudgesAgain:
 
 
 def mismatch(text: RecordedText, planned: PlannedGeneration, which: str) -> str | None:
-    """Difference between a stored output and the answer to a request, in words; None without one."""
+    """Difference between a stored output and the answer to a request, in words; None if they agree."""
     if text.prompt != storable(planned.request.prompt):
         return f"{which} answers another prompt"
     if text.request_key != planned.key:
@@ -146,7 +146,7 @@ def mismatch(text: RecordedText, planned: PlannedGeneration, which: str) -> str 
 
 
 def said(error: Exception) -> str:
-    """An error as a part of a sentence."""
+    """An error's message, as a part of a sentence."""
     return f"{type(error).__name__}: {error}" if isinstance(error, KeyError) else str(error)
 
 
@@ -219,7 +219,7 @@ def decision_findings(session: Session) -> Iterator[DecisionFinding]:
 
 
 def _wrong(look: Look, begun_with: str | None) -> str | None:
-    """Difference between a campaign's last decision and its selector's, in words; None without one.
+    """Difference between a campaign's last decision and its selector's, in words; None if they agree.
 
     Raises:
         Unchecked: If the observations of the campaign's own selector cannot be replayed by the same rules.

@@ -280,7 +280,7 @@ class _Auditor:
 def _unlike_its_outputs(
     comparison: RecordedComparison, texts: Sequence[str], samples: SamplesSpec
 ) -> str | None:
-    """Difference between an outcome and its outputs' combined scores; None without one or without outcome."""
+    """Difference between an outcome and its outputs' combined scores; None if equal or without outcome."""
     if comparison.outcome is None:
         return None
     known = [

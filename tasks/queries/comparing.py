@@ -32,7 +32,7 @@ CUT = (
     f" No more than {MOST_EXAMPLES:,} scores of a candidate are read, in the order of the data: if the "
     "data are sorted, these examples are not a random sample."
 )
-"""Addition to the note if there are more."""
+"""Sentence added to the note if a candidate has more scores."""
 
 
 @dataclass(frozen=True, slots=True)

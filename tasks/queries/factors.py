@@ -62,7 +62,7 @@ class CellEffect:
     levels: tuple[str, str]
     scores: int
     mean: float | None
-    """Mean of the scores with both; None if there are none."""
+    """Mean of the scores with both levels; None without such scores."""
     estimate: float | None
     """The effect of both together beyond the sum of their own; None if the scores cannot determine it."""
     lower: float | None
@@ -98,7 +98,7 @@ class FactorTables:
 
 
 def factor_tables(look: Look) -> FactorTables | None:
-    """Main effects of all factors and interactions of all pairs; None if there are too many levels."""
+    """Main effects of all factors and interactions of all pairs; None if factors have too many levels."""
     candidates = campaign_records.candidates(look.session, look.record.id)
     factors, chosen = factors_of(candidates)
     if sum(len(factor.levels) for factor in factors) > MOST_LEVELS:
@@ -240,7 +240,7 @@ SHIFTING = ("min_p", "presence_penalty", "frequency_penalty", "repetition_penalt
 
 
 def sampling_words(sampling: JsonView) -> str:
-    """A candidate's sampling settings in words; empty if none is stored."""
+    """A candidate's sampling settings in words; empty if no setting is stored."""
     if not sampling:
         return ""
     if sampling.get("choices"):

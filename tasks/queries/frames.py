@@ -36,7 +36,7 @@ def frame(
     """The rows of a view, as `winnow query` prints them.
 
     Args:
-        storage: URL of the results database; it is only read.
+        storage: URL of the results database, which is opened read-only.
         name: Name of the campaign.
         view: Name of the view, such as "leaderboard"; one of `tasks.queries.views.VIEWS`.
         candidate: Only comparisons of this candidate.
@@ -44,7 +44,7 @@ def frame(
 
     Raises:
         StorageError: If the database cannot be read, or has no such campaign.
-        SpecError: If there is no such view or candidate, or the campaign cannot answer it.
+        SpecError: If the view or candidate does not exist, or the campaign does not have the view.
     """
     from winnow.storage.admin.schema import reading
     from winnow.storage.records import campaigns as campaign_records

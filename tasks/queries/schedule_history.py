@@ -65,9 +65,9 @@ def history(look: Look) -> list[Row]:
 
 
 def _as_it_stands(row: Row, status: CampaignStatus) -> Row:
-    """The row with the candidate chosen by cost, whether the campaign has ended, and why.
+    """The row, completed with the candidate chosen by cost, whether the campaign has ended, and why.
 
-    A selector only knows its own budget.
+    The selector's decision does not contain limits other than its own budget.
     """
     has_ended = None if row["stop"] is None else status.state == "ended"
     reason = row["reason"] and status.answer.reason
@@ -75,10 +75,10 @@ def _as_it_stands(row: Row, status: CampaignStatus) -> Row:
 
 
 def is_another(before: Answer, now: Answer) -> bool:
-    """Whether a user who took a winner of `before` would take another one now.
+    """Whether the winners of two answers differ; False if an answer has no winner.
 
-    A candidate tied for first place counts as a winner both times. With `top_m`, all winners must be among
-    those of the other time.
+    A candidate tied for first place counts as a winner both times. With `top_m`, winners do not differ if
+    those of one answer are all among those of the other.
     """
     then, today = before.winners, now.winners
     if max(before.top_m, now.top_m) == 1:
@@ -172,7 +172,7 @@ def differs_in(session: Session, before: CampaignRecord, now: CampaignRecord) ->
 
 
 def edited_since(session: Session, before: CampaignStatus | None, now: CampaignRecord) -> list[str]:
-    """Differences to the campaign of the previous winner, as in `differs_in`; empty without one."""
+    """Differences, as in `differs_in`, to the campaign of the previous winner; empty if no winner exists."""
     if before is None:
         return []
     return differs_in(session, campaign_records.get_campaign(session, before.name), now)
@@ -201,7 +201,7 @@ class _Since:
         self._before = _winner_after(session, earlier)
 
     def told(self, status: CampaignStatus, campaign: CampaignRecord) -> Row:
-        """`changed` and `differs_in` of the next campaign; null without a winner before, or now.
+        """`changed` and `differs_in` of the next campaign; null if it or the earlier ones have no winner.
 
         `differs_in` is also null if nothing differs.
         """
@@ -260,7 +260,7 @@ LOSSES = ("baseline", "autoevaluator")
 
 
 def other_numbers(campaigns: Iterable[CampaignRecord]) -> list[str]:
-    """Differences that make campaigns' estimates measure different things; empty if there are none.
+    """Differences that make campaigns' estimates measure different things; empty if they are comparable.
 
     Their examples may still differ.
     """

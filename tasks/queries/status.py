@@ -55,11 +55,11 @@ class CampaignStatus:
     answer: Answer
     """The results so far, with their confidence."""
     budget: int | None
-    """The algorithm's own limit: human labels for certify, else comparisons; None without one."""
+    """The algorithm's own limit: human labels for certify, else comparisons; None without a limit."""
     budgets: tuple[BudgetUsage, ...]
     """Every limit and the amount spent, after the last finished round."""
     stopped_by: BudgetUsage | None
-    """The spent limit that prevents a further round; None if it is the algorithm's own."""
+    """The spent limit that prevents a further round; None if that limit is the algorithm's own."""
     totals: JsonView
     """Rounds, comparisons, scored, generations, tokens, engine seconds, loads of models with their time, and
     the size of the full grid."""
@@ -76,9 +76,9 @@ class CampaignStatus:
     currency: str | None = None
     """The currency of its prices, if it is named; set only with a price."""
     left: str | None = None
-    """The last process that ran it and how it ended, if none runs it and it should continue."""
+    """How the last process ended, if no process runs the campaign and it should continue; else None."""
     has_room: bool = False
-    """Whether it could continue now although its latest decision is to stop."""
+    """Whether the campaign can continue now although its latest decision is to stop."""
 
     def headline_sentences(self) -> list[str]:
         """The sentences of the headline, and one on candidates whose scores may be wrong."""
@@ -165,7 +165,7 @@ def campaign_status(look: Look, *, in_full: bool = False) -> CampaignStatus:
 
 
 def left_out(error: Exception) -> str:
-    """The text in place of the status of a campaign whose status could not be derived."""
+    """Clause shown instead of a campaign's status if the status cannot be derived."""
     if isinstance(error, CampaignUnreadable):
         return "is left out, because its answer depends on a campaign that cannot be read"
     kind = type(error).__name__

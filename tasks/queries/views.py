@@ -97,7 +97,7 @@ def _json(value: object) -> str:
 
 
 def guessed_kind(values: Iterable[object]) -> Kind | None:
-    """The kind that all values of a SQL column share; None if they differ, or one has no kind."""
+    """The kind that all values of a SQL column share; None if kinds differ, or a value has no kind."""
     types = {type(value) for value in values if value is not None}
     if types == {bool}:
         return "truth"

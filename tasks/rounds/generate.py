@@ -96,7 +96,7 @@ def have_outputs(
 def have_texts(
     campaign: CampaignSession, round_: RoundRecord, planned: Sequence[PlannedGeneration]
 ) -> GenerationBatch:
-    """Generate and store every planned output, or get the reason why it is missing.
+    """Generate and store every planned output, or record the reason why it is missing.
 
     Safe to call again: it generates only what is not stored. Requests are grouped by model, and the groups
     depend only on the plan, so a resumed round sends the engine the same groups. Engines decide the order of
@@ -284,18 +284,19 @@ def plan_text(
 ) -> PlannedGeneration:
     """A request whose seed follows from the campaign's, with its storage key.
 
-    Without a prompt, nothing is requested, searched or stored.
+    If the prompt could not be rendered, nothing is requested, looked up or stored.
 
     Args:
         model: The model.
-        fingerprint: Identity of its weights.
-        asked: Its prompt, or why there is none.
+        fingerprint: Identity of the model's weights.
+        asked: The prompt, or the failure that prevented one.
         sampling: The file's sampling settings.
         seed: Seed of the campaign.
         rules: The version of the campaign's rules; see `tasks.candidates.text_rules`.
         replicate: Number of the output among those of one request.
         drawn: The request's own seed; None if it follows from the campaign's.
-        keys: Cached keys of the model, fingerprint and sampling, by whether prompts get one first token.
+        keys: Cached keys of the model, fingerprint and sampling, by whether a first token is added to
+            prompts.
         cut_at_stop: See `PlannedGeneration`.
     """
     if isinstance(asked, GenerationFailure):

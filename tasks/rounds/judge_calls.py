@@ -49,7 +49,7 @@ def ask_models(
     """Make the calls that judges need for some outputs or duels, for all judges together.
 
     Every reply is stored before the next calls are planned, so a resumed round repeats none. Equal calls of
-    several judges have one reply. All judges are informed of their subjects in advance. Raises like
+    several judges have one reply. All judges receive their subjects in advance. Raises like
     `have_texts`.
 
     Args:

@@ -24,7 +24,8 @@ def plan_rounds(campaign: CampaignSession, *, begins: bool) -> list[RoundRecord]
     observed all finished rounds; `begins` says whether further rounds may begin.
 
     Returns:
-        In order; empty if none is left and none may begin, or the selector proposes nothing more.
+        In order; empty if no round is in flight and none may begin, or the selector proposes no further
+        batch.
     """
     with campaign.database.reading() as session:
         planned = round_records.unfinished_rounds(session, campaign.record.id)
@@ -49,7 +50,7 @@ def plan_round(campaign: CampaignSession) -> RoundRecord | None:
 
 
 def stored_plan(campaign: CampaignSession) -> RoundRecord | None:
-    """The stored, unfinished plan, if there is one."""
+    """The stored plan of an unfinished round; None if all rounds are finished."""
     with campaign.database.reading() as session:
         stored = round_records.unfinished_round(session, campaign.record.id)
     if stored is not None:
@@ -59,7 +60,7 @@ def stored_plan(campaign: CampaignSession) -> RoundRecord | None:
 
 @on_one_thread
 def plan_new(campaign: CampaignSession, ask: Ask, *, n_in_flight: int = 0) -> RoundRecord | None:
-    """Store the proposed batch as the next round, after those in flight; None if it is empty."""
+    """Store the proposed batch as the next round, after those in flight; None if the batch is empty."""
     with campaign.database.reading() as session:
         number = round_records.next_round_number(session, campaign.record.id)
     campaign.checked.at_round(campaign.selector, number)

@@ -39,7 +39,7 @@ def decide_round(
     """Let the selector observe a round's outcomes, in planned order, and return its decision.
 
     Raises:
-        ContradictoryState: If its state is impossible for any scores.
+        ContradictoryState: If the selector's state is impossible for any scores.
     """
     checked = campaign.checked
     losses = [
@@ -72,7 +72,7 @@ def believed(selector: Selector, record: CampaignRecord) -> Decision:
 
 
 def _with_opponents(decision: Decision) -> Decision:
-    """The decision without bounds on an arm without remaining opponents, whose worst preference is 1."""
+    """The decision without the bounds of an arm with no remaining opponents: its worst preference is 1."""
     is_left = np.array([kind != "dropped" for kind in decision.status])
     is_alone = (is_left.sum() - is_left) == 0
     lower, upper = (np.where(is_alone, np.nan, ends) for ends in (decision.lower, decision.upper))

@@ -1,6 +1,6 @@
 """Score a benchmark round: each output, with everything that its judge sees.
 
-Of several outputs of a pair each is judged, and the pair gets one score in [0, 1].
+If a pair has several outputs, each is judged, and the pair gets one score in [0, 1].
 """
 
 from collections import defaultdict
@@ -133,7 +133,7 @@ class ScoredText:
     score: float
     """The score, in [0, 1]."""
     answer: str | None = None
-    """The answer read by the judge; None if it is the whole output."""
+    """The answer read by the judge; None if the judge read the whole output."""
     no_answer: bool = False
     preference: float | None = None
     """The preference for it by a choosing judge; only for `best-of`."""
@@ -170,11 +170,11 @@ def reduced(samples: SamplesSpec, texts: Sequence[ScoredText]) -> Reduced:
 def pass_at(k: int, scores: Sequence[float]) -> float:
     """The mean, over all ways to take k of the n scores, of the highest of the k.
 
-    Of scores 0 and 1 of which c are 1 it is 1 - C(n - c, k) / C(n, k): the unbiased estimator of pass@k of
-    Chen et al., "Evaluating large language models trained on code" (2021). Of any scores it is unbiased for
-    the expected highest score of k texts. Of 1 - score it is one minus the same mean of the lowest: pass^k of
-    Yao et al., "tau-bench: a benchmark for tool-agent-user interaction in real-world domains" (2024).
-    k is from 1 to n, the number of scores, which are in [0, 1].
+    For scores 0 and 1, of which c are 1, this is 1 - C(n - c, k) / C(n, k), the unbiased estimator of pass@k
+    of Chen et al., "Evaluating large language models trained on code" (2021). For any scores it is unbiased
+    for the expected highest score of k outputs. For 1 - score it is one minus the mean of the lowest of the
+    k: pass^k of Yao et al., "tau-bench: a benchmark for tool-agent-user interaction in real-world domains"
+    (2024). k is from 1 to n, the number of scores, which are in [0, 1].
     """
     n = len(scores)
     # The i-th lowest is the highest of the k in C(i - 1, k - 1) of the ways.
@@ -193,9 +193,9 @@ def _best_of(texts: Sequence[ScoredText]) -> Reduced:
 
 
 def _majority(texts: Sequence[ScoredText]) -> Reduced:
-    """The score of the most frequent answer; of several such answers, the mean of their scores.
+    """The score of the most frequent answer; if several are equally frequent, the mean of their scores.
 
-    Outputs without an answer do not vote; if none has one, it is the mean of all.
+    Outputs without an answer do not vote; if no output has an answer, the result is the mean of all scores.
     """
     votes: dict[str, list[int]] = {}
     for position, each in enumerate(texts):
@@ -293,7 +293,7 @@ def places_of(campaign: CampaignSession, pair: int) -> range:
 def shown_of(
     campaign: CampaignSession, arm: int, example: int, texts: GenerationBatch, places: range
 ) -> list[Sample]:
-    """The judge's samples of a pair; empty if one of its outputs is missing."""
+    """The judge's samples of a pair; empty if an output is missing."""
     samples = [sample_of(campaign, arm, example, texts, place) for place in places]
     known = [each for each in samples if each is not None]
     return known if len(known) == len(samples) else []
@@ -349,7 +349,7 @@ def scored(
     sample: Sample | None,
     spared: Set[int] = frozenset(),
 ) -> NewComparison:
-    """The comparison of one output, whose sample for the judge is `sample`; None if it is missing.
+    """The comparison of one output, whose sample for the judge is `sample`; None if the output is missing.
 
     No verdict is given at the positions in `spared`.
     """
@@ -382,12 +382,12 @@ def scored(
 def with_metrics(
     comparison: NewComparison, metrics: Mapping[str, AskedJudge[Sample]], samples: Sequence[Sample]
 ) -> NewComparison:
-    """A comparison with one value per metric: the mean over several outputs, none if one has none.
+    """A comparison with one value per metric: the mean over its outputs; no value if an output has none.
 
     Args:
         comparison: The comparison with its outcome's judgments; those of metrics are appended.
         metrics: The judges by name, with everything needed for these outputs.
-        samples: Samples for the judge, one per output of the pair; empty if there is none.
+        samples: Samples for the judge, one per output of the pair; empty if an output is missing.
     """
     if not (metrics and samples):
         return comparison

@@ -32,7 +32,7 @@ def with_epsilon(spec: CampaignSpec, n_examples: int) -> CampaignSpec:
         n_examples: Number of examples of its dataset, including held-out ones.
 
     Raises:
-        SpecError: If its question needs an explicit number.
+        SpecError: If the campaign's question needs an explicit number.
     """
     if spec.stopping.epsilon != AUTO:
         return spec
@@ -46,9 +46,9 @@ def why_a_number(objective: str, selector: str, prefer: object) -> str | None:
     """The reason why the number of examples cannot set the epsilon; None if it can.
 
     Args:
-        objective: The campaign's.
-        selector: Name of its selector.
-        prefer: The selector's parameter of this name; None without one.
+        objective: The campaign's objective.
+        selector: Name of the campaign's selector.
+        prefer: The selector's parameter `prefer`; None if it is not set.
     """
     if not traits_of(objective).scores_a_benchmark:
         return f"epsilon: {AUTO} is for best-mean, and {objective} compares preferences"

@@ -134,10 +134,10 @@ def _check_clusters(spec: CampaignSpec, dataset: Dataset) -> None:
 def require_extras(checked: ResolvedCampaign) -> None:
     """Refuse a campaign whose engines need missing packages; machines of a cluster have their own.
 
-    A file is valid without them if another machine can run it.
+    A campaign's file is valid without these packages, because another machine can run it.
 
     Raises:
-        ExtraMissing: With the command that installs the first of them.
+        ExtraMissing: If a package is missing; gives the command that installs the first one.
     """
     if checked.spec.execution.cluster == "ray":
         require("ray", "execution.cluster: ray")
@@ -445,10 +445,10 @@ CODE = "code"
 
 
 def check_tests(checked: ResolvedCampaign) -> None:
-    """Refuse a judge `code` whose templates fail on an example, or that has no tests for any.
+    """Refuse a judge `code` whose templates fail on an example, or that has no tests for any example.
 
     Raises:
-        SpecError: With the example and what is wrong.
+        SpecError: If the judge is refused; names the example and the problem.
     """
     spec = checked.spec
     for node in spec.judge.tree().walk():

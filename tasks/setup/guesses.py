@@ -24,10 +24,10 @@ TARGETS = (
 IDS = ("id", "key", "uid", "uuid")
 
 FEWEST_TO_TELL = 12
-"""Rows from which on it can be told whether input and target look swapped."""
+"""Minimum number of rows to detect that input and target look swapped."""
 
 LONG_TARGET = 80
-"""Characters from which a target is a text with many right wordings, not an exact answer."""
+"""Minimum mean length, in characters, of targets that have many right wordings, not one exact answer."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,7 +48,7 @@ def first_rows(path: str) -> list[Row]:
     """The first rows of a data file.
 
     Raises:
-        DatasetError: If it cannot be read.
+        DatasetError: If the file cannot be read.
     """
     rows = [row for _, row in islice(read_files([path]), MOST_READ)]
     if not rows:
@@ -60,13 +60,13 @@ def columns_of(rows: Sequence[Row], path: str, given: str | None, target: str | 
     """The columns of a data file; those not given are guessed from names and contents.
 
     Args:
-        rows: Its first rows.
+        rows: First rows of the file.
         path: The file, for errors.
-        given: The column of the input, if it is known.
-        target: The column of the target, if it is known.
+        given: The column of the input; None to guess it.
+        target: The column of the target; None to guess it.
 
     Raises:
-        SpecError: If a column is missing, or none can be the input or the target.
+        SpecError: If a given column is missing, or no column can be the input or the target.
     """
     names = list(dict.fromkeys(name for row in rows for name in row))
     for option, name in (("--input", given), ("--target", target)):
@@ -146,7 +146,7 @@ def _is_number(text: str) -> bool:
 
 
 def prompt_for(column: str, targets: Sequence[Sequence[str]]) -> str:
-    """A prompt with the input, and with the labels if there are few."""
+    """A prompt template with the input, and with the labels if targets are few labels."""
     shown = f"{{{{ {column} }}}}"
     if not (labels := labels_of(targets)):
         return shown

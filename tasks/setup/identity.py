@@ -66,7 +66,7 @@ def differences(before: object, after: object, key: str = "") -> list[Difference
 
 
 def _by_name(value: object) -> dict[str, object] | None:
-    """The things of a list by name, empty if there is no list; None if names do not identify them."""
+    """Entries of a list by name, empty without a list; None if names do not identify the entries."""
     things = [] if value is None else value
     if not isinstance(things, list) or not all(isinstance(each, Mapping) for each in things):
         return None
@@ -189,7 +189,7 @@ def refuse_other_identity(name: str, stored: JsonView, given: JsonView) -> None:
     """Compare identities; the error shows each difference and how to fork.
 
     Raises:
-        IdentityChanged: If they differ.
+        IdentityChanged: If the identities differ.
     """
     _refuse(name, given, [_without_folder(each, given) for each in changes(stored, given)])
 
@@ -197,17 +197,17 @@ def refuse_other_identity(name: str, stored: JsonView, given: JsonView) -> None:
 def refuse_other_texts(name: str, stored: object, given: object, identity: JsonView) -> None:
     """Refuse to start generating in a campaign that used only stored outputs, or the reverse.
 
-    With stored outputs only, examples are drawn differently, and comparisons without an output are reported:
-    an answer would otherwise be about only part of the comparisons.
+    A campaign that uses only stored outputs draws examples differently and reports comparisons without an
+    output. After a change, the answer would be about only part of the comparisons.
 
     Args:
-        name: The campaign's.
+        name: Name of the campaign.
         stored: The campaign's value of `reuse`.
         given: The new value of `reuse`.
         identity: The new identity.
 
     Raises:
-        IdentityChanged: If it would start generating, or stop.
+        IdentityChanged: If the campaign would start or stop generating.
     """
     if (stored == ONLY) != (given == ONLY):
         _refuse(name, identity, changes({"reuse": stored}, {"reuse": given}))

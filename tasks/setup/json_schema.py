@@ -1,4 +1,4 @@
-"""The JSON schema of a campaign's file, with which editors complete, explain and check keys."""
+"""The JSON schema of a campaign's file: editors use it to complete, explain and check keys."""
 
 import ast
 import inspect

@@ -53,7 +53,7 @@ def likely_mistakes(checked: ResolvedCampaign) -> Iterator[LikelyMistake]:
 
 
 def unchanging_prompts(checked: ResolvedCampaign) -> Iterator[LikelyMistake]:
-    """Prompts that do not show what is meant of the example: no output of theirs is worth its cost."""
+    """Warnings about prompts that lack the intended fields of the example, so that outputs are useless."""
     yield from _prompts(checked)
 
 
@@ -104,7 +104,7 @@ def _templates(prompt: PromptSpec, path: str) -> Iterator[tuple[str, str]]:
 
 
 def _never_changes(candidate: Candidate, dataset: Dataset) -> bool:
-    """Whether different examples get the same prompt, apart from solved examples."""
+    """Whether different examples get the same prompt; solved (few-shot) examples are left out."""
     template = replace(candidate.template, few_shot=None)
     first: Prompt | None = None
     asked: Example | None = None
@@ -138,7 +138,7 @@ def _same_for_all(
 
 
 def _spelled(source: str, dataset: Dataset) -> str | None:
-    """The field that a template prints as literal text, with the correct spelling; None if none."""
+    """Clause on a field that a template prints as literal text, with the correct syntax; None without one."""
     known = {each.casefold(): each for each in dataset.field_names}
     for pattern in (_AS_A_FIELD, _MAYBE_A_FIELD):
         for spelled, field in _fields_as_text(source, pattern):

@@ -27,12 +27,12 @@ from winnow.tasks.spec.selector_traits import refuse_confidence
 from winnow.tasks.spec.stored_spec import LONGEST_NAME
 
 Approve = Callable[[SpecFile, CampaignSpec], None]
-"""A function that raises `SpecError` for a campaign that needs permissions not given."""
+"""A function that raises `SpecError` if a campaign needs permissions that were not given."""
 
 
 Recall = Callable[[CampaignSpec], JsonView | None]
 """A function that loads the file digests stored in an approved campaign's database, and returns the identity
-of the stored campaign of its name, if there is one."""
+of the stored campaign of its name, or None."""
 
 
 def check_campaign_file(
@@ -101,10 +101,10 @@ def _may_look_into(storage: str, *, is_allowed: bool) -> bool:
 
 
 def _recalled(spec: CampaignSpec) -> JsonView | None:
-    """Load the file digests stored in the campaign's database, if there is one.
+    """Load the file digests stored in the campaign's database, if the database exists.
 
     Returns:
-        The identity of the stored campaign of this name; None if there is none.
+        The identity of the stored campaign of this name; None if no such campaign is stored.
     """
     with suppress(StorageError), reading(spec.storage) as session:
         recall_digests(session)

@@ -2,8 +2,9 @@
 
 A model is missing if its server does not have it, refuses the key or does not answer after all retries, or if
 its hub does not have it. A campaign with missing models is refused, or begins without them if its file allows
-that: the error probability is then divided among the remaining candidates. A server's list of models proves
-nothing, because gateways list few of theirs: only an answer to a request does.
+that: the error probability is then divided among the remaining candidates. A server's list of models is not
+used, because gateways list only some of their models: only an answer to a request shows that a model is
+available.
 
 A model with `structured_output` also gets a short request with it. If the answer cannot be the beginning of
 the structure, the server ignores it, which is reported before anything is spent.
@@ -173,7 +174,7 @@ def _answers(checked: ResolvedCampaign, served: Sequence[ModelRef]) -> tuple[dic
 
 
 def unstructured_words(unstructured: Mapping[str, str]) -> str:
-    """A sentence on models whose servers ignore `structured_output`, with one output."""
+    """A sentence on models whose servers ignore `structured_output`, with one of their outputs."""
     said = one_line(next(iter(unstructured.values())))
     shown = said if len(said) <= LONGEST_SHOWN else f"{said[: LONGEST_SHOWN - 1]}…"
     is_one = len(unstructured) == 1
@@ -195,7 +196,7 @@ def _without(checked: ResolvedCampaign, missing: Mapping[str, str]) -> ResolvedC
     """The campaign without the candidates of missing models.
 
     Raises:
-        ModelsMissing: If one of them is required.
+        ModelsMissing: If a missing model is required.
     """
     needed = [each.name for each in checked.models_needed if each.name in missing]
     if needed or all(each.model.name in missing for each in checked.candidates):

@@ -65,15 +65,15 @@ def open_campaign(
     """Store the campaign, or find the stored one of its name and update its execution fields.
 
     Args:
-        database: The database for it.
+        database: The database that holds, or will hold, the campaign.
         checked: The campaign.
         series: Name of the series of a new campaign, shared by the campaigns of its schedule.
-        begun: The stored campaign of its name, if one was found before.
+        begun: The stored campaign of its name, if the caller has found one.
         marks: Further entries of a new campaign's versions.
 
     Raises:
         IdentityChanged: If a campaign of this name began with another identity; nothing is written.
-        LeaseHeld: If it would change and another live process runs it; nothing is written.
+        LeaseHeld: If the campaign would change and another live process runs it; nothing is written.
     """
     keep_digests(database)
     spec = checked.spec
@@ -170,17 +170,17 @@ def _where_it_was(checked: ResolvedCampaign, stored: JsonView) -> ResolvedCampai
 def reopen_campaign(
     database: Database, name: str, storage: str, spec: CampaignSpec | None = None
 ) -> tuple[CampaignRecord, ResolvedCampaign]:
-    """A stored campaign, with those parts checked again that depend on files: its checkpoints.
+    """A stored campaign, whose checkpoints are checked again.
 
     Args:
-        database: Its database.
-        name: Its name.
+        database: The campaign's database.
+        name: The campaign's name.
         storage: URL of the database.
-        spec: Its new spec; None to keep the stored one.
+        spec: The campaign's new spec; None to keep the stored one.
 
     Raises:
-        CampaignNotFound: If there is none of this name.
-        SpecError: If a checkpoint is gone or is not the one the campaign began with.
+        CampaignNotFound: If no campaign has this name.
+        SpecError: If a checkpoint is missing, or differs from the one at the campaign's beginning.
         IdentityChanged: If a fixed part would change.
     """
     with database.reading() as session:
@@ -218,7 +218,7 @@ def as_stored(
 ) -> ResolvedCampaign | None:
     """A just checked and stored campaign, as `reopen_campaign` would return it.
 
-    None if it must be checked again, because more of it is stored than its file describes.
+    None if the campaign must be checked again, because it has stored parts that its file does not describe.
     """
     with database.reading() as session:
         dataset = stored_dataset(record, stream_batches.each_example(session, record.id))
@@ -240,13 +240,13 @@ def change_campaign(campaign: Campaign, overrides: list[str], approve: Approve) 
 
     Args:
         campaign: The campaign.
-        overrides: `key=value` settings that override its own.
+        overrides: `key=value` settings that override the campaign's own.
         approve: Called before anything that the campaign refers to is used.
 
     Raises:
         SpecError: If a setting is invalid.
-        IdentityChanged: If one is fixed; nothing is written.
-        LeaseHeld: If another live process runs it; nothing is written.
+        IdentityChanged: If a setting cannot change; nothing is written.
+        LeaseHeld: If another live process runs the campaign; nothing is written.
     """
     database, name, url = campaign.database, campaign.name, campaign.database.url
     values = values_of(campaign.record, url)

@@ -55,7 +55,7 @@ class StoredTexts:
     most: int
     examples: int
     asked: int
-    """Number of its comparisons."""
+    """Number of the campaign's comparisons."""
 
     def __str__(self) -> str:
         told = (
@@ -86,17 +86,17 @@ def rescoring_campaign(
     """The campaign that judges the stored outputs of another one; writes nothing.
 
     Args:
-        database: The other one's database.
-        name: Name of the other one.
+        database: The database of the other campaign.
+        name: Name of the other campaign.
         judge: A YAML file with a judge in the form of a campaign's file, or the judge itself; None for the
-            other one's judge in its current version.
-        new_name: None for the other one's name with the suffix "-rescored".
-        overrides: `key=value` settings that override the other one's.
+            other campaign's judge in its current version.
+        new_name: Name of the new campaign; None for the other campaign's name with the suffix "-rescored".
+        overrides: `key=value` settings that override the other campaign's.
         approve: Called before anything that the campaign refers to is used.
 
     Raises:
-        CampaignNotFound: If there is none of this name.
-        SpecError: If it cannot be judged again, or the judge is invalid.
+        CampaignNotFound: If no campaign has this name.
+        SpecError: If the campaign cannot be judged again, or the judge is invalid.
     """
     new_name = new_name or f"{name}{SUFFIX}"
     with database.reading() as session:

@@ -87,7 +87,7 @@ def starter_text(provider: str, data: str | None, path: str, models: Sequence[Js
         provider: A key of `MODELS`.
         data: The data file, whose columns and judge are guessed; None for a placeholder.
         path: Where the text will be written.
-        models: The models; two that are still to be named if there are none.
+        models: The models; if empty, two placeholders.
 
     Raises:
         SpecError: If the data cannot be read, or have no column for the input or the target.

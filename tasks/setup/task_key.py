@@ -41,7 +41,7 @@ def refuse_twice(values: JsonView, given: list[str]) -> None:
         given: Given keys of `task` for its own judge.
 
     Raises:
-        SpecError: With the key.
+        SpecError: If a key is repeated; names the key.
     """
     dataset = values.get("dataset", {})
     if not isinstance(dataset, dict):

@@ -1,6 +1,6 @@
 """Permissions that a campaign needs: keys sent to servers, third-party code, and files outside its folder.
 
-A campaign's file may come from somebody else. All its permissions can be determined before any of them is
+A campaign's file may come from a third party. All permissions that it needs are determined before any is
 used, so that the user can be asked first. A server on this machine counts as the user's own, except for
 webhooks.
 """
@@ -262,10 +262,10 @@ def _told(spec: CampaignSpec) -> Iterator[Permission]:
 
 
 def origin_of(base_url: str | None) -> str:
-    """Scheme, host and port of a server; None is OpenAI's own.
+    """Scheme, host and port of a server; None stands for OpenAI's API.
 
     Raises:
-        ValueError: If it is not a URL.
+        ValueError: If the text is not a URL.
     """
     parts = urlsplit(server_url(base_url))
     return f"{parts.scheme}://{parts.netloc}"
@@ -282,7 +282,7 @@ def is_loopback(host: str | None) -> bool:
 
 
 def _outside(path: str, folder: Path) -> str | None:
-    """The displayed path if it leads outside the folder; else None."""
+    """The path in displayed form if it leads outside the folder; else None."""
     try:
         found = (folder / path).resolve()
         inside = found.is_relative_to(folder.resolve())

@@ -1,6 +1,6 @@
 """Detect targets of which a judge reads (almost) nothing, so that it cannot judge them.
 
-Each judge's tokenizer or parser has such blind spots: BLEU treats a Chinese sentence as one word, SQuAD drops
+Some judges' tokenizers or parsers ignore such text: BLEU treats a Chinese sentence as one word, SQuAD drops
 the letter A as an article. The content of an output then does not affect its score.
 """
 
@@ -72,7 +72,7 @@ def check_readable(spec: CampaignSpec, examples: Sequence[Example]) -> None:
     """Refuse a campaign whose judge, one of `READS_TARGETS`, can read no target and would score no output.
 
     Raises:
-        SpecError: With a target, the judge and the remedy.
+        SpecError: If no target can be read; names a target, the judge and the remedy.
     """
     name = spec.judge.type
     having = [each for each in examples if each.targets][:MOST_IN_A_PROCESS]

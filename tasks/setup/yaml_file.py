@@ -37,7 +37,7 @@ BYTES_OF_A_VALUE = 64
 """Bytes added for each value: many short ones are as much work as a long one."""
 
 ALIKE = 0.6
-"""Minimum similarity of two keys if one may be a misspelling of the other."""
+"""Minimum similarity of two keys for a suggestion that one is a misspelling of the other."""
 
 ALMOST = 0.8
 """Minimum similarity if the other one is a valid key of another level."""
@@ -209,7 +209,7 @@ def overriding(file: SpecFile, overrides: Sequence[str]) -> SpecFile:
     """The file with `key=value` settings applied; the given file is changed as well.
 
     Raises:
-        SpecError: If an override is not `key=value`, or its key does not exist.
+        SpecError: If a setting is not `key=value`, or its key does not exist.
     """
     overridden = frozenset(_apply(file.values, override) for override in overrides)
     return replace(file, overridden=file.overridden | overridden)
@@ -528,7 +528,7 @@ def _known_keys(parts: KeyPath, agent: type[BaseModel] | None = None) -> list[st
 
 
 def _agent_at(parts: KeyPath, values: JsonView) -> type[BaseModel] | None:
-    """The class of an agent's entry that a key is in; None if it is in none."""
+    """The class of an agent's entry that a key is in; None if the key is not in one."""
     if parts[0] != "models" or len(parts) < 2 or not isinstance(parts[1], int):
         return None
     listed = values.get("models")

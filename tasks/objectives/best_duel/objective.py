@@ -29,10 +29,10 @@ def chosen_features(spec: CampaignSpec, candidates: Sequence[Candidate]) -> dict
     """The parameter `features` of a selector for duels, if it has one.
 
     In the spec it is "factors", a table with a row for each candidate, or absent: then `llm-po-bt` uses the
-    factors, and other selectors, which need no model, use none.
+    factors, and other selectors, which need no model, use no features.
 
     Raises:
-        SpecError: If it is anything else.
+        SpecError: If the parameter has another value.
     """
     if not has_features(spec.objective, {"name": spec.selector.name, "params": spec.selector.params}):
         return {}

@@ -51,7 +51,7 @@ def agreement(look: Look) -> list[Row]:
 
 
 def campaigns_agreement(look: Look, other: CampaignRecord) -> Row | None:
-    """The agreement of two campaigns on the outputs that both judged; None if there are none.
+    """The agreement of two campaigns on the outputs that both judged; None if they share no output.
 
     The columns are those of `agreement`, with `texts` instead of `duels`. For a single output the sides are
     scores above 1/2, below it, and 1/2 itself.

@@ -55,10 +55,10 @@ class ExampleGroups:
 
 
 def check_groups(spec: "CampaignSpec", examples: "Sequence[Example]") -> ExampleGroups | None:
-    """Check the groups of a campaign; None if it has none.
+    """Check and return the groups of a campaign; None if it has no groups.
 
     Raises:
-        SpecError: If an example is in none or in several, a weight has no group or is missing, or another
+        SpecError: If an example is in no group or in several, a weight has no group or is missing, or another
             setting is incompatible with groups.
     """
     if spec.groups is None:
@@ -86,7 +86,7 @@ def require_several(count: int, by: str, path: str | None = None) -> None:
     """Refuse a single group, and too many groups to read: of ids, for example.
 
     Raises:
-        SpecError: If there is one group, or more than `MOST_GROUPS`.
+        SpecError: If the number of groups is 1, or above `MOST_GROUPS`.
     """
     if not 2 <= count <= MOST_GROUPS:
         raise SpecError(

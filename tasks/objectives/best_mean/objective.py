@@ -55,8 +55,8 @@ def check_constraints(spec: CampaignSpec) -> tuple[Constraint, ...]:
     """Check the constraints of a campaign.
 
     Raises:
-        SpecError: If one names no metric, they contradict each other, or another setting is incompatible with
-            constraints.
+        SpecError: If a constraint names no metric, constraints contradict each other, or another setting is
+            incompatible with constraints.
     """
     if not spec.constraints:
         return ()
@@ -192,7 +192,7 @@ class BestMean(ScoredCampaign):
         return can_grow and takes_more_arms(self.spec.selector.name)
 
     def at_round(self, selector: Selector, number: int) -> Selector:
-        """See `ResolvedCampaign`: lists of candidates join, each as it was given."""
+        """See `ResolvedCampaign`: each list of added candidates joins at its round."""
         for joined in sorted({each for each in self.first_rounds if 0 < each <= number}):
             growing = cast(Growing, selector)
             if (n_arms := sum(each <= joined for each in self.first_rounds)) > growing.n_arms:

@@ -17,10 +17,10 @@ READS_MORE = frozenset(
 
 
 def check_sparing(spec: CampaignSpec) -> None:
-    """Refuse a campaign that cannot spare the verdicts that its file says.
+    """Refuse a campaign whose settings do not allow `judge.spare` to skip verdicts.
 
     Raises:
-        SpecError: With the setting that is incompatible.
+        SpecError: If a setting is incompatible; the message names it.
     """
     for number, metric in enumerate(spec.metrics):
         place = f"metrics[{number}].judge"

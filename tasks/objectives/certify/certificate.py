@@ -34,7 +34,7 @@ class Certificate:
     risk: float
     """The allowed mean loss."""
     baseline: str | None
-    """Name of the candidate from which losses are a drop; None if they are 1 - score."""
+    """Name of the candidate whose scores losses are drops from; None if losses are 1 - score."""
     selector: str
     costs: Mapping[str, float]
     """The cost of each candidate, in testing order."""
@@ -55,10 +55,10 @@ class Certificate:
     For `is_reliable` selectors each counts at its worst; others exclude it from their mean.
     """
     plain: str | None
-    """The cheapest candidate whose mean human loss is low enough, without a guarantee."""
+    """The cheapest candidate whose mean human loss is within the limit, without a guarantee."""
     plain_mean: float | None
     means: Mapping[str, float | None]
-    """Plain mean of human losses by candidate; None if none is known."""
+    """Plain mean of human losses by candidate; None if no loss is known."""
     in_sequence: bool
     """Whether candidates are tested one after the other, up to the first failure; otherwise all at once."""
 
@@ -91,7 +91,7 @@ def risk_of(campaign: CampaignRecord) -> float:
 
 
 def losses_of(selector: str, baseline: str | None) -> str:
-    """Name of the means that a selector estimates; with a baseline, losses are drops from it."""
+    """Name of the means that a selector estimates; with a baseline, losses are drops from its scores."""
     what = "loss" if baseline is None else f"drop below {baseline}"
     whose = "the autoevaluator's answers" if selector == BY_MODEL else "human labels"
     return f"mean {what} against {whose}"

@@ -1,6 +1,6 @@
 """Checks of a certify campaign besides candidates, data and judge: costs, and the autoevaluator.
 
-The cost of a candidate is what its user wants less of; it defines the order of the tests:
+The cost of a candidate, which defines the order of the tests, is one of these:
 
 * size           bytes of the checkpoint's weights
 * prompt-length  mean characters of its prompts over the dataset
@@ -89,7 +89,7 @@ class Certification:
     autoevaluator: Autoevaluator | None
     """None if the selector uses none."""
     baseline: int | None
-    """The arm from which drops are measured."""
+    """The arm from whose scores drops are measured; None without a baseline."""
     samples: SamplesSpec | None = None
     """Outputs per arm and example, and how their scores are reduced; None for one output."""
 
@@ -103,7 +103,7 @@ def certify_section(spec: CampaignSpec) -> CertifySpec:
     """The section `certify` of a certify campaign.
 
     Raises:
-        SpecError: If there is none.
+        SpecError: If the spec has no such section.
     """
     if spec.certify is None:
         raise SpecError(

@@ -130,7 +130,7 @@ def paths(look: Look) -> list[Row]:
 
 
 def weight_table(look: Look) -> list[Row]:
-    """The weights with a column for each factor rho; empty if there is only one factor."""
+    """The weights with a column for each factor rho; empty with a single factor."""
     table: dict[str, Row] = {}
     for row in weights(look):
         table.setdefault(row["candidate"], {"candidate": row["candidate"]})[f"{row['rho']:.2f}"] = row[

@@ -136,7 +136,7 @@ def require_certifying(campaign: CampaignRecord) -> None:
     """Refuse a campaign that needs no human labels.
 
     Raises:
-        WinnowError: If it needs none.
+        WinnowError: If the campaign needs no human labels.
     """
     if campaign.objective != "certify":
         raise WinnowError(

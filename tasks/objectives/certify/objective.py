@@ -214,7 +214,7 @@ class Certify(ScoredCampaign):
 
 
 def answering_models(certification: Certification) -> Sequence[ModelRef]:
-    """The autoevaluator model, if there is one."""
+    """The autoevaluator's model; empty without an autoevaluator."""
     autoevaluator = certification.autoevaluator
     return () if autoevaluator is None else (autoevaluator.model,)
 

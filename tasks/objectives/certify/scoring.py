@@ -254,7 +254,7 @@ class BlockLosses:
     """Losses on the unlabelled examples of a labelled one."""
 
     mean: float | None
-    """Mean of the known losses; None if there are none."""
+    """Mean of the known losses; None if no loss is known."""
     missing: float | None
     """Share of unknown losses, in [0, 1]; None if the block is empty."""
 
@@ -307,7 +307,7 @@ class Scorer:
         )
 
     def trouble(self, arm: int, example: int) -> str | None:
-        """The failure of the first missing output of a pair, in words; None if none is missing."""
+        """The failure of the first missing output of a pair, in words; None if no output is missing."""
         authors: list[tuple[str, Author]] = [(OWN, arm)]
         block: list[int] = []
         if self.certification.baseline is not None:

@@ -5,9 +5,9 @@ Examples with a target in the dataset come first. If there are none, or if `cert
 others are drawn at random, and their labels arrive later. All other examples form the unlabelled pool, dealt
 out at random in blocks of r. The target of an example in the pool is not read.
 
-The draw depends only on the campaign's seed and the dataset's content, so it is the same on resume, whichever
-labels have arrived by then. A certificate is valid for the population of which labelled and unlabelled
-examples are both random samples: the rows with targets must have been chosen at random.
+The draw depends only on the campaign's seed and the dataset's content, so it is the same on resume,
+independent of the labels that have arrived. A certificate is valid for the population of which labelled and
+unlabelled examples are both random samples: the rows with targets must have been chosen at random.
 """
 
 from collections.abc import Sequence
@@ -45,13 +45,13 @@ def divide(
 
     Args:
         has_target: Whether each example has a target in the dataset.
-        seed: The campaign's.
-        fingerprint: The dataset's.
+        seed: The campaign's seed.
+        fingerprint: The dataset's fingerprint.
         per_label: r, at least 0.
-        labellable: n; None for all examples with a target, or, if there are none, as many as possible.
+        labellable: n; None for all examples with a target, or, if no example has one, as many as possible.
 
     Raises:
-        SpecError: If there are not enough examples.
+        SpecError: If the dataset has too few examples.
     """
     most = len(has_target) // (1 + per_label)
     if most < 1 or (labellable is not None and labellable > most):

@@ -55,7 +55,7 @@ class Question:
     choices: tuple[Choice, ...]
     """In the order of their keys, "unclear" last."""
     said: str | None
-    """The earlier choice for this task, if any."""
+    """The earlier choice for this task; None if it was not answered."""
     said_by: str | None
     """The annotator of the earlier choice."""
     left: int
@@ -81,7 +81,7 @@ def choices_of(campaign: CampaignRecord) -> tuple[Choice, ...]:
 def next_question(
     database: Database, campaign: CampaignRecord, annotator: str, passed: Sequence[str] = ()
 ) -> Question | None:
-    """The next task for an annotator, reserved for a while; None if none is left.
+    """The next task for an annotator, reserved for a while; None if no task is left.
 
     `passed` are keys of tasks that the annotator postponed.
     """
@@ -114,7 +114,7 @@ def question_of(database: Database, campaign: CampaignRecord, key: str) -> Quest
     """An earlier task, unchanged.
 
     Raises:
-        WinnowError: If there is none with this key.
+        WinnowError: If no task has this key.
     """
     with database.reading() as session:
         return _question(Look(session, campaign), _required(Look(session, campaign), key).task)
@@ -178,7 +178,7 @@ def require_answerable(
         remedy: End of the error message if it may not.
 
     Raises:
-        WinnowError: With what is wrong and what to do.
+        WinnowError: If the judgment is or may be in use, or may not be replaced; names the remedy.
     """
     before = given.task.annotation
     if given.is_used and before is not None:
@@ -214,7 +214,7 @@ def annotation_of(
 
 
 def said_of(task: AnnotationTaskRecord, choices: Sequence[Choice]) -> str | None:
-    """The earlier choice for a task; None if there is none."""
+    """The earlier choice for a task; None if it was not answered."""
     if task.annotation is None:
         return None
     stored = task.annotation.verdict
@@ -226,7 +226,7 @@ def said_of(task: AnnotationTaskRecord, choices: Sequence[Choice]) -> str | None
 def require_name(annotator: str, place: str = "") -> None:
     """Refuse an invalid annotator name.
 
-    `place`, where the name was given, begins the message.
+    `place`, the source of the name, begins the message.
 
     Raises:
         WinnowError: If the name is blank, too long or not printable.
@@ -266,7 +266,7 @@ UNNAMED = "a reader"
 
 
 def take_note(database: Database, comparison_id: int, *, is_starred: bool, text: str, annotator: str) -> None:
-    """Store a star, a note or both in place of those that were there; without either they are removed.
+    """Store a star, a note or both, replacing earlier ones; without either, remove them.
 
     Args:
         database: The database that holds the comparison.

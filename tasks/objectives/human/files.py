@@ -37,7 +37,7 @@ class GivenRow:
     """The file and the position in it."""
     id: str
     verdict: str
-    """The verdict; empty if none was given yet."""
+    """The verdict; empty if the task is unanswered."""
     annotator: str
     """The annotator; empty if the file has none."""
 

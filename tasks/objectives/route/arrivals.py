@@ -237,7 +237,7 @@ def answer_prompts(
 def _after_the_begun(
     campaign: CampaignSession, positions: Sequence[int], say: Callable[[RoutedAnswer], None]
 ) -> Sequence[int]:
-    """Finish the unfinished round, if there is one; return the positions that are not in it."""
+    """Finish an unfinished round, if any; return the positions that are not in that round."""
     if (begun := stored_plan(campaign)) is None:
         return positions
     wanted, taken = {*positions}, {*begun.examples}

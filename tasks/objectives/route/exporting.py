@@ -88,7 +88,7 @@ def export_policy(
 def doubt_of(
     advantage: Advantage | None, candidates: Sequence[str], left_out: Collection[int] = ()
 ) -> str | None:
-    """A sentence that one candidate for all prompts may be as good; None if it was shown to be worse.
+    """Sentence that a single candidate may be as good as routing; None if all were shown to be worse.
 
     `advantage` is that of routing so far, in scores in [0, 1], None if unknown. Routing is not compared with
     the arms `left_out`, which were dropped or are new.

@@ -70,8 +70,8 @@ class Router:
                 candidates' predictions are nearly equal.
 
         Raises:
-            WinnowError: If there is none, its embedder is missing or has changed, or the precision is
-                unknown.
+            WinnowError: If the folder has no router, its embedder is missing or has changed, or the precision
+                is unknown.
         """
         require_precision(precision)
         folder = Path(folder)

@@ -44,7 +44,7 @@ MOST_OF_THE_GAP = 1 / 3
 
 
 def one_example(look: Look, decision: DecisionRecord) -> CampaignWarning | None:
-    """A warning if one example accounts for more than a third of the gap between the best two."""
+    """Warning that one example accounts for more than a third of the gap between the best two, or None."""
     names = campaign_records.candidate_names(look.session, look.record.id)
     if decision.best is None or not _compares_two(look.record):
         return None
@@ -102,10 +102,10 @@ def _ahead(gap: float) -> str:
 
 
 def _second(decision: DecisionRecord, best: int) -> int | None:
-    """The closest opponent of the best, as in an answer's runner-up; None without one.
+    """The closest opponent of the best candidate, as in an answer's runner-up; None without an opponent.
 
-    With known worst cases, a high estimate on a few examples is not enough; without them it is the highest
-    estimate.
+    If lower bounds are known, a high estimate on a few examples is not enough; otherwise it is the candidate
+    with the highest estimate.
     """
     found = decision.differences
     known: Sequence[float | None] = found["lower"] if found is not None and found["against"] == best else ()
@@ -152,7 +152,7 @@ class Gap:
 
     @property
     def size(self) -> float:
-        """In score units, positive if the first is ahead; 0 if one of them has no score."""
+        """Difference in score units, positive if the first is ahead; 0 if one of them has no score."""
         return self.without(None, None) if min(self.counts) else 0.0
 
     def without(self, first: float | None, second: float | None) -> float:
@@ -170,9 +170,11 @@ FEWEST_EQUAL = 10
 HARD_ENOUGH = ", and whether the examples are hard enough to tell candidates apart"
 
 FEWEST_OF_ONE_SIDE = 20
-"""Minimum duels of pairs shown in both orders for a warning that one side always won: a judge that only reads
-the answers would do so in one of half a million such campaigns of even candidates, and almost never if one of
-a pair is better."""
+"""Minimum duels of pairs shown in both orders for a warning that one side always won.
+
+For a judge without position bias, this happens in one of half a million campaigns of equal candidates, and
+almost never if one of a pair is better.
+"""
 
 FIRST_ROUNDS = 3
 """Rounds inspected for models without probabilities; servers do not change in this."""
@@ -235,7 +237,8 @@ class EarlyWarnings:
     ) -> list[CampaignWarning]:
         """Return warnings of kinds, or about candidates, that were not returned before.
 
-        `stop` says whether it stops after this round, and `statuses` the status of each candidate after it.
+        `stop` is whether the campaign stops after this round; `statuses` are the candidates' statuses after
+        it.
         """
         if stop:
             return []

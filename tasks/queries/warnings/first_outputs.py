@@ -25,7 +25,7 @@ from winnow.tasks.queries.warnings.from_outputs import (
 from winnow.tasks.queries.warnings.from_spec import CampaignWarning, Kind
 
 ENOUGH = 4
-"""Number of outputs at which a candidate is inspected, or all outputs if there are fewer."""
+"""Number of outputs at which a candidate is inspected; all outputs if the campaign has fewer."""
 
 SUSPICIOUS: frozenset[Kind] = frozenset(
     {

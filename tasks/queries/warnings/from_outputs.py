@@ -39,10 +39,10 @@ MOST_FLAGGED = 0.02
 """Share of outputs cut off, or without an answer, above which a warning is given."""
 
 MOST_OF_ONE = 0.5
-"""Share of one candidate's outputs from which a warning is given, however few the total."""
+"""Minimum share of one candidate's outputs for a warning, even if the total share is small."""
 
 NEARLY_ALL = 0.8
-"""Share of faulty outputs from which their few candidates are named."""
+"""Minimum share of faulty outputs that come from a few candidates, which are then named."""
 
 MOST_NAMED = 3
 """Maximum number of such candidates."""
@@ -63,7 +63,7 @@ FEWEST_WITHOUT_POINT = 4
 """Minimum outputs of a candidate without a point before its cause is searched, while it is in question."""
 
 HOLDS_TARGET = 0.25
-"""Share of a candidate's outputs that contain their targets from which scores of 0 cause a warning."""
+"""Minimum share of a candidate's outputs that contain their targets for a warning about scores of 0."""
 
 MOST_SHOWN = 60
 """Maximum characters of an output, or a target, in a warning."""
@@ -90,7 +90,7 @@ class Looked:
 
     @property
     def said(self) -> str | None:
-        """Its faults in a few words, such as "12 empty, 3 thoughts"; None if it has none."""
+        """Its faults in a few words, such as "12 empty, 3 thoughts"; None if the candidate has no faults."""
         if not self.faults:
             return None
         found = ", ".join(f"{len(outputs)} {fault}" for fault, outputs in self.faults.items())
@@ -111,7 +111,7 @@ class Looked:
 
 
 def looked_at(look: Look, only: Collection[int] | None = None) -> list[Looked]:
-    """Candidates of a campaign with some of their outputs; empty if models score given texts.
+    """Candidates of a campaign with some of their outputs; empty for log-likelihood scoring.
 
     `only` are ids of candidates; None for all.
     """
@@ -201,7 +201,7 @@ class _Share:
 
 
 def whose(shares: Sequence[_Share]) -> str:
-    """The candidates concerned most, as an insertion; empty if there are none."""
+    """Clause that names the candidates with most faulty outputs; empty if no few candidates stand out."""
     most = _in_order(shares)
     how = "all or most of"
     if not most:
@@ -214,7 +214,7 @@ def whose(shares: Sequence[_Share]) -> str:
 
 
 def _that_have_nearly_all(shares: Sequence[_Share]) -> list[_Share]:
-    """The few candidates with nearly all faulty outputs; empty if there are no others."""
+    """The few candidates with nearly all faulty outputs; empty if these are all candidates."""
     having = sorted((each for each in shares if each.part), key=attrgetter("part"), reverse=True)
     all_ = sum(each.part for each in having)
     for n in range(1, min(MOST_NAMED, len(shares) - 1) + 1):
@@ -224,13 +224,13 @@ def _that_have_nearly_all(shares: Sequence[_Share]) -> list[_Share]:
 
 
 def _in_order(shares: Sequence[_Share]) -> list[_Share]:
-    """Those that deserve a warning by themselves: eliminated ones first, then by share."""
+    """Shares large enough for a warning by themselves: eliminated candidates first, then by share."""
     most = [each for each in shares if each.is_most]
     return sorted(most, key=lambda each: (each.of.status not in OUT, -each.part / each.all_))
 
 
 def about(shares: Sequence[_Share]) -> tuple[str, ...]:
-    """Names of the candidates named for it."""
+    """Names of the candidates whose own share is large enough for a warning."""
     return tuple(each.of.counts.name for each in _in_order(shares))
 
 
@@ -266,11 +266,11 @@ def warnings_about(
     """The warnings about some outputs of candidates.
 
     Args:
-        campaign: Their campaign.
+        campaign: The campaign of the candidates.
         found: The candidates with their outputs.
-        labels: The labels among its targets; empty if there are none.
+        labels: The labels among the campaign's targets; empty if targets are not labels.
         has_ended: Whether the campaign has ended, so that few outputs are enough.
-        is_part: Whether there are other candidates.
+        is_part: Whether the campaign has candidates that are not in `found`.
         fewest: Minimum outputs of a candidate for a warning about scores that are all 0.
         zeros: Whether to warn about scores that are all 0 even without a visible cause in the outputs.
     """
@@ -345,7 +345,7 @@ SAID: dict[Warned, tuple[str, str]] = {
     "stop-ignored": ("continues after a stop sequence", "continue after a stop sequence"),
     "structure": ("is not of its structured_output", "are not of their structured_output"),
 }
-"""Words for a fault, for one output and for several."""
+"""Verb phrases for each fault, for one output and for several."""
 
 
 def _of_fault(found: Sequence[Looked], fault: Warned, *, is_part: bool) -> CampaignWarning | None:
@@ -553,7 +553,7 @@ def _joins(first: str, second: str) -> bool:
 def _several_labels(
     campaign: CampaignRecord, found: Sequence[Looked], labels: Sequence[str]
 ) -> CampaignWarning | None:
-    """A warning about candidates that name several labels, of which judge contains needs only one right."""
+    """Warning about candidates whose outputs name several labels: judge `contains` needs only one right."""
     parts = judge_tree(campaign.spec.get("judge")).parts
     is_any = any(each.type == "contains" and each.params.get("match", "any") == "any" for each in parts)
     if not is_any or not labels:

@@ -56,7 +56,7 @@ Kind = Literal[
 * thoughts, in-thoughts, empty, stop-ignored, structure: see `tasks.campaign.outputs.Fault`.
 * no-thoughts: a model's reasoning should be separated from its outputs, and none was found.
 * hidden-thoughts: the tags around a model's reasoning are special tokens, which outputs lack.
-* begun-twice: a prompt spells out the first token, which the model gets in any case.
+* begun-twice: a prompt contains the first token (such as <s>), which the model gets in any case.
 * several-labels: outputs contain several labels, and the judge would find each of them.
 * zero-holds-target: a candidate has only scores of 0, and its outputs contain their targets.
 * zero-unread: a candidate has only scores of 0, and the judge could read none of its outputs.
@@ -64,8 +64,8 @@ Kind = Literal[
 * zero-other: a candidate has only scores of 0, without a visible cause; only in the first inspection.
 * no-answer: outputs have no answer, and count as wrong or as unscored, as set for the judge.
 * cut-reply: replies of judge models were cut off by max_tokens before a verdict.
-* no-probabilities: a judge model returned no probabilities, so texts were requested instead.
-* one-side: every duel was won by the side shown first, or second.
+* no-probabilities: a judge model returned no probabilities, so its verdicts were read from text.
+* one-side: every duel was won by the output shown first, or every one by the output shown second.
 * own-judge: a model judges its own outputs.
 * judge-changed: a judge of Winnow now gives other verdicts than when the campaign began.
 * twice: two models, prompts, guardrails or generate_configs differ only in their names.
@@ -96,11 +96,11 @@ CHECK_FIRST: dict[Kind, str] = {
     "truncated": "had outputs cut off",
     "structure": "ignored its structured_output",
 }
-"""Findings by which a candidate's score may be wrong, in a few words for the headline."""
+"""Short phrases for the headline, for kinds of warnings that mean that a score may be wrong."""
 
 
 def check_first(warnings: Sequence[CampaignWarning]) -> list[str]:
-    """A sentence that names candidates whose scores may be wrong; none if there are no such warnings."""
+    """A sentence that names candidates whose scores may be wrong; empty without such warnings."""
     found = [
         f"{list_of(each.about)} ({CHECK_FIRST[each.kind]})"
         for each in warnings
@@ -155,9 +155,10 @@ FIRST_TOKENS = (
 
 
 def begun_twice(identity: JsonView) -> CampaignWarning | None:
-    """A warning if a prompt spells out the first token for a model that gets it in any case.
+    """Warning that a prompt contains the first token of a model that gets it in any case, or None.
 
-    For models whose prompts Winnow tokenizes itself, only chats are checked: other prompts get no second one.
+    For models whose prompts Winnow tokenizes itself, only chats are checked: other prompts get no second
+    first token.
     """
     for prompt in identity.get("prompts") or ():
         spelled = next((each for each in FIRST_TOKENS if str(prompt.get("template")).startswith(each)), None)
@@ -206,7 +207,7 @@ WEIGHTS = ("model", "revision", "lora", "chat_template", "served_identity", "mod
 def there_twice(identity: JsonView) -> CampaignWarning | None:
     """A warning if two choices have the same content, so that their candidates get the same requests.
 
-    If the campaign excludes candidates, only one of two with the same requests may be left.
+    If the campaign excludes candidates, only one of two candidates with equal requests may be left.
     """
     if identity.get("exclude"):
         return None

@@ -1,4 +1,4 @@
-"""Results of the winner and the runner-up on the held-out examples, and what follows for new ones.
+"""Results of winner and runner-up on held-out examples, and the resulting intervals for new examples.
 
 Selection chose the winner by the scores on its own examples, so the winner's mean on these tends to be too
 high for other examples, as the highest of many noisy means (the winner's curse). The held-out examples had no
@@ -71,7 +71,7 @@ class HeldOut:
     winner: str | None
     runner_up: str | None
     told: int
-    """Number of the winner's finished comparisons on them."""
+    """Number of the winner's finished comparisons on held-out examples."""
     scored: int
     """Number of these that have an outcome."""
     is_complete: bool
@@ -101,7 +101,7 @@ class HeldOut:
 
 
 def held_out_of(look: Look, names: Sequence[str], decision: DecisionRecord | None) -> HeldOut | None:
-    """Results of a campaign on its held-out examples so far; None if there are none.
+    """Results of a campaign on its held-out examples so far; None without held-out examples.
 
     `names` are those of its candidates, by position; `decision` is None before the first round is finished.
     """
@@ -140,7 +140,7 @@ def held_out_of(look: Look, names: Sequence[str], decision: DecisionRecord | Non
 def lets_ask(look: Look, names: Sequence[str], decision: DecisionRecord | None, usage: BudgetUsage) -> bool:
     """Whether the limit of comparisons allows more selection, or scoring finalists on held-out examples.
 
-    Selection cannot use the reserve for the finalists, even if there are fewer finalists than reserved for.
+    Selection cannot use the comparisons reserved for finalists, even if fewer finalists exist than expected.
     """
     standing, split = held_out_of(look, names, decision), stored_split(look)
     if standing is None or split is None:
@@ -179,7 +179,7 @@ def others_came_first(arms: Sequence[int], finalists: Sequence[int]) -> bool:
     """Whether held-out examples were first evaluated for other finalists, or in another order.
 
     `arms` are those of the comparisons on them, in order: each example of the winner and then of the
-    runner-up, if there is one.
+    runner-up, if one is scored.
     """
     asked = list(dict.fromkeys(arms))
     return asked != list(finalists[: len(asked)])
@@ -198,7 +198,7 @@ def completed(
     Args:
         standing: The results without them.
         winner: Scores of the winner.
-        runner_up: Scores of the runner-up, if there is one.
+        runner_up: Scores of the runner-up; None if it is not scored.
         values: The winner's values of each constraint's metric, by the constraint in words.
         clusters: Cluster of each example; None if they were drawn one by one.
     """

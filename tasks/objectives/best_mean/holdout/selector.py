@@ -40,9 +40,9 @@ def finalists(
 class HoldoutSelector:
     """Delegate selection to the algorithm; once it has stopped, propose the held-out examples.
 
-    The algorithm does not observe these, so its decision and claims do not change. Until all of them are
-    observed for both finalists, the decision is not to stop, whatever its reason. If the limit allows no more
-    of them, the decision is to stop, and the reason for a claimed answer is the budget.
+    The algorithm does not observe held-out examples, so its decision and claims do not change. Until all
+    held-out examples are observed for both finalists, the decision is to continue. If the limit allows no
+    further one, the decision is to stop, and the reason for a claimed answer is the budget.
 
     As for every selector, its state depends only on its observations, in order. Held-out examples are
     proposed once no batch of the algorithm is in flight, which could still change the finalists.

@@ -66,14 +66,14 @@ def split_examples(
     Args:
         keys: Keys of its examples, all different, by position.
         share: Share of it that is held out, in (0, 1).
-        seed: The campaign's.
+        seed: The campaign's seed.
         has_constraints: Whether the winner has to meet constraints. Then only the winner is scored on the
             held-out examples: whether the runner-up meets them is often unknown.
-        clusters: Cluster of each example, by position. Whole clusters are held out then, at least as many
-            examples as the share asks for.
+        clusters: Cluster of each example, by position. If given, whole clusters are held out, with at least
+            the share of the examples.
 
     Raises:
-        SpecError: If that leaves too few examples on either side.
+        SpecError: If selection or held-out examples would be too few.
     """
     count = count_held_out(len(keys), share)
     if not LEAST <= count <= len(keys) - LEAST:
@@ -125,7 +125,7 @@ def count_held_out(n_examples: int, share: float) -> int:
 
 
 def stored_split(look: Look) -> Split | None:
-    """The split of a stored campaign's dataset; None if it holds nothing out."""
+    """The split of a stored campaign's dataset; None if the campaign holds no examples out."""
     share = look.record.spec.get("holdout")
     if share is None:
         return None
@@ -140,7 +140,7 @@ def stored_split(look: Look) -> Split | None:
 
 
 def selection_keys(look: Look) -> set[str]:
-    """Keys of the selection examples: all if none are held out."""
+    """Keys of the selection examples: all keys if the campaign holds no examples out."""
     split = stored_split(look)
     if split is None:
         return set(dataset_records.example_keys(look.session, look.record.dataset_id))
