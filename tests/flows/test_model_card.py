@@ -21,7 +21,7 @@ def test_a_model_card_says_the_answer_the_certificate_and_how_to_check_it(tmp_pa
     card = (tmp_path / "card.md").read_text()
     assert card.startswith("## Selection: undecided\n\nNo winner yet among \\<b\\> ")
     assert "\n\nFrom the best-mean campaign letters of Winnow, which" in card
-    assert "- **sure**: undecided at error probability 0.05" in card
+    assert "- **confidence**: undecided at error probability 0.05" in card
     assert "| candidate | estimated mean | interval |" in card
     assert "| a | 0.250 | 0.000 to 0.500 | 2 | active |" in card
     assert "| c | – | – | 0 | active |" in card
