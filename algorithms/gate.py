@@ -98,7 +98,7 @@ class Evidence:
         self._up = Wealth(*sizes, self._share, np.array([(1.0 - epsilon) / 2.0, 0.5]))
         self._down = Wealth(*sizes, self._share / 2.0, np.array([(1.0 + epsilon) / 2.0, 0.5]))
         self.is_no_worse = np.zeros(config.n_arms, dtype=np.bool_)
-        """Shape (K,), arms whose d is at least -epsilon."""
+        """Shape (K,), arms shown to have a d of at least -epsilon."""
         self.is_better = np.zeros(config.n_arms, dtype=np.bool_)
         """Shape (K,), arms whose d is above 0; each is also no worse."""
         self.is_worse = np.zeros(config.n_arms, dtype=np.bool_)
@@ -111,7 +111,7 @@ class Evidence:
 
     @property
     def is_settled(self) -> BoolArray:
-        """Arms with nothing more to show, shape (K,)."""
+        """Arms that need no further pairs: better, worse, or no worse if that is enough, shape (K,)."""
         no_worse_is_enough = self._seems_not_better | (self._until == "no-worse")
         return self.is_better | self.is_worse | (self.is_no_worse & no_worse_is_enough)
 

@@ -1,13 +1,14 @@
 """Tests and intervals for the mean difference of two arms on new examples.
 
 The examples of the benchmark are independent draws from a population, and so are the score differences of two
-arms on them. Which examples are scored for both, and when a campaign ends, follows from scores. So a test at
-level l is made of three, and is wrong with probability at most l whenever somebody looks (a union bound):
+arms on them. But scores determine which examples are scored for both arms, and when a campaign ends. So a
+test at level l combines three tests. By a union bound, its probability of ever being wrong is at most l:
 
-* at `SHARE_OF_COMPLETE` l, once both arms were asked on every example: that sample has a fixed size;
-* at `SHARE_OF_ORDER` l for each arm's own order of draws: the other arm was asked on the first T examples of
-  that order. The order does not depend on scores, T may, so this test holds for all T at once. As long as
-  both orders are the same, as in a race, these two are one test at twice the level.
+* one at level `SHARE_OF_COMPLETE` l, once both arms were evaluated on every example: a sample of fixed size;
+* one at level `SHARE_OF_ORDER` l for each of the two arms, on the first T examples in the order of that arm's
+  draws, on all of which the other arm was evaluated too. The order does not depend on scores; T can, so the
+  test is valid for all T simultaneously. As long as both orders are the same, as in a race, these two are
+  one test at twice the level.
 
 The page docs/how-new-examples-are-judged.md has the proof.
 """
@@ -36,19 +37,19 @@ class PairedSample:
     """Score differences of two arms, the first less the second, in [-1, 1]."""
 
     complete: FloatArray | None
-    """Those on all examples, in an order that does not depend on scores; None unless both arms were asked on
-    every example. Differences without a score are left out."""
+    """Differences on all examples, in an order that does not depend on scores; None unless both arms were
+    evaluated on every example. Differences without a score are omitted."""
     begins_binary: bool
-    """Whether both scores of the first of these are 0 or 1; this chooses the test of the others."""
+    """Whether both scores of the first difference in `complete` are 0 or 1; this selects the test of the
+    other differences."""
     in_order: Sequence[FloatArray] = ()
-    """At most two sequences: for each arm, in the order of its draws, the differences on the examples until
-    the first on which the other arm was not asked."""
+    """At most two sequences: for each arm, in the order of its draws, the differences on the examples before
+    the first one on which the other arm was not evaluated."""
     n_common: int = 0
-    """Number of differences at the start of each sequence that come from examples which both arms drew in the
-    same order."""
+    """Number of differences at the start of each sequence whose examples both arms drew in the same order."""
     sizes: IntArray | None = None
-    """If whole clusters of examples are drawn: numbers of examples of the clusters in `complete`, which then
-    has the sum of each cluster's differences, divided by the largest of these numbers."""
+    """If whole clusters of examples are drawn: number of examples of each cluster. `complete` then contains,
+    for each cluster, the sum of its differences divided by the largest of these numbers."""
 
     @property
     def mean(self) -> float:
@@ -65,7 +66,7 @@ class PairedSample:
 
     @property
     def n_examples(self) -> int:
-        """Number of examples in it."""
+        """Number of examples in the largest random sample."""
         return len(self.largest) if self.sizes is None else int(self.sizes.sum())
 
     @property
@@ -93,13 +94,13 @@ class Row:
 
 
 def paired_sample(first: Row, second: Row, order: IntArray, *, are_drawn: bool) -> PairedSample:
-    """The sample of two arms.
+    """Build the sample of score differences of two arms from their draws.
 
     Args:
         first: Row of the first arm.
         second: Row of the second arm.
         order: Shape (N,), all examples in an order that does not depend on scores.
-        are_drawn: Whether every example was drawn uniformly from those that its arm lacked.
+        are_drawn: Whether every example was drawn uniformly from those not yet drawn for its arm.
     """
     differences = first.scores - second.scores
     complete, begins_binary = None, False
@@ -121,11 +122,11 @@ def paired_sample(first: Row, second: Row, order: IntArray, *, are_drawn: bool) 
 
 
 NOTHING = PairedSample(None, begins_binary=False)
-"""A pair of which nothing is known."""
+"""Sample without any score difference."""
 
 
 def clustered_sample(differences: FloatArray, cluster_of: IntArray, order: IntArray) -> PairedSample:
-    """The sample of whole clusters of two arms that were asked on every example.
+    """The sample of whole clusters of two arms that were evaluated on every example.
 
     Args:
         differences: Shape (N,), NaN if unscored.
@@ -217,7 +218,7 @@ def _as_scores(differences: FloatArray) -> FloatArray:
 
 
 def _ever_higher(differences: FloatArray, levels: FloatArray) -> bool:
-    """Whether the e-value of the sign test ever reached 1 / level while the differences came in.
+    """Whether the e-value of the sign test reached 1 / level at any point in the order of the differences.
 
     Only differences other than 0 count: given that they are not 0, their mean has the same sign.
     """
@@ -259,11 +260,11 @@ class BestThere:
     """Which arms could be the best on new examples."""
 
     candidates: tuple[int, ...]
-    """Arms that no other is shown to exceed, ascending: one with the highest mean is among them, with
-    probability at least 1 - alpha."""
+    """Arms that no other arm is shown to exceed, in ascending order. With probability at least 1 - alpha, an
+    arm with the highest mean is among them."""
     is_better: bool
-    """Whether there is one alone, and it is shown to be better than every other arm: if some other arm has
-    the highest mean or the same, this is so with probability at most alpha."""
+    """Whether exactly one candidate remains and is shown to be better than every other arm. If another arm
+    has a mean at least as high, this is true with probability at most alpha."""
 
 
 def best_there(
@@ -278,10 +279,10 @@ def best_there(
     Args:
         n_arms: K, at least 2.
         excluders: Arms to compare the others with, the most promising first; any choice is valid.
-        silent: Arms of which nothing can be shown: they exclude none and are never excluded.
+        silent: Arms about which nothing can be shown: they exclude no arm and are never excluded.
         alpha: Error probability of each statement.
-        is_higher: Of two arms and a level, whether the first is shown to have the higher mean on new
-            examples; true with probability at most the level if that is false.
+        is_higher: For two arms and a level, whether the first arm is shown to have the higher mean on new
+            examples; if its mean is not higher, true with probability at most the level.
     """
     level = alpha / (n_arms - 1)
     spoken = [arm for arm in excluders if arm not in silent]
@@ -325,7 +326,7 @@ MOST_EXAMPLES = 10_000_000
 
 
 def examples_needed(difference: float, n_arms: int, alpha: float, disagreement: float) -> int | None:
-    """About how many examples show a difference: twice that many show it, and half as many do not.
+    """Approximate number of examples that show a difference: twice as many show it, half as many do not.
 
     Args:
         difference: In (0, disagreement].

@@ -34,9 +34,9 @@ class BestDuelConfig:
     """Whether to assume that some arm beats or ties every other. Fewer duels are then needed; but if
     preferences are cyclic, the arm that is named does not beat every other."""
     deterministic: BoolArray | None = None
-    """Shape (K,), arms whose output on an example is always the same, under a judge whose verdict then is
-    too. Two such arms are compared at most once on an example, drawn without replacement. None if there is no
-    such arm."""
+    """Shape (K,), arms whose output on an example is always the same, if the judge's verdict on equal outputs
+    is also always the same. Two such arms are compared at most once on an example, drawn without replacement.
+    None if there is no such arm."""
     features: FloatArray | None = field(default=None, repr=False)
     """Shape (K, d), features of the arms for the Bradley-Terry model; None for no model."""
     max_unscored: float = 0.5

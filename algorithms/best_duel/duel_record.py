@@ -117,14 +117,14 @@ class DuelRecord:
         return self.n_arms - self.n_active
 
     def asked(self) -> IntArray:
-        """Proposed duels of each pair, observed ones included, or `NONE_LEFT`: shape (K * K,), as `cells`."""
+        """Number of proposed duels of each pair, including observed ones, or `NONE_LEFT`: shape (K * K,)."""
         asked = self.told + self.pending
         if self._draws:
             asked[self.is_once & (asked == self.n_examples)] = NONE_LEFT
         return asked.ravel()
 
     def count(self, asked: IntArray, cell: int) -> None:
-        """Count one more duel of a pair, which must have one left, in a table that `asked` returned."""
+        """Increment a pair's number in a table from `asked`; the pair must have a duel left."""
         asked[cell] += 1
         if self._draws and self.is_once.item(cell) and asked[cell] == self.n_examples:
             asked[cell] = NONE_LEFT

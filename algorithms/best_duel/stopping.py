@@ -47,12 +47,12 @@ class Evidence(Protocol):
 
     @property
     def best(self) -> int | None:
-        """The active arm with the highest estimate; None when there is none."""
+        """The active arm with the highest estimate; None if no active arm has an estimate."""
         ...
 
     @property
     def statistic(self) -> float:
-        """Z, the least evidence against any active arm except the best; 0 if there is none."""
+        """Z, the least evidence against any active arm except the best; 0 without another or a best arm."""
         ...
 
     @property

@@ -18,7 +18,7 @@ from winnow.algorithms.errors import InvalidParameter
 from winnow.algorithms.state.arrays import BoolArray, FloatArray
 
 NOBODY = -1
-"""Stands for the recommended arm of a run without one; never counts as right."""
+"""Placeholder for the recommended arm of a run that recommends no arm; never counts as right."""
 
 
 def true_means(scores: ArrayLike) -> FloatArray:

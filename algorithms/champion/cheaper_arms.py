@@ -90,7 +90,7 @@ class Thrift:
 
     @property
     def goes_on(self) -> bool:
-        """Whether there is an arm to test, or can be later."""
+        """Whether an arm is under test, or tests have not begun because the best arm is not known yet."""
         return not self.has_begun or self.next_arm is not None
 
     def begin(self, best: int, active: BoolArray, *, may_choose: bool = True) -> None:
@@ -99,7 +99,7 @@ class Thrift:
         Args:
             best: L.
             active: Shape (K,), arms not dropped.
-            may_choose: Whether any arm can be chosen.
+            may_choose: Whether a cheaper arm may be chosen at all; if not, no arm is tested.
         """
         self.has_begun, self.n_dropped = True, int(np.count_nonzero(~active))
         self._row = self._scores_of(best, 0.0)

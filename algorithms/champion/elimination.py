@@ -32,7 +32,7 @@ TOLERANCE = 1e-9  # of a mean, in favour of the tested arm
 class Evidence:
     """Draws of K arms, and which arms are eliminated.
 
-    Outcomes for constraints are told to `constraints` before the scores of the same batch.
+    `constraints` must receive its outcomes of a batch before this object receives the scores.
 
     Args:
         n_arms: K.
@@ -174,7 +174,7 @@ class Evidence:
         return wealths if named is None else self._with_regard_to(named, arms, wealths)
 
     def _with_regard_to(self, named: int, arms: IntArray, wealths: FloatArray) -> FloatArray:
-        """Wealths of some arms when one is named: those given, plus those of its races if any are run."""
+        """Wealths of some arms if `named` is named: those given plus those of bets within epsilon, if any."""
         if self._within is None:
             return wealths
         return wealths + self.mode.within * self._within.wealths(arms, named)

@@ -5,7 +5,7 @@ excess; s the share of an arm's stake that is bet on not exceeding a by x, which
 epsilon.
 
 `PairBets` bets in a race that an arm does not exceed another arm by a margin, for any margin; its letters are
-those of `within_epsilon`, with the margin x in the place of epsilon. The bets are stored with the columns and
+those of `within_epsilon`, with the margin x instead of epsilon. The bets are stored with the columns and
 do not depend on x, so that a wealth does not decrease in x.
 """
 
@@ -40,7 +40,7 @@ class PairBets(NamedTuple):
 
     @classmethod
     def of(cls, told: list[Columns], other: int, n_examples: int, epsilon: float) -> "PairBets":
-        """The bets of a race with regard to one arm, on the columns that were told while it was in the race.
+        """Create the bets of a race with regard to one arm, on the columns observed while it was in the race.
 
         Args:
             told: The columns, at least one batch; the arm is in the first.
@@ -91,11 +91,14 @@ GROWTH = 1.02
 STEPS = 1000
 """Steps of an excess from 0 to 1."""
 SHARE, SHARE_OF_TWO = 0.4, 0.8
-"""s if races do not bet within epsilon, and s if two arms race: while they do, neither is out."""
+"""s if races do not bet within epsilon: for more than two arms in the race, and for two arms.
+
+With two arms, neither is eliminated while they race.
+"""
 
 
 class ExcessBound:
-    """The least excess that was proven so far, of the arms that are compared now.
+    """Smallest excess proven so far for the arms that are compared now.
 
     Args:
         n_arms: K.
@@ -105,14 +108,14 @@ class ExcessBound:
         self.restart(n_arms)
 
     def restart(self, n_arms: int) -> None:
-        """Begin anew, because arms were added or dropped."""
+        """Discard the bound, because arms were added or dropped."""
         self.found: Excess | None = None
-        """The statement; None before the first."""
+        """The proven bound; None until a first one is proven."""
         self._ends = np.ones(n_arms)  # (K,) most that the mean of an arm can be, if it is among the best
         self._n_told = 0
 
     def look(self, evidence: Evidence, n_told: int, delta: float, *, is_last: bool) -> None:
-        """Update the bound if enough was observed since the last look.
+        """Update the bound if enough pairs were observed since the last update.
 
         Args:
             evidence: The evidence from all observations.
@@ -131,7 +134,7 @@ class ExcessBound:
 
 
 class _Look:
-    """The bets at one time."""
+    """Bounds on the excess from the bets after some observations."""
 
     def __init__(self, evidence: Evidence) -> None:
         self._evidence, self._n = evidence, evidence.n_examples
@@ -141,9 +144,9 @@ class _Look:
         self._shares_tests = self._share == evidence.mode.within  # who is out by the tests is so here
 
     def by_race(self, below: int) -> tuple[int, int] | None:
-        """The arm in front of a race and its excess, in steps; None if that is not below a number of steps.
+        """The leading arm of a race and its excess, in steps; None if the excess is not below `below` steps.
 
-        No row was filled yet.
+        Requires that no row has been filled.
         """
         evidence = self._evidence
         arms = np.flatnonzero(evidence.alive & evidence.has_score)
@@ -200,7 +203,7 @@ class _Look:
             least: N mu_a, the sum of the named arm with unknown scores as 0.
             steps: The excess.
             pairs: The bets of a race with regard to the named arm, if any.
-            raced: Shape (K,), what is known of wealths before a row was filled; None after that.
+            raced: Shape (K,), the known part of the wealths if no row was filled yet; None otherwise.
         """
         evidence, margin = self._evidence, steps / STEPS
         total = least + margin * self._n
@@ -223,7 +226,7 @@ class _Look:
 
 
 def _share(evidence: Evidence) -> float:
-    """The share s, which is settled before the first score is known."""
+    """The share s, which is fixed before the first score is known."""
     told, within = evidence.race.told, evidence.mode.within
     if within > 0.0 or not told:
         return within

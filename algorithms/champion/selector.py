@@ -305,9 +305,9 @@ class Champion:
     def _races(self, rng: np.random.Generator) -> bool:
         """Whether the next batch belongs to the race.
 
-        The race ends permanently with the first batch that is not of common examples. Whether a batch in
-        flight is of common examples is determined from the batch itself, as when it is told. So a selector
-        that took the batch up decides like one that proposed it, and like one that was only told it.
+        The race ends permanently with the first batch that does not consist of common examples. Whether a
+        batch in flight does is determined from the batch itself, as it is when the batch is observed. So the
+        decision is the same for a selector that proposed the batch, took it up, or only observed it.
         """
         evidence, mode = self.evidence, self._mode
         if not evidence.can_race or evidence.is_decided:

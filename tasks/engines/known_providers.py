@@ -27,17 +27,17 @@ BUILT_IN_EMBEDDERS = ("transformers", "vllm", "precomputed")
 """Types of Winnow's embedders."""
 
 RECORDED = "recorded"
-"""The provider of outputs that stand in the data already: nothing is generated."""
+"""Provider that reads outputs from the data instead of generating them."""
 
 FUNCTION = "function"
-"""Provider of candidates stored by `winnow.select`: no file can name it, since its function is a program's
-own."""
+"""Provider of candidates stored by `winnow.select`. A campaign's file cannot name it, because its function
+belongs to a running program."""
 
 REMOTE: frozenset[str] = frozenset({"litellm", "openai"})
 """Providers whose models run on servers with a protocol for models."""
 
 ELSEWHERE = REMOTE | AGENTS
-"""Providers that take no device of ours, and are queried alongside all others."""
+"""Providers that use no device of this machine; their models run at the same time as all others."""
 
 OWN_TOKENS = frozenset({"transformers", "vllm"})
 """Providers whose prompts Winnow tokenizes itself."""

@@ -1,7 +1,7 @@
 """List prices of the models of public APIs.
 
-`list_prices.json` is an extract of LiteLLM's public table (MIT licence). Where LiteLLM is installed its whole
-table is read instead, so that its newest release brings its newest prices.
+`list_prices.json` is an extract of LiteLLM's public table (MIT licence). If LiteLLM is installed, its
+complete table is read instead, so that a new release of LiteLLM provides new prices.
 """
 
 import json
@@ -18,7 +18,7 @@ CURRENCY = "USD"
 EXTRACT = Path(__file__).with_name("list_prices.json")
 EXTRACT_OF = "LiteLLM 1.81.16"
 WHOLE = "litellm/model_prices_and_context_window_backup.json"
-"""The table in LiteLLM's distribution; importing LiteLLM takes seconds, and asks the network."""
+"""Path of the table in LiteLLM's distribution; importing LiteLLM takes seconds and uses the network."""
 
 MILLION = 1_000_000
 

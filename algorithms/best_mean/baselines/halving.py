@@ -23,11 +23,11 @@ Schedule = Literal["halving", "rejects"]
 
 
 def rejection_target(n_arms: int, told: int, n_examples: int, left: int) -> int:
-    """Number of common examples of each arm after which the first of some arms is rejected.
+    """Number of common examples per arm after which the first of A arms is rejected.
 
     Args:
         n_arms: A, at least 2.
-        told: t, those that each arm has already.
+        told: t, the number of common examples already observed for each arm.
         n_examples: n.
         left: B, pairs that can still be proposed.
     """
@@ -44,10 +44,11 @@ def rejection_target(n_arms: int, told: int, n_examples: int, left: int) -> int:
 
 
 def schedule_for(n_arms: int, n_examples: int, budget: int | None) -> Schedule:
-    """Schedule that errs less with a budget: "rejects" from where it completes the rows of the last two arms.
+    """Schedule with the lower error rate for a budget.
 
-    With less, halving spends more on the last arms, and names the best one more often; with more, its phases
-    are too few (docs/selectors.md has the measurements).
+    "rejects" is chosen if the budget completes the rows of the last two arms. With a smaller budget, halving
+    spends more on the last arms and finds the best arm more often. With a larger one, halving has too few
+    phases. docs/selectors.md has the measurements.
     """
     needed = _cost(2 * n_examples - 1, n_arms, 0, n_examples)
     return "rejects" if budget is None or budget >= needed else "halving"
@@ -61,7 +62,7 @@ def _targets(c: int, n_arms: int, told: int, n_examples: int) -> IntArray:
 
 
 def _cost(c: int, n_arms: int, told: int, n_examples: int) -> int:
-    """Pairs that the phases take from here on."""
+    """Number of pairs that the remaining phases use."""
     added = np.diff(_targets(c, n_arms, told, n_examples), prepend=told)
     return int((np.arange(n_arms, 1, -1) * added).sum())
 
@@ -135,7 +136,7 @@ class Halving(StoppedSelector):
             self._end_phase(is_in)
 
     def _ranking(self) -> FloatArray:
-        """The arm that survived longest comes first; of several, the one with the highest mean."""
+        """Rank arms by the number of phases survived, and within equal numbers by mean; shape (K,)."""
         return np.asarray(self._survived + self._matrix.means)
 
     @property
@@ -145,7 +146,7 @@ class Halving(StoppedSelector):
 
     @property
     def _went_on_longest(self) -> BoolArray:
-        """Of the arms with free pairs, those that survived longest, shape (K,)."""
+        """Mask of the arms with free pairs that survived most phases, shape (K,)."""
         has_free = self._stopping.in_question & (self._matrix.free_of_arm > 0)
         longest = self._survived.max(initial=0, where=has_free)
         return np.asarray(has_free & (self._survived == longest))
@@ -160,7 +161,7 @@ class Halving(StoppedSelector):
         self._target = self._next_target()
 
     def _next_target(self) -> int:
-        """Number of examples that each remaining arm has been observed on at the end of the phase."""
+        """Number of examples per remaining arm after which the current phase ends."""
         is_in = self._is_in
         n_arms, told, n_examples = int(is_in.sum()), self._matrix.told, self._matrix.n_examples
         if n_arms < 2:

@@ -38,10 +38,10 @@ INHERITED = frozenset(
     {"LANG", "LC_ALL", "LD_LIBRARY_PATH", "PATH", "SSL_CERT_DIR", "SSL_CERT_FILE", "TMPDIR", "TZ"}
     | {*_PROXIES, *(name.lower() for name in _PROXIES)}
 )
-"""The user's variables passed to litellm: keys and addresses are not among them."""
+"""Environment variables of the user that litellm receives; they exclude API keys and server addresses."""
 
 PROXYLESS = {"NO_PROXY": "*", "no_proxy": "*"}
-"""Variables for a server on this machine, which is reached without the proxy of the environment."""
+"""Variables that disable the environment's proxy, for a server on this machine."""
 
 FORCED = {
     "HOME": os.devnull,  # nor are files with keys, such as those of AWS
@@ -66,7 +66,7 @@ class LitellmConnection:
     Args:
         model: The model.
         server: The server as named in messages, and its key.
-        log_folder: Folder in which the process writes what it would print.
+        log_folder: Folder of the file that receives the output of the process.
         max_connections: Maximum number of concurrent calls.
         request_timeout: Seconds an answer may take.
     """
@@ -202,7 +202,7 @@ class LitellmEngine(OpenaiEngine):
         settings: See `OpenaiEngine`.
 
     Raises:
-        EngineLoadFailed: If the model should not chat, or its `model_args` contain forbidden keys.
+        EngineLoadFailed: If `chat` is false for the model, or its `model_args` contain forbidden keys.
     """
 
     def __init__(self, model: ModelRef, settings: EngineSettings) -> None:

@@ -5,17 +5,17 @@ It makes single calls, without rounds, retries or checks of answers. The first m
 has} or {"load_failed": sentence}. Then {"number": n, "call": the arguments of a chat completion as JSON,
 "most_bytes": of a body} is answered by {"number": n} and one of
 
-* {"answer": what litellm made of it, in OpenAI's form, as JSON}
+* {"answer": the answer that litellm converted to OpenAI's form, as JSON}
 * {"status": of a refusal, "retry_after": its header or null, "said": the beginning of its body}
-* {"unreadable": why}, {"silence": why no answer came}, {"elsewhere": origin it was to be sent on to}
-* {"unsent": why litellm sent nothing, "status": its name for that}
+* {"unreadable": reason}, {"silence": reason of a missing answer}, {"elsewhere": origin of a redirect}
+* {"unsent": reason why litellm sent no request, "status": litellm's name for it}
 
-in order of completion, until {"close": true} comes. Its environment is made by `LitellmConnection`: no keys,
-and no address to send them to.
+in order of completion, until the message {"close": true}. `LitellmConnection` sets the environment of the
+process, which contains no keys and no server addresses.
 
-Every HTTP exchange passes `_guard_http`, whoever starts it, which restricts the process to one server. A body
-is read in chunks, and abandoned once it is longer than the request can need. It is requested uncompressed,
-and nothing is sent to another origin. Names of other machines are not even looked up.
+`_guard_http` intercepts every HTTP exchange, whichever code starts it, and restricts the process to one
+server. A body is requested uncompressed, read in chunks, and abandoned once it is longer than the request can
+need. No request is sent to another origin, and names of other hosts are not resolved.
 """
 
 import json
@@ -40,7 +40,7 @@ from winnow.tasks.engines.openai.http_connection import MOST_REDIRECTS, origin_o
 from winnow.tasks.processes.worker_side import ParentLink, run_worker
 
 SAID_BYTES = 4 * SHOWN + 1024
-"""Bytes kept of the body of a refusal: as much as is shown, with room for its JSON."""
+"""Maximum bytes kept of the body of a refusal: the part that is shown, with room for its JSON."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -50,9 +50,9 @@ class Exchange:
     most_bytes: int
     """Maximum length of a body that is read."""
     hops: int = 0
-    """Requests sent for it: the first one, and those to which it was redirected."""
+    """Number of requests sent for the call, including redirects."""
     status: int | None = None
-    """Status of the last answer; None before any."""
+    """Status of the last answer; None before the first answer."""
     retry_after: str | None = None
     said: bytearray = field(default_factory=bytearray)
     """Beginning of the last answer's body."""
@@ -161,7 +161,7 @@ def _guard_names(hosts: Collection[str]) -> None:
 
 
 ONCE = {"num_retries": 0, "max_retries": 0, "fallbacks": None, "caching": False, "stream": False}
-"""Settings that make a call a single request: only the caller retries, if at all."""
+"""Settings with which a call sends a single request; retries are left to the caller."""
 
 LISTS = (
     "callbacks", "failure_callback", "input_callback", "service_callback", "success_callback",

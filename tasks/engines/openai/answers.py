@@ -18,7 +18,7 @@ MOST_NESTED = 64
 """Maximum depth of nested brackets in an answer."""
 
 SHOWN_OF_BODY = 40
-"""Bytes shown of a body that is no JSON: enough to recognise a page or a stream."""
+"""Maximum bytes shown of a body that is not JSON: enough to recognise a web page or a stream."""
 
 LONGEST_NAME = 200
 """Maximum number of characters kept of a model's name."""
@@ -37,7 +37,7 @@ BROKEN_OFF = frozenset({"error", "abort", "insufficient_system_resource"})
 
 
 NOTHING_COUNTED = {"usage": {"prompt_tokens": 0, "completion_tokens": 0}}
-"""Counts used if a server gives none, to see whether everything else can be read."""
+"""Counts used if a server reports none, to check whether the rest of the answer can be read."""
 
 
 class _Part(BaseModel):
@@ -283,7 +283,7 @@ class TokenizerInfo(_Part):
 
 
 def json_value(body: bytes) -> object:
-    """Parse a body; raises `Unreadable` if it is no JSON, nested too deep, or has too long an integer."""
+    """Parse a JSON body; raises `Unreadable` if invalid, nested too deep, or with an overlong integer."""
     try:
         value = json.loads(body, parse_int=_whole_number)
     except ValueError as error:
@@ -328,7 +328,7 @@ def read(kind: type[PartT], value: object) -> PartT:
 
 
 def read_listing(value: object) -> list[ServedModel]:
-    """Models that a server lists, in any form; entries that cannot be read are skipped."""
+    """Models listed by a server, as a bare list or under `data`; invalid entries are skipped."""
     listed = value.get("data") if isinstance(value, dict) else value
     found = []
     for each in listed[:MOST_LISTED] if isinstance(listed, list) else []:

@@ -75,7 +75,7 @@ class OpenaiEngine:
         settings: The settings of engines, such as timeouts, retries and concurrency.
 
     Raises:
-        EngineLoadFailed: If `model_args` set what Winnow sets.
+        EngineLoadFailed: If `model_args` contain a key that Winnow sets.
     """
 
     def __init__(self, model: ModelRef, settings: EngineSettings) -> None:
@@ -174,7 +174,7 @@ class OpenaiEngine:
             raise EngineLoadFailed(self._model.name, f"{error.why}; {url}") from error
 
     def _right_url(self) -> str:
-        """Hint at the base URL that was probably meant, if this one lists no models; else empty."""
+        """Hint at the likely base URL if the given one lists no models; otherwise empty."""
         others = other_base_urls(self._server.url)
         self._deadline = _from_now(self._settings.batch_timeout)
         lists = self._ask_all(self._calls.lists_models, others)

@@ -99,10 +99,10 @@ USED_UP = (
 """Codes and first words of messages by which APIs report that no credit is left, whatever the status."""
 
 BAD_KEY = ("invalid_api_key", "api key not valid")
-"""The same for an invalid key; the second is Gemini's, whose status is 400."""
+"""Codes and first words of messages for an invalid key; the second is Gemini's, whose status is 400."""
 
 NO_MODEL = ("model_not_found", "invalid_model", "model not exist", "/chat/completions: invalid model name")
-"""The same for unknown models: those of Mistral, DeepSeek and LiteLLM's proxy, with status 400."""
+"""Codes and first words for unknown models: of Mistral, DeepSeek and LiteLLM's proxy, with status 400."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -149,7 +149,7 @@ class RequestRefused(Exception):
 
 
 class NoRoom(RequestRefused):
-    """The server does not generate as many tokens as the request allows, at least after this prompt."""
+    """The server generates fewer tokens than the request allows, at least after this prompt."""
 
     def __init__(self, failure: GenerationFailure, sentence: str) -> None:
         super().__init__(failure)
@@ -203,7 +203,10 @@ class Told(NamedTuple):
     """Headers by which other servers would report the same."""
 
     def is_one_of(self, words: tuple[str, ...]) -> bool:
-        """Whether it has such a code, or its message begins so; later text may quote a prompt."""
+        """Whether the error has one of these codes or its message begins with one.
+
+        The rest of the message is not searched, because it may quote a prompt.
+        """
         return bool(set(words) & set(self.codes.lower().split())) or self.sentence.lower().startswith(words)
 
     def has_any(self, words: Iterable[str]) -> bool:

@@ -1,12 +1,13 @@
 """Log-likelihood scoring of choices and continuations at a server; see `tasks.engines.scoring`.
 
-vLLM's server returns the tokens of a text and the log-probability of any token: its answers are those of the
-same model in a process of ours. Of other servers only OpenAI's API is known:
+vLLM's server returns the tokens of a text and the log-probability of any token, so scores equal those of the
+same model in a local process. For other servers, only OpenAI's API is assumed:
 
 * A choice has to be one token among the few most probable ones, which the server names as texts.
-* A continuation is sent together with its prompt as one text, whose tokens the server echoes. The length of
-  the prompt in tokens is asked of the prompt alone.
-* A text after an empty prompt cannot be scored: the server does not name the token that begins a text.
+* A continuation is sent together with its prompt as one text, whose tokens the server echoes. The number of
+  the prompt's tokens is requested for the prompt alone.
+* A text after an empty prompt cannot be scored, because the server does not report the token that begins a
+  text.
 """
 
 import json

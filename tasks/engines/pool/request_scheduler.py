@@ -1,4 +1,6 @@
-"""Send requests to many models at once, as far as engines have places; an ask is one group to one model.
+"""Send groups of requests to many models at the same time, limited by the engines' free places.
+
+An *ask* is one group of requests to one model.
 
 Which asks run together, and in which order, is decided here, in the caller's thread, each time an engine has
 finished. Each ask then has its own thread, unless only one can run at a time.
@@ -110,14 +112,14 @@ WAKE = -1
 
 @dataclass(kw_only=True)
 class RequestScheduler:
-    """Asks in progress.
+    """Asks (groups of requests) in progress.
 
     Args:
         ask: Sends an ask to an engine. It calls the first function that it receives once the engine is ready,
             and the second one, if given, for each answer as it arrives. Called in threads.
         slots: The table of the engines' places.
         replicas: The engines of each model; several if devices would be idle otherwise.
-        failed: Engines that are known to answer nothing; they need no place.
+        failed: Engines that have failed and answer no request; they need no place.
         later: Engines that are used after these asks.
         aside: Whether each ask runs in its own thread.
         beside: Whether several engines run at the same time.

@@ -49,7 +49,7 @@ class EngineSlot:
     joins: bool = False
     """Whether several threads can use it."""
     is_closed: bool = False
-    """Whether its engine was given up; threads that share it get an error."""
+    """Whether the engine has been ended for good; threads that share it get an error."""
     ended_by: BaseException | None = None
     """Error that ended the engine; errors of threads that share it follow from it."""
     end_is_known: bool = False
@@ -63,7 +63,7 @@ class EngineSlot:
 
     @property
     def may_be_joined(self) -> bool:
-        """Whether its engine is working and can accept further requests meanwhile."""
+        """Whether the engine is working and accepts further requests at the same time."""
         return self.joins and self.busy and self.placed
 
     @property
@@ -161,7 +161,7 @@ class SlotTable:
         self._give_back(slot)
 
     def may_be_joined(self, key: str) -> bool:
-        """Whether an engine is working and can accept further requests meanwhile."""
+        """Whether an engine is working and accepts further requests at the same time."""
         with self._changed:
             slot = self._slots.get(key)
             return slot is not None and slot.may_be_joined

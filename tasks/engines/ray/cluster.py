@@ -49,7 +49,7 @@ AWAY_S = 30.0
 """Seconds for which the head of a cluster may be unreachable, for example during a restart."""
 
 LOOK_S = 5.0
-"""Seconds for one check whether it answers."""
+"""Maximum seconds of one check whether the head answers."""
 
 RAYS_PATIENCE_S = 3600
 """Seconds after which Ray ends a process whose cluster's head is gone, with its own message. Ray's default is

@@ -21,7 +21,7 @@ from winnow.tasks.engines.providers import EngineSettings, start_engine
 from winnow.tasks.processes.child_process import log_file, open_log
 
 POLITE_SECONDS = 10.0
-"""Seconds to close; longer than an engine's own process takes to be ended by force."""
+"""Maximum seconds for closing; longer than an engine needs to end its own process by force."""
 
 FORCED_SECONDS = 10.0
 
@@ -197,7 +197,7 @@ def _last_line(error: RayError) -> str:
 
 
 class EngineActor:
-    """An engine that loads on request, so that its place is known before.
+    """An engine that loads on request, so that its machine is known before loading.
 
     An engine with a separate process, such as vLLM's, ends with this one, however this one ends.
     """
@@ -221,7 +221,7 @@ class EngineActor:
         return self._engine.generate(requests)
 
     def close(self) -> None:
-        """Free what the engine holds."""
+        """Release the engine's resources."""
         if self._engine is not None:
             self._engine.close()
 

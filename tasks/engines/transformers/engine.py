@@ -56,7 +56,7 @@ transformers.utils.logging.disable_progress_bar()  # the terminal belongs to the
 
 NO_LIMIT = 2**31  # tokens; for models without positions, such as state-space models
 ONE_AT_A_TIME = threading.Lock()
-"""Held by the engine that loads or answers: while loading, the library changes settings of all threads."""
+"""Lock for loading and answering, because the library changes settings of all threads while loading."""
 MODEL_ARGS = ("batch_size", "device", "dtype", "max_model_len", "trust_remote_code")
 
 

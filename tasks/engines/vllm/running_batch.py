@@ -37,7 +37,7 @@ class _Begun:
     share: float
     """Start of its share of the time, as `TimeShares.begin` returns it."""
     at: float
-    """Time by `time.perf_counter` at which a place became free for it."""
+    """Time, by `time.perf_counter`, at which the request got a place."""
 
 
 class RunningBatch:
@@ -77,7 +77,7 @@ class RunningBatch:
     def add(
         self, number: int, prompts: Sequence[list[int] | GenerationFailure], params: Sequence[Params]
     ) -> None:
-        """Add a group; a prompt that cannot be encoded is the reason why."""
+        """Add a group of encoded prompts; a failure replaces a prompt that could not be encoded."""
         answers: dict[int, Answer] = {}
         for place, (prompt, how) in enumerate(zip(prompts, params, strict=True)):
             id_ = f"text-{self._taken_in}"
