@@ -375,7 +375,7 @@ def test_an_example_that_no_human_can_answer_holds_nothing_up_and_counts_as_a_lo
     states = {row["id"]: row["state"] for row in asked(tmp_path, "labels")}
     assert {states[first], states[second]} == {"skipped"}
     assert {states[key] for key in others} == {"used"}
-    assert "skipped      2 labels of the 10 used say that no human can answer their examples" in done(
+    assert "skipped      2 labels of the 10 used mark their examples as unanswerable" in done(
         tmp_path, "status", "survivor"
     )
     assert status_json(tmp_path)["certificate"]["incomplete"] == 0
@@ -596,7 +596,7 @@ def test_none_certified_is_said_plainly_and_is_no_answer(tmp_path):
     assert (found["outcome"], found["reason"], found["best"]) == ("none", "none-certified", None)
     told = done(tmp_path, "status", "survivor")
     assert "certified    none: a risk of at most 0.15 was shown of no candidate" in told
-    assert "the plain mean of human losses would certify none" in told
+    assert "the plain mean of human losses would certify no candidate" in told
 
 
 def test_the_replayed_evidence_agrees_with_what_was_decided(finished):

@@ -33,9 +33,7 @@ def test_the_answer_names_the_best_the_chosen_one_and_what_is_saved(tmp_path):
         "survivor: no candidate is better by more than 30 points (5% risk of error), proven\n"
     )
     assert "winner       knows/plain" in result.stdout
-    assert (
-        "chosen       slips/plain: cost 2.5 in the place of the 10 of knows/plain, 75% less" in result.stdout
-    )
+    assert "chosen       slips/plain: costs 2.5 instead of 10 (knows/plain), 75% less" in result.stdout
     assert (
         "on these 120 examples no candidate has a mean that is higher than that of knows/plain or of "
         "slips/plain by more than 0.3 (at most 5% risk of error)"
@@ -63,7 +61,7 @@ def test_a_limit_that_ends_what_is_held_out_does_not_say_that_cheaper_ones_were_
         assert result.returncode == 0, result.stderr
         lines = [line[2:].split(maxsplit=1) for line in result.stdout.splitlines() if line.startswith("  ")]
         told[tokens] = dict(lines)
-    nobody = "knows/plain: nobody that costs less than 10 was shown to be at most 0.01 below it"
+    nobody = "knows/plain: no candidate that costs less than 10 was shown to be at most 0.01 below it"
     assert told[1000]["chosen"] == told[300]["chosen"] == f"{nobody}, which is half of epsilon"
     assert "then the token budget is spent" in " ".join(told[300].values())
 

@@ -50,7 +50,7 @@ def test_a_longer_list_goes_on_with_what_was_learned_and_the_answer_states_what_
         "scores had been seen raise it), if how often candidates were added did not depend on the scores"
     ) in " ".join(said.split())
     assert f"added        mumbles/plain joined after {n_rounds} rounds" in said
-    assert "mumbles/plain joined after scores on these examples had been seen" in " ".join(said.split())
+    assert "mumbles/plain was added after scores on these examples were seen" in " ".join(said.split())
     late = processes.history(tmp_path)
     for table in ("rounds", "comparisons", "decisions"):
         assert late[table][: len(early[table])] == early[table]
@@ -213,9 +213,7 @@ def test_candidates_that_join_after_held_out_scores_were_seen_take_their_guarant
     write_growing(tmp_path, LONGER, holdout=0.25)
     said = run(tmp_path)
     assert "winner       mumbles/plain" in said
-    assert (
-        "this guarantees nothing: mumbles/plain joined after scores on these examples had been seen" in said
-    )
+    assert "this guarantees nothing: mumbles/plain was added after scores on these examples were seen" in said
     found = status_json(tmp_path)["held_out"]
     assert (found["winner"], found["is_complete"], found["joined"]) == (
         "mumbles/plain",

@@ -78,7 +78,7 @@ def test_a_campaign_waits_for_people_and_ends_once_they_have_judged(waiting, tmp
     assert judged_to_the_end(folder) > 1
     found = status_json(folder)
     assert (found["outcome"], found["best"], found["is_guaranteed"]) == ("winner", "medium/plain", True)
-    assert "that of the people who labelled (one person)" in winnow(folder, "status", "survivor").stdout
+    assert "a judgment of the annotators (one person)" in winnow(folder, "status", "survivor").stdout
     assert {row["state"] for row in tasks(folder)} == {"used"}
 
 

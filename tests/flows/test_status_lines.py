@@ -61,8 +61,8 @@ def test_a_winner_is_told_in_a_few_lines_of_a_narrow_terminal(decided):
         "  cost         4 comparisons in 1 round: 26.7% of the full grid of 15 (73.3%",
         "               saved)",
         "  eliminated   2 of 3 candidates, shown not to be the best",
-        "  new examples nothing is known: only 0 examples scored for both b and a are a",
-        "               random sample, and at least 30 are needed",
+        "  new examples no estimate: only 0 examples scored for both b and a are a random",
+        "               sample, and at least 30 are needed",
         "  running cost 1,000 examples: b 250 s of engine time, 5,000 tokens; a 250 s of",
         "               engine time, 5,000 tokens; at the measured speed, without loading",
     ]

@@ -34,7 +34,7 @@ OWN = BudgetUsage(kind="comparisons", spent=40, limit=40, key="stopping.budget")
 LABELS = BudgetUsage(kind="human_labels", spent=40, limit=40, key="stopping.budget")
 
 UNSCORED = (
-    "undecided: no comparison is left, and comparisons without an outcome could still change who is best "
+    "undecided: no comparison is left, and comparisons without an outcome could still change which candidate is best "
     "(a lacks 2, b lacks 1); winnow query letters coverage says why; correct the cause, then winnow run SPEC "
     "--fork NEW_NAME asks for these again and reuses all stored texts"
 )
@@ -46,7 +46,7 @@ POLICY = (
 CERTIFIED = (
     "the chance that any certified candidate has a higher risk is at most 0.1, whatever the autoevaluator is "
     "worth, if the labelled examples and those that the autoevaluator alone answers were drawn at random from "
-    "those that matter"
+    "the examples that you will meet in use"
 )
 LACKS = {"a": "2 of its 2", "b": "1 of its 1", "c": "0 of its 1"}
 WITHOUT_LOSS = {**LACKS, "c": "1 of its 1"}
@@ -191,8 +191,8 @@ SITUATIONS = [
     Situation("mean under constraints of a served model that changed", "best-mean", "confident", PROVEN, "winner, heuristic", "heuristic: a served model changed on the way, so that one candidate stands for two models", constraints=VALID, mixed=True),
     Situation("mean under constraints, budget", "best-mean", "budget", NONE, "undecided", "undecided at error probability 0.05: the comparison budget is spent: 40 of 40; continue with winnow resume letters --set stopping.budget=MORE", status=("infeasible", "active", "active"), spent=OWN, constraints=VALID),
     Situation("mean under constraints, budget, all out but one", "best-mean", "budget", NONE, "undecided", "undecided at error probability 0.05: the comparison budget is spent: 40 of 40; continue with winnow resume letters --set stopping.budget=MORE", status=("infeasible", "active", "unfit"), spent=OWN, constraints=VALID),
-    Situation("mean under constraints, exhausted with unscored cells", "best-mean", "exhausted", NONE, "undecided", f"{OPEN_VALUES}, or scores (a lacks 2, b lacks 1; winnow query letters coverage) could still change who is best of those that meet the constraints{AGAIN}", status=("active", "active", "eliminated"), constraints=VALID),
-    Situation("mean under constraints, exhausted without values", "best-mean", "exhausted", NONE, "undecided", f"{OPEN_VALUES} could still change who is best of those that meet the constraints{AGAIN}", status=OPEN, unread=(), constraints=VALID),
+    Situation("mean under constraints, exhausted with unscored cells", "best-mean", "exhausted", NONE, "undecided", f"{OPEN_VALUES}, or scores (a lacks 2, b lacks 1; winnow query letters coverage) could still change which candidate is best under the constraints{AGAIN}", status=("active", "active", "eliminated"), constraints=VALID),
+    Situation("mean under constraints, exhausted without values", "best-mean", "exhausted", NONE, "undecided", f"{OPEN_VALUES} could still change which candidate is best under the constraints{AGAIN}", status=OPEN, unread=(), constraints=VALID),
     # the m best of best-mean
     Situation("mean, the two best", "best-mean", "confident", PROVEN, "the 2 best, proven", f"{OTHERS.format('', '')} (at most 5% risk of error)", status=("top", "top", "eliminated"), top_m=2),
     Situation("mean, the two best within epsilon, one dropped", "best-mean", "confident", ("proven", 0.075, ()), "no other candidate that was not dropped is better than any of the 2 named by more than 2 points (7.5% risk of error), proven", f"{OTHERS.format(ONE_GONE, ' by more than 0.02')} (at most 7.5% risk of error; a 5% risk of error was requested; candidates that were dropped on the way raise it)", status=("top", "top", "dropped", "not-better"), epsilon=0.02, top_m=2, raised_by=("dropped",)),
@@ -258,9 +258,9 @@ SITUATIONS = [
                                                                                                                                                          "missing")),
     Situation("duel proven, one dropped", "best-duel", "confident", ("proven", 0.1, ()), "winner, proven", f"{DUEL.format(ONE_GONE, '')} (at most 10% risk of error; a 5% risk of error was requested; candidates that were dropped on the way raise it)", status=("dropped", "best", "eliminated"), raised_by=("dropped",)),
     Situation("duel proven within epsilon", "best-duel", "confident", PROVEN, "no candidate is preferred in more than 60% of duels (5% risk of error), proven", f"{DUEL.format('', ' by more than 0.1')} (at most 5% risk of error)", epsilon=0.1),
-    Situation("duel proven within epsilon if a winner exists", "best-duel", "confident", ("proven", 0.05, ("winner-exists",)), "the candidate that none is preferred over is not preferred in more than 60% of duels (5% risk of error), proven", "on these 5 examples the candidate that none is preferred over is not preferred over b by more than 0.1 (at most 5% risk of error), if some candidate is preferred over, or even with, every other", epsilon=0.1),
+    Situation("duel proven within epsilon if a winner exists", "best-duel", "confident", ("proven", 0.05, ("winner-exists",)), "the candidate over which no other is preferred is not preferred in more than 60% of duels (5% risk of error), proven", "on these 5 examples the candidate over which no other is preferred is not preferred over b by more than 0.1 (at most 5% risk of error), if some candidate is preferred over, or even with, every other", epsilon=0.1),
     Situation("duel proven if a winner exists, one dropped", "best-duel", "confident", ("proven", 0.15, ("winner-exists",)), "winner, proven", f"{DUEL.format(ONE_GONE, '')} (at most 15% risk of error; a 5% risk of error was requested; candidates that were dropped on the way raise it), if some candidate that was not dropped is preferred over every other such one", status=("dropped", "best", "eliminated"), raised_by=("dropped",)),
-    Situation("duel proven within epsilon if a winner exists, one dropped", "best-duel", "confident", ("proven", 0.15, ("winner-exists",)), "of all candidates that were not dropped, the one that none is preferred over is not preferred in more than 60% of duels (15% risk of error), proven", f"on these 5 examples, of all {ONE_GONE}the candidate that none is preferred over is not preferred over b by more than 0.1 (at most 15% risk of error; a 5% risk of error was requested; candidates that were dropped on the way raise it), if some candidate that was not dropped is preferred over every other such one", status=("dropped", "best", "eliminated"), epsilon=0.1, raised_by=("dropped",)),
+    Situation("duel proven within epsilon if a winner exists, one dropped", "best-duel", "confident", ("proven", 0.15, ("winner-exists",)), "of all candidates that were not dropped, the one over which no other is preferred is not preferred in more than 60% of duels (15% risk of error), proven", f"on these 5 examples, of all {ONE_GONE}the candidate over which no other is preferred is not preferred over b by more than 0.1 (at most 15% risk of error; a 5% risk of error was requested; candidates that were dropped on the way raise it), if some candidate that was not dropped is preferred over every other such one", status=("dropped", "best", "eliminated"), epsilon=0.1, raised_by=("dropped",)),
     Situation("duel exact", "best-duel", "exhausted", EXACT, "winner, exact", f"exact: {DUEL.format('', '')}"),
     Situation("duel tied exactly", "best-duel", "exhausted", EXACT, "tied, exact", "exact: on these 5 examples no candidate is preferred over the tied ones", status=TIED),
     Situation("duel exhausted with unscored duels", "best-duel", "exhausted", NONE, "undecided", UNSCORED, status=OPEN),
@@ -585,7 +585,7 @@ def test_labels_that_another_test_showed_are_counted_and_every_bound_takes_them_
     refuted = {"status": ("refuted", "certified", "active")}
     told = lines_of(database, monkeypatch, "certify certified", refuted)
     assert told["refuted"] == (
-        "a: a risk above 0.2 (the chance that this is wrong of any of them is at most 0.1, under the "
+        "a: a risk above 0.2 (error probability for all of them together: at most 0.1, under the "
         "assumptions of the line confidence)"
     )
     assert told["confidence"] == CERTIFIED
@@ -642,7 +642,7 @@ def test_more_labels_need_another_campaign(database, monkeypatch):
 
 
 FEATURES = {"name": "llm-po-bt", "params": {}}
-ESTIMATE = "the candidate that does best against it, as the Bradley-Terry model estimates it, between"
+ESTIMATE = "its strongest opponent, as the Bradley-Terry model estimates it, between"
 
 
 def test_an_estimate_of_the_model_is_called_one_until_the_duels_refute_the_model(database, monkeypatch):
@@ -733,7 +733,7 @@ def test_texts_that_are_not_stored_are_left_out_of_plain_means(database, monkeyp
 def test_labels_of_what_nobody_can_answer_are_counted(database, monkeypatch):
     assert "skipped" not in certified(database, monkeypatch)
     assert certified(database, monkeypatch, {"name": "one"}, unanswerable=1)["skipped"] == (
-        "1 label of the 40 used says that no human can answer its example: in all that is said here of risks "
+        "1 label of the 40 used marks its example as unanswerable: in all that is said here of risks "
         "each is a loss of 1, whatever a candidate answers"
     )
 
@@ -762,7 +762,7 @@ def test_without_an_autoevaluator_nothing_is_said_of_it_and_of_unlabelled_exampl
     said = certified(database, monkeypatch, selector="r-eval")
     assert said["confidence"] == (
         "the chance that any certified candidate has a higher risk is at most 0.1, if the labelled examples "
-        "were drawn at random from those that matter"
+        "were drawn at random from the examples that you will meet in use"
     )
     assert "autoevaluator" not in " ".join(said.values())
 
@@ -775,7 +775,7 @@ def test_without_an_autoevaluator_only_labels_may_have_been_seen(database, monke
 def test_candidates_of_the_same_cost_are_not_called_dearer_than_the_one_that_is_named(database, monkeypatch):
     said = certified(database, monkeypatch, costs={"a": 0.00015, "b": 0.00015, "c": 0.0001}, cost="price")
     assert said["certified"] == (
-        "b, the last tested of the 2 cheapest candidates that were shown to have a risk of at most 0.2; its "
+        "b, tested last of the 2 cheapest candidates that were shown to have a risk of at most 0.2; its "
         "price is 0.00015 as certify.costs counts it, the same as that of a"
     )
     alone = certified(database, monkeypatch, {"name": "alone"}, costs={"a": 2e-4, "b": 1.5e-4, "c": 1e-4})
@@ -798,7 +798,10 @@ def test_who_was_not_tested_is_named_and_no_mean_is_said_to_fail_them(database, 
     refuted = {"name": "refuted", "reason": "none-certified", "claim": NONE, "best": None}
     statuses = {"status": ("refuted", "untested", "untested")}
     said = certified(database, monkeypatch, {**refuted, **statuses}, **untested)
-    assert said["plain"] == "the plain mean of human losses would certify none of those with human losses (a)"
+    assert (
+        said["plain"]
+        == "the plain mean of human losses would certify no candidate of those with human losses (a)"
+    )
     assert said["untested"] == (
         "b, c: nothing is known of their risks, as the tests go from the dearest to the cheapest and end at "
         "the first that is not certified: a"
@@ -813,7 +816,7 @@ def test_who_was_not_tested_is_named_and_no_mean_is_said_to_fail_them(database, 
     assert said["untested"].endswith("the first that is not certified: b")
     nobody = dict.fromkeys("abc")
     said = certified(database, monkeypatch, {"name": "nobody"}, **untested | {"means": nobody})
-    assert said["plain"] == "no human loss is known yet, of which a plain mean could be taken"
+    assert said["plain"] == "no human loss is known yet, so there is no plain mean"
 
 
 @pytest.mark.parametrize(
@@ -869,7 +872,7 @@ def test_of_a_certified_baseline_nothing_is_claimed_in_comparison_with_itself(da
         "b, the baseline itself: no cheaper candidate was shown to have a mean drop of at most 0.2 below b"
     )
     assert lines["certified"].startswith(which)
-    assert lines["risk"] == "none is tested of b: its drop below itself is 0, whatever it answers"
+    assert lines["risk"] == "not tested for b: its drop below itself is 0, whatever it answers"
     assert lines["confidence"] == "nothing is claimed: no candidate but b itself is certified"
     _, lines = said("dearer, too", "certified", "certified", "refuted", best=1)
     assert lines["certified"].startswith(which)
@@ -1135,7 +1138,7 @@ def test_no_share_of_duels_stands_against_what_is_proven(database, monkeypatch, 
     ends = {"lower": [0.1, lower, 0.0], "upper": [0.3, 0.9, 0.2]}
     told = lines_of(database, monkeypatch, name, **ends)["wins"]
     told = told.replace(" (95% confidence for all intervals and rounds together)", "")
-    assert told.startswith("0.800 of its duels with the candidate that does best against it, ")
+    assert told.startswith("0.800 of its duels with its strongest opponent, ")
     assert said in told
 
 
@@ -1193,15 +1196,15 @@ def test_a_cheaper_candidate_is_named_with_what_it_saves(database, monkeypatch):
         assert told["winner"] == "b"
         return told["chosen"]
 
-    assert chosen("mean, a cheaper one chosen") == "a: cost 1 in the place of the 4 of b, 75% less"
+    assert chosen("mean, a cheaper one chosen") == "a: costs 1 instead of 4 (b), 75% less"
     nobody = chosen("mean, nobody cheaper chosen")
     assert nobody == (
-        "b: nobody that costs less than 4 was shown to be at most 0.05 below it, which is half of epsilon"
+        "b: no candidate that costs less than 4 was shown to be at most 0.05 below it, which is half of epsilon"
     )
     situation = next(each for each in SITUATIONS if each.name == "mean, a cheaper one chosen")
     nearly = situation._replace(name="nearly", costs={"a": 1000000.6, "b": 1000001.0, "c": 2000000.0})
     told = dict(answer_lines(answered(database, nearly, monkeypatch)))
-    assert told["chosen"] == "a: cost 1,000,000.6 in the place of the 1,000,001 of b, 0.00004% less"
+    assert told["chosen"] == "a: costs 1,000,000.6 instead of 1,000,001 (b), 0.00004% less"
 
 
 def test_a_cheaper_candidate_that_was_chosen_won_also_where_dearer_ones_are_tied(database, monkeypatch):
@@ -1209,7 +1212,7 @@ def test_a_cheaper_candidate_that_was_chosen_won_also_where_dearer_ones_are_tied
     answer = answered(database, situation, monkeypatch)
     told = dict(answer_lines(answer))
     assert told["tied"] == "b, c"
-    assert told["chosen"] == "a: cost 1 in the place of the 4 of b, 75% less"
+    assert told["chosen"] == "a: costs 1 instead of 4 (b), 75% less"
     assert answer.winners == {"a"}
     assert answer.listed == ("a",)
 
@@ -1457,18 +1460,18 @@ def met(*duels):
         (
             "duel proven by its own duels",
             [((0, 1), [0.0, 0.0]), ((1, 2), [1.0, 0.5, None]), ((2, 1), [1.0])],
-            "c does best against b, which won 0.500 of their 3 scored duels",
+            "c is the strongest opponent of b, which won 0.500 of their 3 scored duels",
         ),
         ("duel proven by its own duels", [((0, 1), [0.0, 0.5, 0.0])], None),  # c never met b: nobody knows
         (
             "duel proven in the model",
             [((0, 1), [0.0])],
-            "c does best against b, as the Bradley-Terry model estimates it",
+            "c is the strongest opponent of b, as the Bradley-Terry model estimates it",
         ),
         (
             "duel tied exactly",
             [((0, 1), [0.5]), ((1, 2), [1.0])],
-            "of those that are not tied with it, c does best against b, which won 1.000 of their 1 scored duel",
+            "apart from the tied candidates, c is the strongest opponent of b, which won 1.000 of their 1 scored duel",
         ),
         ("duel exhausted in a circle", [((0, 1), [0.0]), ((1, 2), [1.0])], None),
     ],

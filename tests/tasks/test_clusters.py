@@ -163,8 +163,8 @@ def test_what_examples_show_one_by_one_clusters_may_not_show(database):
     assert answer.beyond.difference == pytest.approx(0.2)
     assert beyond_lines_of(answer)[0].startswith("a scores +0.200 against b (between -")
     assert (
-        "if these 350 examples in 35 clusters are a random sample of those that matter, of which none is "
-        "larger than the largest here"
+        "if these 350 examples in 35 clusters are a random sample of the examples that you will "
+        "meet in use, with no cluster larger than the largest here"
     ) in beyond_lines_of(answer)[0]
     spec = {**found.record.spec, "dataset": {}}
     by_example = full(replace(found, record=replace(found.record, spec=spec)))
@@ -177,8 +177,8 @@ def test_clusters_can_show_that_one_candidate_is_better(database):
     assert (answer.beyond.could_be_best, answer.beyond.is_better) == (("a",), True)
     assert beyond_lines_of(answer)[0] == (
         "a is better than every other candidate there (95% confidence, if the "
-        "benchmark's clusters of examples are a random sample of those that matter, of which none is larger "
-        "than the largest here)"
+        "benchmark's clusters of examples are a random sample of the clusters of examples that you "
+        "will meet in use, with no cluster larger than the largest here)"
     )
 
 
@@ -188,6 +188,6 @@ def test_of_fewer_than_30_clusters_or_rows_that_are_not_complete_nothing_is_clai
     answer = full(clustered_campaign(database, "few", [right, wrong], size))
     assert (answer.beyond.could_be_best, answer.beyond.difference) == (("a", "b"), None)
     assert beyond_lines_of(answer) == [
-        "nothing is known: with dataset.cluster, a and b have to be scored on all examples, "
+        "no estimate: with dataset.cluster, a and b have to be scored on all examples, "
         "which have to be in at least 30 clusters"
     ]

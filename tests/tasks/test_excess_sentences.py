@@ -106,7 +106,7 @@ def test_it_says_of_whom_it_is_and_what_it_takes_for_granted(changes, said):
 
 def test_the_line_says_how_many_are_new_and_the_m_best_exclude_nobody():
     line = dict(answer_lines(replace(OPEN, additions=(Addition(names=("c", "d"), rounds=2),))))["bound"]
-    assert line.endswith("; 2 of all candidates joined after scores had been seen")
+    assert line.endswith("; 2 of all candidates were added after scores were seen")
     assert not_excluded(replace(OPEN, top_m=2)) == ""
 
 

@@ -63,7 +63,7 @@ def test_with_open_ties_nobody_is_called_the_best():
 def test_with_epsilon_nobody_is_called_the_best(epsilon):
     text = " ".join(said(WON, epsilon=epsilon))
     points = {0.01: "1 point", 0.05: "5 points", 0.005: "0.5 points"}[epsilon]
-    assert f"Of 3 candidates none is better there by more than {points} (5% risk of error)" in text
+    assert f"None of the 3 candidates is better there by more than {points} (5% risk of error)" in text
     assert "Best of" not in text
 
 
@@ -103,7 +103,7 @@ def test_what_intervals_do_not_prove_at_once_is_not_said(changes):
 @pytest.mark.parametrize("upper", [0.0, 0.01, None])
 def test_one_that_may_be_level_leaves_the_margin(upper):
     assert not is_ahead_of_all(ahead(b=upper))
-    assert "none is better there by more than 5 points" in said(ahead(b=upper))[1]
+    assert "is better there by more than 5 points" in said(ahead(b=upper))[1]
     assert headline(ahead(b=upper), "decided").startswith("no candidate is better by more than 5 points")
 
 
@@ -234,7 +234,8 @@ def test_what_is_not_shown_of_new_examples_is_said(changes):
 def test_a_lead_on_new_examples_is_said_with_its_condition_and_risk():
     text = said(WON, beyond=beyond(lower=0.1))[-1]
     assert text == (
-        "a is better than b on new examples as well, if these are a random sample of those that matter "
+        "a is better than b on new examples as well, if these are a random sample of the "
+        "examples that you will meet in use "
         f"({100 * LEVEL:g}% risk of error)."
     )
     assert said(WON, beyond=beyond(lower=0.1), shown=4)[-1].startswith("Not known")

@@ -385,12 +385,12 @@ ANSWER = Answer(
     held_out=STANDING,
 )
 CURSED = (
-    "the mean above is of the examples that a was chosen by, and tends to be too high for others (the "
+    "the mean above is on the examples used to select a, so it tends to be too high for new ones (the "
     "winner's curse)"
 )
 SURE = (
     " (this interval and the next both hold with probability 95%, if the examples of the dataset were drawn "
-    "at random from those that matter)"
+    "at random from the examples that you will meet in use)"
 )
 TOKENS = BudgetUsage(kind="tokens", spent=16, limit=15, key="stopping.budget.tokens")
 
@@ -407,7 +407,7 @@ def test_the_words_of_a_scored_winner():
     said = dict(held_out_lines(replace(ANSWER, held_out=found)))
     assert said["held out"] == (
         f"0.750 on the 40 examples that selection never saw; on new examples like these between "
-        f"0.508 and 0.946{SURE}; {CURSED}, and this number does not"
+        f"0.508 and 0.946{SURE}; {CURSED}; the held-out mean has no such bias"
     )
     assert said["ahead by"] == (
         "+0.250 against b, the highest of the others in selection, on the same examples; "
@@ -418,7 +418,7 @@ def test_the_words_of_a_scored_winner():
 def test_who_may_have_been_added_for_the_held_out_scores_takes_the_guarantee_away():
     found = replace(completed(STANDING, [1.0] * 40, [0.5] * 40), joined="c")
     said = dict(held_out_lines(replace(ANSWER, held_out=found)))
-    seen = "(this guarantees nothing: c joined after scores on these examples had been seen)"
+    seen = "(this guarantees nothing: c was added after scores on these examples were seen)"
     assert seen in said["ahead by"]
     assert said["held out"].endswith(f"{seen}; {CURSED}")
 
@@ -427,8 +427,8 @@ def test_whoever_looked_at_held_out_scores_and_let_selection_go_on_has_no_guaran
     found = replace(completed(STANDING, [1.0] * 40, [0.5] * 40), went_on=True)
     said = dict(held_out_lines(replace(ANSWER, held_out=found)))
     seen = (
-        "(this guarantees nothing: selection went on to other finalists after scores on these examples had "
-        "been seen)"
+        "(this guarantees nothing: selection went on to other finalists after scores on these examples were "
+        "seen)"
     )
     assert seen in said["ahead by"]
     assert said["held out"].endswith(f"{seen}; {CURSED}")

@@ -43,12 +43,12 @@ def people_lines(answer: Answer) -> list[Line]:
     if people.annotators:
         whose = "one person" if people.annotators == 1 else f"{people.annotators} people"
         what = "every preference is" if traits_of(answer.objective).compares_pairs else "every score is"
-        alike = "the same from the first to the last, whoever of them was asked"
+        alike = "from the first to the last judgment, and for every annotator"
         lines.append(
             (
                 "judge",
-                f"{what} that of the people who labelled ({whose}); what is claimed is claimed of their "
-                f"judgments, and takes these to be {alike}",
+                f"{what} a judgment of the annotators ({whose}); claims are about their judgments, and "
+                f"assume the same standard {alike}",
             )
         )
     if people.wanted:

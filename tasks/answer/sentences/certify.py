@@ -76,11 +76,7 @@ def _passed_over(certificate: Certificate) -> list[Line]:
     n, unclear = certificate.unanswerable, certificate.unclear
     own = _own(certificate)
     if n:
-        says = (
-            "says that no human can answer its example"
-            if n == 1
-            else ("say that no human can answer their examples")
-        )
+        says = "marks its example as unanswerable" if n == 1 else ("mark their examples as unanswerable")
         what = f"{count_of(n, 'label')} of the {amount(certificate.labels_used)} used {says}"
         lines.append(("skipped", f"{what}: {LOSS_OF_1}, whatever a candidate answers{own}"))
     if certificate.unreadable:
@@ -162,7 +158,7 @@ def _ended(answer: Answer, certificate: Certificate) -> list[Line]:
 def _refuted(answer: Answer) -> str:
     if answer.is_mixed:
         return f" (this guarantees nothing: {MIXED})"
-    sure = f"the chance that this is wrong of any of them is at most {answer.delta:g}"
+    sure = f"error probability for all of them together: at most {answer.delta:g}"
     return f" ({sure}{assumed(answer, answer.intervals_if)})"
 
 
@@ -226,7 +222,7 @@ def _cheapest(answer: Answer, certificate: Certificate, best: str) -> str:
         return f"{best}, the cheapest candidate{so_far} {has} {_allowed(certificate)}; {said}"
     have = "that were shown to have" if shown else "that seem to have"
     return (
-        f"{best}, the last tested of the {len(alike) + 1} cheapest candidates{so_far} {have} "
+        f"{best}, tested last of the {len(alike) + 1} cheapest candidates{so_far} {have} "
         f"{_allowed(certificate)}; {said}, the same as that of {list_of(alike)}"
     )
 
@@ -249,7 +245,7 @@ def _risk(answer: Answer, certificate: Certificate) -> list[Line]:
     if best is None or best.estimate is None:
         return []
     if answer.is_own_baseline:
-        return [("risk", f"none is tested of {best.name}: {DROP_OF_0}, whatever it answers")]
+        return [("risk", f"not tested for {best.name}: {DROP_OF_0}, whatever it answers")]
     between = sure = ""
     if best.lower is not None and best.upper is not None:
         between, sure = ", between {} and {}".format(*ends(best.lower, best.upper)), held(answer)
@@ -283,11 +279,11 @@ def _certainty(answer: Answer, certificate: Certificate) -> str:
 def _plain(certificate: Certificate) -> str:
     known = [name for name, mean in certificate.means.items() if mean is not None]
     if not known:
-        return "no human loss is known yet, of which a plain mean could be taken"
+        return "no human loss is known yet, so there is no plain mean"
     some = len(known) < len(certificate.means)
     if certificate.plain is None or certificate.plain_mean is None:
         whom = f" of those with human losses ({list_of(known)})" if some else ""
-        return f"the plain mean of human losses would certify none{whom}"
+        return f"the plain mean of human losses would certify no candidate{whom}"
     whom = f"of those with human losses ({list_of(known)}), " if some else ""
     mean = DROP_OF_0 if certificate.plain == certificate.baseline else rounded(certificate.plain_mean)
     said = f"{certificate.plain} ({mean})"

@@ -100,7 +100,9 @@ def _what(answer: Answer) -> str:
         if answer.outcome == "tied":
             return f"{here} no candidate{whom} is preferred over the tied ones{within}"
         if answer.epsilon and "winner-exists" in answer.claim.assumptions:
-            said = f"the candidate that none is preferred over is not preferred over {answer.best}{within}"
+            said = (
+                f"the candidate over which no other is preferred is not preferred over {answer.best}{within}"
+            )
             return f"{here}, of all{whom} {said}" if whom else f"{here} {said}"
         return f"{here} no candidate{whom} is preferred over {answer.best}{within}"
     than = f" than that of {answer.best} or of {answer.chosen}" if answer.chosen else ""
@@ -136,11 +138,12 @@ def _undecided(answer: Answer) -> str:
             return (
                 "undecided: no comparison is left, and values that metrics lack "
                 f"(winnow query {answer.campaign} metrics)"
-                f"{scores} could still change who is best of those that meet the constraints"
+                f"{scores} could still change which candidate is best under the constraints"
                 f"{asking_again(answer)}"
             )
         return (
-            "undecided: no comparison is left, and comparisons without an outcome could still change who is "
-            f"best ({list_of(lacks)}); winnow query {answer.campaign} coverage says why{asking_again(answer)}"
+            "undecided: no comparison is left, and comparisons without an outcome could still change "
+            f"which candidate is best ({list_of(lacks)}); winnow query {answer.campaign} coverage says "
+            f"why{asking_again(answer)}"
         )
     return "undecided: the campaign ended without an answer"

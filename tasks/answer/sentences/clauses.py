@@ -25,7 +25,7 @@ IF: dict[Assumption, str] = {
     "winner-exists": "some candidate is preferred over, or even with, every other",
     "bradley-terry": "the duels follow the Bradley-Terry model on the features of the candidates",
     "missing-at-random": "the outcome that a comparison would have had does not affect whether it is missing",
-    "random-labels": "the labelled examples were drawn at random from those that matter",
+    "random-labels": "the labelled examples were drawn at random from the examples that you will meet in use",
     "unseen-labels": (
         "nothing in this campaign was chosen after seeing an earlier campaign's results on these labels"
     ),
@@ -33,7 +33,7 @@ IF: dict[Assumption, str] = {
         "the served models were not changed after seeing the examples that an earlier campaign drew"
     ),
     "planned-additions": "how often candidates were added did not depend on the scores",
-    "random-prompts": "the prompts so far were drawn at random from those that matter",
+    "random-prompts": "the prompts so far were drawn at random from the prompts that you will meet in use",
 }
 """The assumptions of a claim, each as the end of a sentence that begins with "if"."""
 
@@ -56,8 +56,8 @@ def estimated(answer: Answer) -> str:
 
 
 UNLABELLED_TOO = (
-    "the labelled examples and those that the autoevaluator alone answers were drawn at random from those "
-    "that matter"
+    "the labelled examples and those that the autoevaluator alone answers were drawn at random from the "
+    "examples that you will meet in use"
 )
 """The assumption "random-labels" if an autoevaluator is used: its losses on unlabelled examples represent
 those on labelled ones, which fails for examples from another source."""

@@ -71,7 +71,9 @@ def excess_lines(answer: Answer) -> list[Line]:
     """The line on how much better another candidate can be."""
     said = [each for each in (excess_clause(answer), not_excluded(answer)) if each]
     if said and (joined := sum(len(each.names) for each in answer.additions)):
-        said.append(f"{joined} of all candidates joined after scores had been seen")
+        said.append(
+            f"{joined} of all candidates {'was' if joined == 1 else 'were'} added after scores were seen"
+        )
     return [("bound", "; ".join(said))] if said else []
 
 

@@ -112,7 +112,7 @@ def _mean(answer: Answer) -> str:
     if best.lower is not None and best.upper is not None and not answer.is_known(best.name):
         found += " ({} to {})".format(*ends(best.lower, best.upper))
     if traits_of(answer.objective).compares_pairs:
-        return f": it wins {found} of its duels with the candidate that does best against it"
+        return f": it wins {found} of its duels with its strongest opponent"
     if answer.outcome is None:
         return f", {estimated(answer)} {found}"
     return f": {estimated(answer)} {found} {on_scored(answer)}"
@@ -150,7 +150,8 @@ def _sure(answer: Answer) -> str:
         others = "the other candidate" if n == 2 else f"each of the other {n - 1} candidates"
         said = f"Better {there} than {others}{left}{risk}"
     elif answer.epsilon:
-        said = f"Of {whom} none is better {there} by more than {points(answer.epsilon)}{risk}"
+        whom = f"the {n} candidates{left}"
+        said = f"None of {whom} is better {there} by more than {points(answer.epsilon)}{risk}"
     else:
         said = f"Best of {whom} {there}{risk}"
     return f"{said}{_by_plugin(answer)}"
@@ -210,13 +211,17 @@ def _new_examples(answer: Answer) -> str:
     if found.could_be_best == (found.winner,):  # the interval of a pair can say less
         better = f"{found.winner} is better than every other candidate"
         said = better if found.is_better else f"No candidate is better than {found.winner}"
-        there = "on new examples as well, if these are a random sample of those that matter"
+        there = (
+            "on new examples as well, if these are a random sample of the examples that you will meet in use"
+        )
         is_plain = is_sound and not found.unscored and found.clusters is None
         return f"{said} {there} ({risk_of(LEVEL)})" if is_plain else ""
     if found.could_be_best is not None and found.winner not in found.could_be_best:
         return ""  # the lines say that another one is better there
     if is_sound and found.lower is not None and found.lower > even:
-        there = "on new examples as well, if these are a random sample of those that matter"
+        there = (
+            "on new examples as well, if these are a random sample of the examples that you will meet in use"
+        )
         return f"{found.winner} is better than {found.rival} {there} ({risk_of(LEVEL)})"
     if found.upper is not None and found.upper < even:
         return ""

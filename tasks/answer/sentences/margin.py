@@ -57,7 +57,7 @@ def _what(answer: Answer) -> str:
         most = f"in more than {100.0 * (0.5 + answer.epsilon):.10g}% of duels"
         if "winner-exists" in answer.claim.assumptions:
             among = "of all candidates that were not dropped, the one" if answer.dropped else "the candidate"
-            return f"{among} that none is preferred over is not preferred {most}"
+            return f"{among} over which no other is preferred is not preferred {most}"
         return f"no candidate{whom} is preferred {most}"
     than = f" than any of the {len(answer.top) or answer.top_m} named" if answer.top_m > 1 else ""
     other = "other " * (answer.top_m > 1)

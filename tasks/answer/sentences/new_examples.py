@@ -53,7 +53,7 @@ def _best_there(answer: Answer, found: Beyond) -> list[Line]:
     if found.unjudged:
         are = "were" if len(found.unjudged) > 1 else "was"
         unjudged = (
-            f". {list_of(found.unjudged)} {are} dropped or joined after scores had been seen, so nothing is "
+            f". {list_of(found.unjudged)} {are} dropped or added after scores were seen, so nothing is "
             f"known of {'them' if len(found.unjudged) > 1 else 'it'}"
         )
     sure = "" if len(left) == n else f" ({_sure_of_all(answer, found)})"
@@ -68,8 +68,11 @@ def _sure_of_all(answer: Answer, found: Beyond) -> str:
     """The confidence of a statement about all candidates, in words."""
     if answer.is_mixed:
         return f"this guarantees nothing: {MIXED}"
-    drawn = "examples are" if found.clusters is None else "clusters of examples are"
-    sure = f"{percent(LEVEL)} confidence, if the benchmark's {drawn} a random sample of those that matter"
+    drawn = "examples" if found.clusters is None else "clusters of examples"
+    sure = (
+        f"{percent(LEVEL)} confidence, if the benchmark's {drawn} are a random sample of the {drawn} that "
+        "you will meet in use"
+    )
     sure += _no_larger(found)
     if found.unscored:
         sure += f" and {IF['missing-at-random']}"
@@ -78,16 +81,16 @@ def _sure_of_all(answer: Answer, found: Beyond) -> str:
 
 def _no_larger(found: Beyond) -> str:
     """The assumption of clusters' intervals about cluster sizes, in words."""
-    return "" if found.clusters is None else ", of which none is larger than the largest here"
+    return "" if found.clusters is None else ", with no cluster larger than the largest here"
 
 
 def _of_pair(answer: Answer, found: Beyond) -> str:
     """The sentence on the winner and its opponent."""
     pair = f"{found.winner} and {found.rival}"
     is_more = found.could_be_best is not None and len(found.could_be_best) < len(answer.candidates)
-    nothing = f"nothing {'more ' * is_more}is known"
+    nothing = "no further estimate" if is_more else "no estimate"
     if found.joined is not None:
-        return f"{nothing}: {found.joined} joined after scores on these examples had been seen"
+        return f"{nothing}: {found.joined} was added after scores on these examples were seen"
     if not found.is_sample:
         return f"{nothing}: the examples scored for both {pair} were chosen and are not a random sample"
     if found.difference is None or found.lower is None or found.upper is None:
@@ -155,7 +158,7 @@ def _sure_of_pairs(answer: Answer, found: Beyond, count: str) -> str:
     sure = (
         f"{percent(LEVEL)} confidence for all {compared} together, if "
         f"{'these' if found.n != 1 else 'this'} {count} {'are' if found.n != 1 else 'is'} a random sample of "
-        f"those that matter{_no_larger(found)}"
+        f"the examples that you will meet in use{_no_larger(found)}"
     )
     if found.left_out:
         sure += f" and {IF['missing-at-random']}"
@@ -201,7 +204,7 @@ def _mean(answer: Answer, found: "HeldOut") -> str:
     where = f"on the {found.n_examples:,} examples that selection never saw"
     left_out = _not_compared(found.n_examples - found.scored)
     between = "on new examples like these between {} and {}".format(*ends(found.lower, found.upper))
-    not_here = ", and this number does not" if _is_fresh(answer, found) else ""
+    not_here = "; the held-out mean has no such bias" if _is_fresh(answer, found) else ""
     said = f"{rounded(found.mean)} {where}{left_out}; {between}{_sure(answer, found)}"
     return f"{said}; {_curse(found)}{not_here}"
 
@@ -247,12 +250,12 @@ def _sure(answer: Answer, found: "HeldOut") -> str:
         return f" (this guarantees nothing: {MIXED})"
     if found.joined is not None:
         return (
-            f" (this guarantees nothing: {found.joined} joined after scores on these examples had been seen)"
+            f" (this guarantees nothing: {found.joined} was added after scores on these examples were seen)"
         )
     if found.went_on:
         return (
             " (this guarantees nothing: selection went on to other finalists after scores on these examples "
-            "had been seen)"
+            "were seen)"
         )
     if answer.earlier is not None:
         return (
@@ -266,13 +269,13 @@ def _sure(answer: Answer, found: "HeldOut") -> str:
     drawn, larger = "examples", ""
     if found.clusters is not None:
         drawn = "clusters of examples"
-        larger = f", of which none is larger than the largest of the {found.clusters:,} held out"
+        larger = f", with no cluster larger than the largest of the {found.clusters:,} held out"
     which = ("this interval holds", "this interval and the next both hold")[min(more, 1)]
     if more > 1:
         which = f"this interval and the next {more} all hold"
     return (
         f" ({which} with probability {percent(OF_BOTH)}, if the {drawn} of the dataset were drawn "
-        f"at random from those that matter{larger})"
+        f"at random from the {drawn} that you will meet in use{larger})"
     )
 
 
@@ -284,6 +287,6 @@ def _not_compared(count: int) -> str:
 
 def _curse(found: "HeldOut") -> str:
     return (
-        f"the mean above is of the examples that {found.winner} was chosen by, and tends to be too high for "
-        "others (the winner's curse)"
+        f"the mean above is on the examples used to select {found.winner}, so it tends to be too high for "
+        "new ones (the winner's curse)"
     )

@@ -36,7 +36,7 @@ def _who(answer: Answer) -> list[Line]:
             return [("winner", f"none: no candidate{left} meets the constraints")]
         return [
             ("winner", f"none: every candidate{left} is beaten by another one"),
-            ("closest", answer.best or "nobody"),
+            ("closest", answer.best or "no candidate"),
         ]
     if answer.best is None:
         nothing = ALL_DROPPED if answer.outcome == "failed" else "nothing known yet"
@@ -65,15 +65,15 @@ def _cheapest(answer: Answer) -> list[Line]:
     if chosen is not None:
         mine, theirs = costs[chosen], costs[best]
         saved = f"{percentage(1.0 - mine / theirs, 0)} less"
-        place = f"in the place of the {amount(theirs)} of {best}"
-        return [("chosen", f"{chosen}: cost {amount(mine)} {place}, {saved}")]
+        place = f"instead of {amount(theirs)} ({best})"
+        return [("chosen", f"{chosen}: costs {amount(mine)} {place}, {saved}")]
     dropped = answer.named("dropped")
     if not any(costs[each.name] < costs[best] for each in answer.candidates if each.name not in dropped):
         left = " that was not dropped" if dropped else ""
         return [("chosen", f"{best}: no other candidate{left} costs less than {amount(costs[best])}")]
     if answer.reason == "budget" and not answer.only_held_out_left:
         return [("chosen", f"{best} so far; not all that are cheaper were tested yet: {spent(answer)}")]
-    nobody = f"nobody that costs less than {amount(costs[best])} was shown to be at most"
+    nobody = f"no candidate that costs less than {amount(costs[best])} was shown to be at most"
     # The other half is how far the best one itself may be from the best mean.
     return [("chosen", f"{best}: {nobody} {answer.epsilon / 2.0:g} below it, which is half of epsilon")]
 
@@ -100,7 +100,7 @@ def _how_well(answer: Answer) -> list[Line]:
 def _wins(answer: Answer, best: CandidateStanding) -> list[Line]:
     """The line on the best candidate's win rate against its strongest opponent."""
     by = ", as the Bradley-Terry model estimates it" if answer.intervals_if else ""
-    said = f"{rounded(best.estimate or 0.0)} of its duels with the candidate that does best against it{by}"
+    said = f"{rounded(best.estimate or 0.0)} of its duels with its strongest opponent{by}"
     if best.lower is None or best.upper is None or _is_exact(answer):
         return [("wins", f"{said}{_held(answer)}")]
     sure = interval_words(answer, best.lower, best.upper, _wins_claimed(answer))
@@ -167,8 +167,8 @@ def runner_up_lines(answer: Answer) -> list[Line]:
 
 def _rival(answer: Answer, name: str) -> str:
     """The strongest opponent of the best candidate, and the best one's share of their duels."""
-    tied = "of those that are not tied with it, " if answer.tied else ""
-    said = f"{tied}{name} does best against {answer.best}"
+    tied = "apart from the tied candidates, " if answer.tied else ""
+    said = f"{tied}{name} is the strongest opponent of {answer.best}"
     if answer.rival_share is None:
         return f"{said}, as the Bradley-Terry model estimates it"
     share, duels = answer.rival_share

@@ -297,9 +297,9 @@ def _truncated(found: Sequence[Looked], *, is_part: bool) -> CampaignWarning | N
     part = sum(each.part for each in shares)
     named = f"{which}," if (which := whose(shares)) else ""
     were, are, ends = (
-        ("was", "is judged as it stands", "its end")
+        ("was", "is judged in its cut-off form", "its end")
         if part == 1
-        else ("were", "are judged as they stand", "their ends")
+        else ("were", "are judged in their cut-off form", "their ends")
     )
     return CampaignWarning(
         kind="truncated",
