@@ -1,4 +1,4 @@
-"""Errors of the results database, and what to do about each.
+"""Errors of the results database, each with its remedy.
 
 * StorageError
   - StorageUnavailable   it cannot be opened or did not answer      (fix the URL or the server, resume)

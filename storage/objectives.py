@@ -53,7 +53,8 @@ class Traits:
     """Address of the function of an `Answer` that returns the lines on its result and how sure it is; None if
     the answer is the best candidate."""
     headline: str | None = None
-    """Address of the function of an `Answer` that returns two parts of its headline, what was found and how
+    """Import path of a function that takes an `Answer` and returns two parts of its headline, what was
+    found and how
     sure that is; None if the answer is the best candidate."""
     estimated: str
     """Name of the value that is estimated for each candidate."""
@@ -85,7 +86,7 @@ class Traits:
     demo: str | None = None
     """Address of the function that prepares its demo."""
     views: Mapping[str, str] = field(default_factory=dict)
-    """Addresses of the functions that return its views, by name, if it has views of its own or adapts one of
+    """Import paths of the functions that return its views, by name, if it has its own views or adapts one of
     `tasks.queries.views`."""
 
 

@@ -18,7 +18,7 @@ def storable(text: str) -> str:
 def in_home(path: str) -> str:
     """Replace a leading `~` or `~user` of a path by the home folder.
 
-    A path is unchanged if the working folder has an entry of this name, or there is no such home folder.
+    A path is unchanged if the working folder has an entry of this name, or the home folder does not exist.
     """
     is_here = not path.startswith("~") or os.path.lexists(path.partition("/")[0])
     return path if is_here else os.path.expanduser(path)

@@ -77,7 +77,7 @@ def gate(
         trust: See `winnow.run`.
 
     Returns:
-        What is shown of each candidate, and the exit code of `winnow gate`.
+        The result for each candidate, and the exit code of `winnow gate`.
 
     Raises:
         SpecError: If the spec is invalid, or names no baseline.

@@ -16,7 +16,7 @@ from winnow.tasks.setup.typed_spec import TypedSpec
 from winnow.tasks.spec.sections.prompts import PromptSpec
 
 Proposals: TypeAlias = Iterable[str | Mapping[str, object] | PromptSpec]
-"""Templates, or prompts with the keys of a campaign's file, of which names are replaced."""
+"""Templates, or prompts with the keys of a campaign's file, whose names are replaced."""
 
 WITH_ADDITIONS = ("champion", "race")
 

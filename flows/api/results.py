@@ -133,7 +133,7 @@ class Campaign:
         return self.view("leaderboard")
 
     def comparisons(self, *, candidate: str | None = None, limit: int | None = None) -> "pd.DataFrame":
-        """One row per comparison: candidate, example, score, or the reason why there is none."""
+        """One row per comparison: candidate, example, and the score or the reason why it is missing."""
         return frames.frame(self._storage, self._name, "comparisons", candidate=candidate, limit=limit)
 
     def view(self, view: str) -> "pd.DataFrame":

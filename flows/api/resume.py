@@ -55,10 +55,10 @@ def _resume(
 def to_the_end(
     campaign: "Campaign", interrupts: "Interrupts", progress: bool, check: Callable[[], None]
 ) -> None:
-    """Run a stored campaign unless it has ended; `check` can refuse that.
+    """Run a stored campaign unless it has ended; `check` can raise to refuse the run.
 
     Raises:
-        KeyboardInterrupt: If it was interrupted; its results are stored.
+        KeyboardInterrupt: If the run was interrupted; its results are stored.
     """
     from winnow.flows.notify.announce import delivering
     from winnow.flows.reports.summary import status_now

@@ -59,7 +59,7 @@ class Selection(Generic[Candidate]):
     tied: tuple[Candidate, ...]
     """Candidates tied for first place, or for the last places of the m best."""
     claim: Claim
-    """The claim: what is proven, with which error probability, under which assumptions. It is about `best`;
+    """The claim: what is proven, its error probability, and its assumptions. It is about `best`;
     with `top_m`, it is that `top` and `tied` are the best ones, in any order; with a selector that compares
     with a baseline, it is about `decision.status`. Nothing is claimed about candidates with the status
     "dropped", and nothing certain about a single remaining one."""
@@ -172,7 +172,8 @@ def select(
         selector: A best-mean selector, of Winnow or of a plug-in; see `selector_names`.
         delta: The accepted error probability, at most 0.5; None to spend a `budget`.
         epsilon: The margin of the claim, at least 0: another candidate's mean may be higher by that much.
-            "auto" is the resolution of so many examples, as `stopping.epsilon: auto` of a campaign's file.
+            "auto" is the resolution of a benchmark with N examples, as `stopping.epsilon: auto` of a
+            campaign's file.
         budget: Maximum number of scores; None for all pairs.
         batch_size: Number of scores per round; after each round the selector chooses the next pairs.
         top_m: Number of best candidates to find, below K.
@@ -202,8 +203,8 @@ def select(
             of them are stored; `history` is then refused.
 
     Raises:
-        SpecError: If there is no such selector, it does not accept these parameters, there are too few
-            candidates or examples, or a campaign of this name began with a different definition.
+        SpecError: If the selector does not exist, or does not accept these parameters, if candidates or
+            examples are too few, or a campaign of this name began with a different definition.
         WinnowError: If a score is not a number in [0, 1].
         StorageError: If the database cannot be used, or another process runs the campaign.
     """

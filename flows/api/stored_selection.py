@@ -169,7 +169,7 @@ def _batch_size(begun: CampaignRecord | None, budget: object) -> int:
 
 
 def _settled(database: Database, record: CampaignRecord, checked: ResolvedCampaign) -> Decision | None:
-    """The decision of an ended campaign that would propose nothing more; None if it continues.
+    """The decision of an ended campaign that has no further round; None if the campaign continues.
 
     This takes no lease, because another reader may hold it.
     """

@@ -197,7 +197,7 @@ def _announce(begun: _Begun, error: Exception | None, outbox: Outbox) -> None:
 
 
 def _address(webhook: WebhookSpec) -> str:
-    """The address of a webhook; empty if its variable is not set."""
+    """The URL of a webhook; empty if its environment variable is not set."""
     if not webhook.url.startswith("$"):
         return webhook.url
     return os.environ.get(webhook.url[1:], "").strip()

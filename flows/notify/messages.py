@@ -139,13 +139,13 @@ def _names(names: object) -> str:
 def message_at_end(
     campaign: Campaign, known: tuple[CampaignStatus, CampaignRecord] | None, error: Exception | None
 ) -> Message | None:
-    """The message to send when a run has ended; None if there is nothing to report.
+    """The message to send when a run has ended; None if no event has to be reported.
 
     `known` is its status and record at the start of the run, in case the database can no longer be read.
     `error` is the error that ended the run; None without an error.
 
     Raises:
-        StorageError: If the database cannot be read and there is nothing to report without it.
+        StorageError: If the database cannot be read, and no event can be reported without it.
     """
     try:
         with campaign.look() as look:

@@ -14,7 +14,7 @@ WALL = "UTC"
 """The time zone for requests of times of day to Prefect, because its clocks never change."""
 
 MOST_ASKED = 1_000
-"""Maximum number of times of day that Prefect returns at once."""
+"""Maximum number of times of day that Prefect returns in one call."""
 
 LONGEST_GAP = dt.timedelta(hours=2)
 """Upper bound on the hours skipped by a clock change."""
@@ -112,7 +112,7 @@ def _in_zone(given: dt.datetime, zone: ZoneInfo) -> dt.datetime:
 
 
 def _put_forward(moment: dt.datetime) -> dt.timedelta:
-    """The amount by which clocks were put forward shortly before a moment."""
+    """The amount by which clocks were moved forward shortly before a moment."""
     earlier = (moment.astimezone(dt.UTC) - LONGEST_GAP).astimezone(moment.tzinfo)
     return max(_offset(moment) - _offset(earlier), dt.timedelta())
 

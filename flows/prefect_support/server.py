@@ -2,7 +2,7 @@
 
 Prefect would start a temporary server itself, but as a child that receives a terminal's Ctrl-C while a
 campaign still finishes its round, and that survives a killed campaign. Winnow's leads its own session, and
-ends when the pipe from its parent closes, in any case.
+always ends when the pipe from its parent closes.
 
 Concurrent runs of one process, for example in threads, share a server. Servers of several processes have
 separate databases: writers to one file would block each other for minutes. The first one uses the folder's

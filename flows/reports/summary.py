@@ -172,7 +172,7 @@ def _can_be_resumed(status: CampaignStatus) -> bool:
 
 
 def _going_on(status: CampaignStatus, storage: str) -> str | None:
-    """The command or Python call that resumes a campaign; None if it need not be resumed."""
+    """The command or Python call that resumes a campaign; None if the campaign need not be resumed."""
     if status.state not in TO_GO_ON:
         return None
     if status.answer.is_of_program:
@@ -227,7 +227,7 @@ def _spent(status: CampaignStatus) -> str:
 
 
 def _price(status: CampaignStatus) -> str:
-    """The price with a trailing comma; empty if it is unknown or the line on its limit contains it."""
+    """The price with a trailing comma; empty if it is unknown, or shown in the line on its limit."""
     if status.price is None or any(each.kind == "cost" for each in status.budgets):
         return ""
     return f"price {amount(status.price)}{f' {status.currency}' if status.currency else ''}, "

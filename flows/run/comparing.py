@@ -1,4 +1,4 @@
-"""A campaign from models, prompts and data, without a file: what is left out is guessed from the data."""
+"""A campaign from models, prompts and data, without a file: omitted settings are guessed from the data."""
 
 import json
 import reprlib
@@ -25,7 +25,7 @@ SMALLEST_ROUND = 32
 
 @dataclass(frozen=True, kw_only=True)
 class Examples:
-    """The examples of a comparison, and what was guessed of them."""
+    """The examples of a comparison, and the settings guessed from them."""
 
     path: str
     fields: JsonObject
@@ -84,7 +84,7 @@ def campaign_values(
         storage: URL of the results database; None for the default.
 
     Raises:
-        SpecError: If there is only one candidate, a model cannot be read, or a prompt uses no column.
+        SpecError: If only one candidate is given, a model is not understood, or a prompt uses no column.
     """
     guessed = list(asked.guessed)
     written_models, written_prompts = _models(models), _prompts(prompts)

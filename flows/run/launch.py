@@ -95,7 +95,7 @@ class Launch:
                 ignore a structure, or the budget is lowered.
 
         Raises:
-            IdentityChanged: If a campaign of this name was begun with another definition.
+            IdentityChanged: If a campaign of this name began with another definition.
             ModelsMissing: If a model that the campaign requires is unavailable.
             StorageError: If the database cannot be used.
             ExtraMissing: If the campaign's engines need packages that are not installed here.
@@ -260,7 +260,7 @@ def require_resumable(campaign: Campaign, trust: Trust | None) -> None:
 
 
 def run_to_the_end(campaign: Campaign, interrupts: Interrupts, *, shown: bool = True) -> None:
-    """Run a stored campaign until it ends or is stopped, showing at most its progress.
+    """Run a stored campaign until it ends or is stopped; show nothing except its progress.
 
     Prefect records the run if models get requests or the user has a Prefect server.
 

@@ -1,4 +1,4 @@
-"""Resumption of unfinished campaigns that no process holds, one after the other."""
+"""Resume, one after the other, unfinished campaigns that no process is running."""
 
 import traceback
 from collections.abc import Callable, Sequence
@@ -51,7 +51,7 @@ def resume_each(
     trust: Trust,
     unreadable: Sequence[str] = (),
 ) -> int:
-    """Run campaigns one after the other, with a line for each; failures do not affect the others.
+    """Run campaigns one after the other, with a line for each; a failure does not stop the others.
 
     Args:
         database: The results database.

@@ -91,7 +91,7 @@ def try_out(database: Database, checked: ResolvedCampaign, n: int) -> Trial:
         n: Number of examples; all examples if the dataset has fewer.
 
     Raises:
-        WinnowError: If models or judges fail as they may in a campaign.
+        WinnowError: If models or judges fail, as in a campaign.
     """
     _forget_abandoned(database)
     examples = _chosen(checked.dataset, n)

@@ -105,10 +105,10 @@ def approving(
 
 
 def require_stored_trust(campaign: Campaign, trust: Trust) -> None:
-    """Refuse a stored campaign that needs more than was allowed; naming a database allows the use of it.
+    """Refuse a stored campaign that needs permissions not given; naming a database allows its use.
 
     Raises:
-        SpecError: In one sentence that names what is needed.
+        SpecError: If permissions are missing; one sentence names them.
     """
     needed = [each for each in permissions(campaign.spec, Path.cwd()) if each.keys != STORAGE]
     _require(needed, trust, f"campaign '{campaign.name}'")

@@ -144,7 +144,7 @@ def _warnings(file: SpecFile, checked: ResolvedCampaign) -> Iterator[str]:
 
 
 def _left_out(file: SpecFile, checked: ResolvedCampaign) -> str:
-    """The metrics of a benchmark that its judge does not give; empty if the file has a judge of its own."""
+    """The benchmark's metrics that its own judge does not compute; empty if the file sets another judge."""
     harness = harness_of(checked.spec.dataset)
     if harness is None or "task" not in file.values or "judge" in file.values:
         return ""

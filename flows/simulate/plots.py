@@ -152,7 +152,7 @@ class Stops:
     places: FloatArray
     """Shape (R,), position of the end of each run on the horizontal axis."""
     stopped: BoolArray
-    """Shape (R,), whether each run stopped with an answer; the others were cut off or ended without one."""
+    """Whether each run stopped with an answer, shape (R,); other runs reached the limit or had no answer."""
     wrong: int
     """Number of stopped runs with a wrong answer."""
 

@@ -316,7 +316,7 @@ class SimulationReport:
         return shown.getvalue().rstrip()
 
     def print(self, folder: Path | None, *, json: bool) -> None:
-        """Print the averages over seeds, and the paths of the files, if any were written."""
+        """Print the averages over seeds, and the paths of written files."""
         if json:
             print_json(self._summary(folder))
             return

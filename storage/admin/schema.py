@@ -57,7 +57,7 @@ def upgrade(database: Database) -> tuple[str | None, str]:
     Raises:
         SchemaForeign: If the revision is that of another program's tables.
         SchemaTooNew: If a newer Winnow wrote the database.
-        SchemaDiffers: If its tables do not match its revision.
+        SchemaDiffers: If the database's tables do not match its revision.
         StorageUnavailable: If the database cannot be read or written, or the schema in its URL does not
             exist.
     """
@@ -100,7 +100,7 @@ def require_schema(database: Database) -> None:
         SchemaMissing: If the database holds no Winnow tables.
         SchemaOutdated: If an older Winnow wrote the database.
         SchemaTooNew: If a newer Winnow wrote the database.
-        SchemaDiffers: If its tables do not match its revision.
+        SchemaDiffers: If the database's tables do not match its revision.
         StorageUnavailable: If the database cannot be read.
     """
     revision = current_revision(database)
@@ -141,7 +141,7 @@ def existing(url: str, *, read_only: bool = False) -> Generator[Database, None, 
 
 @contextmanager
 def damage_named(database: Database) -> Generator[None, None, None]:
-    """Name what is wrong in a database if values that Winnow cannot have stored make its reader fail.
+    """Raise an error that names the damage if values that Winnow cannot have stored make a query fail.
 
     Raises:
         StorageError: In place of another error, if a check finds something; else that error is a bug.

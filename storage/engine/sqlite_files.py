@@ -10,7 +10,7 @@ stranger's folder could allow itself anything.
 
 `cp` and `rsync --inplace` write an older copy into the existing file, whose inode stays the same. SQLite
 continues with the pages that it has read, and rows are lost. Three facts are checked whenever this process
-writes, all of which stay true whatever SQLite itself does:
+writes, all of which SQLite itself always keeps true:
 
 - A commit frame of the write-ahead log stays where it is until the log is restarted, which raises the log's
   first salt by one each time (https://sqlite.org/fileformat2.html#walformat).
@@ -172,7 +172,7 @@ HEADER, FRAME_HEADER = 32, 24
 """Bytes of the header of a log, and of that of a frame, which a page follows."""
 
 MOST_FRAMES = 100_000
-"""Frames of a log that are looked through at once."""
+"""Maximum number of log frames inspected in one pass."""
 
 MOST_RESTARTS = 10_000
 """Restarts of a log between two looks at it; a log of another database seldom has a salt so near."""
@@ -262,7 +262,7 @@ class WatchedFiles:
         return True
 
     def _advance(self, header: _LogHeader) -> None:
-        """Go on to the last commit frame."""
+        """Move on to the log's last commit frame."""
         step = FRAME_HEADER + header.page_size
         at = HEADER if self._commit is None else self._commit[0] + step
         for _ in range(MOST_FRAMES):

@@ -85,7 +85,7 @@ class Generation(WithDigest, Base):
     """SHA-256 over model and revision, rendered prompt, sampling, seed and replicate, and over conditions
     that prevent reuse of another output with all of these equal, see `tasks.campaign.reuse`."""
     request_key: Mapped[str | None] = mapped_column(String(64))
-    """SHA-256 over the request alone; NULL if there are no such conditions."""
+    """SHA-256 over the request alone; NULL if the key has no further conditions."""
     round_id: Mapped[int | None] = mapped_column(ForeignKey("rounds.id"), index=True)
     """Round that paid for it; NULL if its campaign was deleted and another one uses it."""
     model: Mapped[str] = mapped_column(NAME)

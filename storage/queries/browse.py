@@ -78,7 +78,7 @@ class Filters:
     among: tuple[str, ...] | None = None
     """Names of candidates; a comparison passes if at least one of them is on one of its sides."""
     kind: Kind | None = None
-    """A duel is lost by `candidate`; without one, failures are the duels without an outcome."""
+    """Kind of comparisons; a duel fails if `candidate` lost it, or, without `candidate`, lacks an outcome."""
     judge: str | None = None
     """Judge of the comparison, or of one of the judgments for its outcome."""
     lowest: float | None = None

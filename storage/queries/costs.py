@@ -310,7 +310,7 @@ class ModelRate:
 
 
 def rates(session: Session, models: Sequence[str]) -> dict[str, ModelRate]:
-    """Rates of those models that have outputs, by name."""
+    """Rates of the models that have outputs, by name."""
     rows = session.execute(
         select(
             Generation.model,
@@ -355,7 +355,7 @@ class CandidateTexts:
 
     @property
     def latency(self) -> tuple[float, float] | None:
-        """Mean and standard deviation of the known latencies; None without any."""
+        """Mean and standard deviation of the known latencies; None if no latency is known."""
         if not self.timed:
             return None
         mean, square = (total / self.timed for total in self.latencies)

@@ -179,7 +179,7 @@ def candidate_names(session: Session, campaign_id: int) -> list[str]:
 
 
 def candidates(session: Session, campaign_id: int) -> list[NewCandidate]:
-    """A campaign's candidates as they were stored, by arm."""
+    """A campaign's stored candidates, by arm."""
     rows = session.scalars(
         select(Candidate).where(Candidate.campaign_id == campaign_id).order_by(Candidate.position)
     )
@@ -225,10 +225,10 @@ Names are shown unescaped in terminals, and in commands to be copied.
 
 
 def _require_own(row: Campaign) -> None:
-    """Refuse a campaign that Winnow cannot have stored: the database may be a stranger's.
+    """Refuse a campaign that Winnow cannot have stored, because the database may come from a third party.
 
     Raises:
-        CampaignUnreadable: With what is wrong.
+        CampaignUnreadable: If a value is invalid; names it.
     """
     if not all(isinstance(each, dict) for each in (row.spec, row.execution, row.versions)):
         raise CampaignUnreadable(row.id, "has a definition that is no object")

@@ -132,7 +132,7 @@ def _lacks_a_loss(*, reads_auto: bool) -> ColumnElement[bool]:
 
 
 def mean_losses(session: Session, campaign_id: int) -> list[float | None]:
-    """Plain mean of each candidate's known human losses, by candidate position; None without any."""
+    """Plain mean of each candidate's known human losses, by candidate position; None without known losses."""
     rows = session.execute(
         select(func.avg(Comparison.human_loss))
         .select_from(Candidate)

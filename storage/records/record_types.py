@@ -49,7 +49,7 @@ class NewCandidate:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CampaignRecord:
-    """A campaign as it was loaded."""
+    """A campaign's stored row, at the time when it was loaded."""
 
     id: int
     name: str

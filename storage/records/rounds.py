@@ -52,7 +52,7 @@ def add_round(
 
 @lru_cache  # a campaign uses it several times per round, and building it is slower than running it
 def last_told(campaign_id: int) -> ScalarSelect[int]:
-    """Number of the last round with a decision, as all rounds before it have; NULL without one."""
+    """Number of the last round with a decision; all rounds before it have one too. NULL without one."""
     told = _told()
     return (
         select(told.number)

@@ -17,7 +17,7 @@ def add_stream_batch(
 ) -> int:
     """Append arrived prompts to those of a campaign.
 
-    There is at least one example; `fingerprint` is unique, that of their dataset.
+    At least one prompt is given; `fingerprint` is unique: the fingerprint of their dataset.
 
     Returns:
         The example position of the first of them.

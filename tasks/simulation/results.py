@@ -34,7 +34,7 @@ Metric = Literal[
     "regret",
     "coverage",
 ]
-"""A measure of a run, in [0, 1] and 1 at best:
+"""Metric of a run. These are in [0, 1], and 1 at best:
 
 * accuracy: whether the recommended arm has the highest mean, or, for duels, does best against its best
   opponent.
@@ -43,14 +43,14 @@ Metric = Literal[
 * ndcg: how well the ranking puts the ten best arms first.
 * optimal-pick-ratio: the share of prompts routed to the arm with the highest expected score.
 
-Or in score units:
+These are in score units:
 
 * outscore-the-best: the mean score minus that of the arm that is best over all examples.
 * regret: the total loss compared with routing each prompt to the arm with the highest expected score.
 
-Or, if a campaign evaluated only some pairs, so that a selector's quality cannot be measured:
+For a campaign that evaluated only some pairs, so that a selector's quality cannot be measured:
 
-* coverage: the share of the proposed pairs with a score; 0 if none was proposed.
+* coverage: the share of the proposed pairs with a score; 0 if no pair was proposed.
 """
 
 METRICS: Mapping[Simulated, tuple[Metric, ...]] = {
@@ -167,7 +167,7 @@ def claims_truly(each: ComparedSelector, environment: Environment) -> Callable[[
 
 
 def coverage(run: Run, scores: FloatArray) -> FloatArray:
-    """The share of pairs proposed by each budget that have a score, shape (T,); 0 if none was proposed."""
+    """The share of pairs proposed by each budget that have a score, shape (T,); 0 if no pair was proposed."""
     found = np.cumsum(~np.isnan(scores[run.told.arms, run.told.examples]))
     counts = np.concatenate([[0], found])[run.spent]
     shares: FloatArray = counts / np.maximum(run.spent, 1)

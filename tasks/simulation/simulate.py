@@ -78,9 +78,9 @@ class Run:
     told: Batch
     """The observed pairs, in order."""
     best: IntArray
-    """Shape (T,), the recommended arm; `NOBODY` if there is none."""
+    """The recommended arm at each budget, shape (T,); `NOBODY` without a recommendation."""
     ranking: FloatArray
-    """Shape (T, K), the values by which arms are ranked, NaN if unknown."""
+    """The values by which arms are ranked at each budget, shape (T, K); NaN if unknown."""
     status: tuple[ArmStatus, ...]
     """Final status of each of the K arms."""
     reason: Reason
@@ -104,7 +104,7 @@ def compared_selector(label: str, selector: str, params: JsonView) -> ComparedSe
     """A selector with checked parameters; `history: None` disables the history.
 
     Raises:
-        SpecError: If there is no such selector, or it does not accept these parameters.
+        SpecError: If the selector does not exist, or does not accept these parameters.
     """
     declined = {name for name in KNOWLEDGE if name in params and params[name] is None}
     own = {name: value for name, value in params.items() if name not in declined}
@@ -149,7 +149,7 @@ def require_arms(compared: Sequence[ComparedSelector], n_arms: int) -> None:
 
 
 def _numbers(params: JsonView) -> dict[str, int]:
-    """The given parameters in `BY_NUMBER` that are numbers."""
+    """Those of the given parameters that are in `BY_NUMBER` and are numbers."""
     return {name: params[name] for name in BY_NUMBER if isinstance(params.get(name), int)}
 
 
@@ -169,7 +169,7 @@ def simulate(
 
     Args:
         environment: The environment.
-        compared: Selectors to run, of the environment's objective.
+        compared: Selectors to run; all for the environment's objective.
         budgets: Comparisons at which a run is evaluated, increasing; the last one ends it.
         seeds: Non-negative; one run of each selector per seed.
         workers: Processes; one per core if None.
@@ -194,11 +194,11 @@ def simulate(
 
 @contextmanager
 def simulators(workers: int, given: _Given | None = None) -> Iterator[ProcessPoolExecutor]:
-    """Processes for runs, started once, because starting takes longer than short runs.
+    """Processes for runs; started only once, because their start takes longer than a short run.
 
-    The block waits for their end, except after an exception, such as Ctrl-C: a program that ends meanwhile
-    may use a pipe that is being closed, and shows a traceback. At most `workers` processes; `given` is the
-    common input of all runs, if known.
+    At its end, the block waits for the processes, because a program that exits before them can use a pipe
+    that is being closed, and prints a traceback. After an exception, such as Ctrl-C, it does not wait. At
+    most `workers` processes; `given` is the common input of all runs, if known.
     """
     pool = ProcessPoolExecutor(
         workers, multiprocessing.get_context("spawn"), initializer=_begin_worker, initargs=(given,)

@@ -321,7 +321,7 @@ def remember_campaign(name: str) -> None:
 
 
 def choose_campaign(names: Sequence[str]) -> str | None:
-    """The campaign in the box next to the page, by default the newest; None without any.
+    """The campaign that the user selects, by default the newest; None if the database has none.
 
     Args:
         names: Names of all campaigns, oldest first.

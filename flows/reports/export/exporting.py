@@ -40,7 +40,7 @@ class Part:
     """Name of the file in the folder; None if the part is empty, so that no file was written."""
     rows: int
     note: str = ""
-    """Why there is nothing, if the reason is not just missing rows."""
+    """Reason why the part is empty, if it is not simply that the campaign has no rows."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

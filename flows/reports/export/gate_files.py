@@ -18,7 +18,7 @@ PASSED = ("no-worse", "better")
 
 
 UNFINISHED = "not finished: no result for any candidate; see the output of winnow gate"
-"""Content of the files until there is an answer."""
+"""Content of the files until the gate has an answer."""
 
 
 class Case(NamedTuple):

@@ -35,7 +35,7 @@ class Sample:
     """"right" for a full score on an example with targets, "wrong" for score 0, otherwise None."""
     facts: Sequence[str]
     side_by_side: Sequence[Passage]
-    """Input, target and outputs, as far as there are any."""
+    """Those of input, target and outputs that exist."""
     passages: Sequence[Passage]
     """Texts related to the samples, such as prompts."""
 

@@ -98,7 +98,7 @@ def write_file(
 
 
 class _Counted(Iterator[Row]):
-    """Rows with a count of those read."""
+    """Iterator over rows that counts the rows read."""
 
     def __init__(self, rows: Iterable[Row]) -> None:
         self._rows = iter(rows)

@@ -118,6 +118,6 @@ def _judged(campaign: CampaignRecord) -> Select[tuple[int]]:
 
 
 def _is_of(campaign: CampaignRecord) -> ColumnElement[bool]:
-    """Condition that a comparison has as many candidates as those of its campaign; it selects an index."""
+    """Condition that a comparison has one or two candidates, as in its campaign; makes an index usable."""
     second = Comparison.candidate_b_id
     return second.is_not(None) if traits_of(campaign.objective).compares_pairs else second.is_(None)

@@ -61,7 +61,7 @@ def metric_values(
 def duel_scores(session: Session, campaign_id: int, first: str, second: str, *, most: int) -> list[Scored]:
     """Preference for a candidate over another, from 0 to 1, by example; at most the first `most`.
 
-    The comparison is one of those between the two on the example.
+    The scores are those of the comparisons of the two candidates on the example.
     """
     is_ours, is_theirs = _is_duel(campaign_id, first, second), _is_duel(campaign_id, second, first)
     rows = (

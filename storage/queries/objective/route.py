@@ -16,7 +16,7 @@ WINDOWS = 10
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answered:
-    """Number of scored prompts, and their mean score; None without any."""
+    """Number of scored prompts, and their mean score; None without scored prompts."""
 
     count: int
     mean: float | None

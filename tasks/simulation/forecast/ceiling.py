@@ -50,7 +50,7 @@ class Exploring:
 
 
 def prompts_to_show(n_arms: int, *, explore: float, delta: float) -> Exploring:
-    """Number of prompts until the interval of the line *pays* is above 0.
+    """Number of prompts until the interval of routing's advantage (the answer's line *pays*) is above 0.
 
     Assumptions: each candidate is the right one for equally many prompts, routing finds it for all prompts
     that are not explored, and scores are 0 or 1. The interval is that of `AdvantageRecord`, which narrows
@@ -58,7 +58,7 @@ def prompts_to_show(n_arms: int, *, explore: float, delta: float) -> Exploring:
     prompts.
 
     Args:
-        n_arms: K, at least two.
+        n_arms: K, the number of candidates, at least two.
         explore: Share of prompts whose candidate is drawn at random, in (0, 1].
         delta: Error probability of the interval.
     """
@@ -103,7 +103,7 @@ class Ceiling:
 
     name: str
     canaries: str | None
-    """The canary prompts sent to its served models, in words; None if none is served."""
+    """Clause on the canary prompts sent to served models; None if no model is served."""
     unsteady: tuple[str, ...]
     """Expected engines that may not reproduce their outputs."""
     size: str
@@ -122,9 +122,9 @@ class Ceiling:
     measured: Mapping[str, ModelRate]
     """Rates measured on outputs in the database, by model."""
     rate: float | None
-    """Requests per second, if given by the user."""
+    """Requests per second given by the user; None if not given."""
     exploring: Exploring | None = None
-    """The prompts after which the explored share of a route is informative; None if none is drawn."""
+    """Prompts after which a route's explored share is informative; None without an explored share."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -63,7 +63,7 @@ class Plan:
 
     name: str
     canaries: str | None
-    """The canary prompts sent to its served models, in words; None if none is served."""
+    """Clause on the canary prompts sent to served models; None if no model is served."""
     unsteady: tuple[str, ...]
     """Expected engines that may not reproduce their outputs."""
     assumed: str
@@ -102,9 +102,9 @@ class Plan:
     measured: Mapping[str, ModelRate]
     """Rates measured on outputs in the database, by model."""
     rate: float | None
-    """Requests per second, if given by the user."""
+    """Requests per second given by the user; None if not given."""
     gap: float | None
-    """The smallest gap detected within the budget in nine of ten runs; None if none is."""
+    """The smallest gap detected within the budget in nine of ten runs; None if no gap is."""
     gap_of_grid: float | None
     """The smallest detectable gap with all comparisons; None, like all gaps, for group means or `top_m`."""
     on_new_examples: Resolution | None
@@ -120,12 +120,12 @@ def plan_campaign(
     Args:
         checked: The campaign, which searches for a winner.
         assumed: An assumption, or a table used as its scores.
-        seeds: Number of runs, and again for each gap that is tried.
+        seeds: Number of runs; each tried gap needs as many runs again.
         workers: Processes; one per core if None.
         rate: Requests per second; None for the models' measured rates in the database.
 
     Raises:
-        SpecError: If the table does not fit.
+        SpecError: If the table does not fit the campaign.
     """
     with simulators(min(workers or os.cpu_count() or 1, seeds)) as pool:
         player = Player(checked, seeds=range(seeds), workers=workers, pool=pool)

@@ -31,7 +31,7 @@ class Amounts:
     currency: str | None
     """The currency of the spec's prices, if it is named."""
     hours: float | None
-    """Hours of engines one after the other, or at the given rate; None if no rate is known."""
+    """Hours if engines run one after the other, or at the given rate; None if no rate is known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,10 +87,10 @@ class Pricing:
         """The cost of given numbers of comparisons, with answers of maximum or expected length.
 
         Args:
-            by_arm: Shape (K,), number of comparisons of each arm.
+            by_arm: Number of comparisons of each arm, shape (K,).
             at_length: Whether answers have maximum length.
-            judged: The answers shown to judge models; None for every output once.
-            beside: Totals of further calls to them, or to other models that are not candidates.
+            judged: Number of outputs shown to judge models; None for every output once.
+            beside: Totals of further calls to judge models, or to other models that are not candidates.
         """
         by_arm = by_arm * self._checked.spec.texts_each
         answers = self.longest if at_length else self._answer_tokens()
@@ -186,7 +186,7 @@ class Pricing:
 
 
 def _measured(checked: ResolvedCampaign, models: Sequence[str]) -> dict[str, ModelRate]:
-    """Rates of models in the campaign's database, if there is one."""
+    """Rates of models measured in the campaign's database; empty if the database does not exist."""
     with suppress(StorageError), reading(checked.spec.storage) as session:
         return rates(session, models)
     return {}

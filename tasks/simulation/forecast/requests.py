@@ -59,7 +59,7 @@ def read_assumption(text: str) -> Assumption:
     """Parse the assumption of `--assume`, such as "best=0.8,rest=0.7" or "best=0.8,worst=0.4,alike=0.5".
 
     Raises:
-        SpecError: If it is unreadable or inconsistent.
+        SpecError: If the text is unreadable or inconsistent.
     """
     values: dict[str, float] = {}
     for part in text.split(","):
@@ -95,14 +95,15 @@ class StandIn(NamedTuple):
 def stand_in(
     table: ScoreTable, candidates: Sequence[str], examples: Sequence[str], rng: np.random.Generator
 ) -> StandIn:
-    """Scores for a campaign's candidates and examples, from a table that has them, or else from others.
+    """Scores for a campaign's candidates and examples: theirs if the table has them, else those of others.
 
-    If the table lacks some of these names, as many candidates are drawn, always including its best one, and
-    as many examples; if it has fewer examples, they are drawn with repetition. Pairs that its campaign never
-    evaluated get a score drawn from the candidate's own ones, or from all if it has none.
+    If the table lacks one of the candidates, as many of its candidates are drawn, always including its best
+    one. If it lacks one of the examples, as many of its examples are drawn, with repetition if it has fewer.
+    Pairs that its campaign never evaluated get a score drawn from the candidate's own scores, or from all
+    scores if the candidate has none.
 
     Raises:
-        SpecError: If it has too few candidates.
+        SpecError: If the table has too few candidates.
     """
     scores = _completed(table.scores, rng) if table.is_partial else table.scores
     rows, is_of_candidates = _places(candidates, table.candidates), True
@@ -116,7 +117,7 @@ def stand_in(
 
 
 def _places(wanted: Sequence[str], names: Sequence[str]) -> IntArray | None:
-    """Positions of the names wanted; None if one is missing."""
+    """Positions of the wanted names; None if a name is missing."""
     places = {name: place for place, name in enumerate(names)}
     found = [places.get(name, -1) for name in wanted]
     return None if -1 in found else np.array(found)
@@ -181,8 +182,8 @@ class Played:
 class ShuffledScores(ScoreEnvironment):
     """A table whose rows are assigned to arms at random in each run.
 
-    A campaign's file does not know the best candidate. If it were always the first one, selectors that take
-    the first of equal arms would look better than they are.
+    The best candidate's position in a campaign's file is unknown. If it were always first, selectors that
+    take the first of equal arms would look better than they are.
     """
 
     def outcomes(self, batch: Batch, seed: int, round_: int) -> FloatArray:
@@ -277,7 +278,7 @@ class Player:
         )
 
     def _are_right(self, scores: FloatArray) -> Callable[[Run, IntArray], bool]:
-        """A test whether a run with a given assignment of rows names the best."""
+        """A function that tests whether a run with a given assignment of rows names the best candidates."""
         groups = None if self._checked.groups is None else self._checked.groups.as_selectors_have_them
         values = true_values(scores, groups)
         within = self._checked.epsilon + ROUNDING

@@ -18,7 +18,7 @@ from winnow.tasks.objectives.best_duel.judging import duel_on
 from winnow.tasks.plugins.extras import missing_for
 
 SAMPLE = 50
-"""Number of examples whose prompts are rendered."""
+"""Number of examples whose prompts are rendered to estimate tokens."""
 CHARACTERS_PER_TOKEN = 4.0
 """Assumed without a tokenizer; English prose has about this many, code and other languages fewer."""
 TOKENIZER = "tokenizer.json"

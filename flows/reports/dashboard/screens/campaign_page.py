@@ -138,7 +138,7 @@ def _look(name: str) -> Snapshot:
 
 
 def _wait(name: str, drawn: Snapshot) -> None:
-    """Redraw the whole page when there is news; until then it stays as the reader left it."""
+    """Redraw the whole page when results have changed; until then the reader's view stays unchanged."""
     with problems_shown():
         if _look(name) is not drawn:
             st.rerun()

@@ -93,7 +93,7 @@ def _rows(campaign: CampaignRecord, view: str) -> list[Row]:
 
 
 def why_nothing(campaign: CampaignRecord) -> str:
-    """Why there is nothing to show, and what to do about it."""
+    """Reason why the page has no judgments to show, with a remedy."""
     if is_human(campaign.spec):
         return f"No judgments yet: run winnow label {campaign.name}."
     return (

@@ -114,7 +114,7 @@ def summary(rows: Sequence[Row], campaigns: int) -> str:
 
 
 def _row(row: Row) -> Row:
-    """The row with what a narrow page has room for in front."""
+    """The row, with the columns that fit on a narrow page first."""
     first = {
         "campaign": row["campaign"],
         "best": row["best"],

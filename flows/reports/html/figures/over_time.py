@@ -10,7 +10,7 @@ from winnow.flows.reports.html.figures.theme import BLUE, GREY, LINES, ORANGE, a
 from winnow.storage.json_types import JsonView
 
 APART = 0.12
-"""Distance between two candidates of one campaign, where campaigns are 1 apart."""
+"""Horizontal distance between two candidates of one campaign; campaigns are 1 apart."""
 MOST_TICKS = 8
 LONGEST_TICK = 16
 """Maximum characters of a campaign's name below its marks."""

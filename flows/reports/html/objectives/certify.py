@@ -154,7 +154,7 @@ def e_value_figure(rows: Sequence[Row], *, certified: Collection[str], line_as: 
     Args:
         rows: One per candidate and label, with `candidate`, `labels`, `log_e_value` and `needed`, candidates
             in testing order.
-        certified: Names of those that passed; a star marks where.
+        certified: Names of the candidates that passed; a star marks the point where they passed.
         line_as: Label of the line.
     """
     figure = Figure()

@@ -51,7 +51,7 @@ COUNTED = ("comparisons", "no_answer", "truncated")
 def estimates(
     title: str, axis: str, note: str = "Estimates after the last round, with intervals, best first."
 ) -> Builder:
-    """The section on estimates with confidence intervals, if there are any, best first."""
+    """Builder of the section on estimates with confidence intervals, best first; None without estimates."""
 
     def build(look: Look) -> Section | None:
         known = [row for row in ask(look, "leaderboard") if row["estimate"] is not None]
