@@ -1,4 +1,4 @@
-"""Errors that explain to the user in one sentence what is wrong.
+"""Errors for users, each with one sentence on the problem and its remedy.
 
 * WinnowError          the message names the place, the value and the remedy
   - ContradictoryState the selector's state is impossible             (`winnow db check`; report it)
@@ -128,7 +128,7 @@ def unknown_name(
 
     Args:
         kind: The word for such a name, such as "judge".
-        name: The name as it was written.
+        name: The name that the user wrote.
         known: The valid names.
         command: The command that lists them.
         meant: The correct name to suggest, if known; None suggests the nearest one.

@@ -78,7 +78,7 @@ def answer_of(
         waits: Whether the campaign waits for annotators.
         stopped_by: The limit that ends it although its selector would continue.
         budgets: All limits of the campaign.
-        n_examples: Number of examples of its benchmark, held-out ones included.
+        n_examples: Number of examples of the campaign's benchmark, held-out ones included.
         without_text: Comparisons for which no output could be generated.
         people: Counts of the annotators and their judgments, for a human judge.
         certificate: Its certificate, for certify.

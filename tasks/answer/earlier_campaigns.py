@@ -1,6 +1,6 @@
 """Earlier campaigns with outcomes on examples that this campaign's answer treats as fresh.
 
-Selection draws are made again if candidates change (`tasks.campaign.example_seed`). Labels and held-out
+Selection examples are drawn again if candidates change (`tasks.campaign.example_seed`). Labels and held-out
 examples are not, because their number is limited. If a prompt was improved after an earlier campaign showed
 its failures, it looks better on these examples than elsewhere; so does the best of many candidates there.
 Only the user knows whether anything was chosen after seeing them; the database shows that it was possible.

@@ -105,7 +105,7 @@ class Unscored:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Addition:
-    """Candidates that joined together after the campaign had begun."""
+    """Candidates that joined in one list after the campaign began."""
 
     names: tuple[str, ...]
     rounds: int
@@ -114,7 +114,7 @@ class Addition:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Excess:
-    """The proof that no other candidate, of those not dropped, is better than one by more than a margin.
+    """A proven bound: no other candidate that was not dropped is better than one by more than a margin.
 
     Nothing is shown of how much worse the others are. If the m best are looked for, at most m - 1 candidates
     are better than this one by more.
@@ -209,7 +209,7 @@ class Answer:
     also_spent: tuple[BudgetUsage, ...] = ()
     """Other spent limits that must be raised as well before the campaign can continue."""
     held_out: "HeldOut | None" = None
-    """The winner's results on examples that selection never saw; None if no examples are held out."""
+    """The winner's results on examples that selection did not use; None if no examples are held out."""
     only_held_out_left: bool = False
     """Whether selection was complete when a limit ended the campaign, so that only held-out examples are left
     to score."""

@@ -2,7 +2,8 @@
 
 A selector observes the stored rounds again, and copies of it continue on plausible scores until they stop;
 see `algorithms.champion.continuations`. This is an estimate, not a bound. On real tables of 100 to 1,000
-examples half of the estimates are between 0.94 and 1.16 times what was taken; docs/common-sizes.md has all.
+examples half of the estimates are between 0.94 and 1.16 times the actual number; docs/common-sizes.md has all
+results.
 """
 
 from collections.abc import Collection
@@ -56,8 +57,8 @@ def estimate_of(look: Look, *, n_open: int, n_examples: int, held_out: Collectio
     Args:
         look: The campaign, which a budget has ended.
         n_open: Number of candidates in question.
-        n_examples: Number of examples that selection may ask.
-        held_out: Positions of those that it may not.
+        n_examples: Number of examples that the selector may use.
+        held_out: Positions of the examples that the selector may not use.
     """
     import numpy as np
 

@@ -186,7 +186,7 @@ class BudgetTracker:
 
     @property
     def is_idle(self) -> bool:
-        """Whether there is no limit except the algorithm's own."""
+        """Whether the campaign has no limit except the algorithm's own."""
         return not self._limits.keys() - {self._primary}
 
     def usage(self, session: Session) -> tuple[BudgetUsage, ...]:

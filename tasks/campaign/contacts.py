@@ -154,7 +154,7 @@ def meet_servers(campaign: CampaignSession, models: Iterable[tuple[ModelRef, str
 
 
 def _unchecked(campaign: CampaignSession, model: ModelRef, served: str, server: str) -> Contact:
-    """A served model of a campaign without canaries: it is taken for what the last campaign found."""
+    """A served model of a campaign without canaries; assumed to be the model found by the last campaign."""
     _refuse_unknown_move(campaign, model, server, "and canaries are off (execution.canaries)")
     with campaign.database.reading() as session:
         reference = canary_records.last_reference(session, served)

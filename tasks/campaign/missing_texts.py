@@ -82,7 +82,7 @@ def missing_groups(planned: Sequence[PlannedGeneration], size: int, known: Set[s
 
 
 GOLDEN = 0.6180339887498949
-"""The fractional parts of its multiples are evenly spread over [0, 1), however many there are."""
+"""The fractional parts of its multiples are evenly spread over [0, 1), for any number of multiples."""
 
 
 def _spread(groups: RequestGroups) -> RequestGroups:

@@ -115,7 +115,7 @@ def retold(
 def as_of_round(
     selector: Selector, record: CampaignRecord, checked: ResolvedCampaign, number: int
 ) -> Selector:
-    """The selector as it observes a round, with the candidates that joined or were left out by then."""
+    """The selector, prepared to observe a round: candidates that joined are added, those left out dropped."""
     selector = checked.at_round(selector, number)
     leave_out_by(selector, record, checked.candidates, number)
     return selector

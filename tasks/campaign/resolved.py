@@ -93,7 +93,7 @@ class ResolvedCampaign(ABC):
             is_allowed: See `tasks.data.sources.read_dataset`.
 
         Raises:
-            SpecError: With the key, what is wrong and what to do.
+            SpecError: If a part is missing or invalid; names the key, the problem and the remedy.
         """
 
     def arranged(self, names: Sequence[str], first_rounds: Sequence[int]) -> Self:
@@ -212,7 +212,7 @@ class ResolvedCampaign(ABC):
 
     @property
     def models_needed(self) -> Sequence[ModelRef]:
-        """Models without which the campaign cannot run, whichever candidates there are."""
+        """Models that the campaign needs for any set of candidates, such as judge models."""
         return self.judge_models
 
     @property
@@ -240,7 +240,7 @@ class ResolvedCampaign(ABC):
 
     @property
     def takes_more_candidates(self) -> bool:
-        """Whether candidates can join after the campaign has begun."""
+        """Whether candidates can be added to a campaign that has begun."""
         return False
 
     @property

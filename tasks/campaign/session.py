@@ -168,7 +168,7 @@ class CampaignSession:
     is_loading: bool = False
     """Whether loading of models has started."""
     head_start: EarlyTexts | None = None
-    """Prefetched outputs of the first round, if any."""
+    """Prefetched outputs of the first round; None without prefetch."""
 
     @property
     def other_budgets(self) -> Sequence[BudgetUsage]:

@@ -147,7 +147,7 @@ NOT_IN_A_NAME = re.compile(r"[^A-Za-z0-9._-]+")
 
 @dataclass(slots=True)
 class Cell:
-    """What a candidate has on an example: of several repetitions the mean score and the first output."""
+    """Result of a candidate on an example; of several repetitions, the mean score and the first output."""
 
     source: Path
     output: str
@@ -229,7 +229,7 @@ def read_run(
         range_: Lowest and highest possible score.
 
     Raises:
-        UnreadableRun: If a file cannot be read, if there are fewer than two candidates, or if a score is
+        UnreadableRun: If a file cannot be read, if the files have fewer than two candidates, or if a score is
             outside the range.
     """
     run = FinishedRun(cells={}, candidates=[], examples={}, low=range_[0], high=range_[1])
@@ -312,10 +312,10 @@ def _plain(candidate: str) -> str:
 
 
 def _reader(path: Path, format_: str | None) -> Reader:
-    """The reader of a file.
+    """The reader for a file's format.
 
     Raises:
-        UnreadableRun: If the file cannot be opened, or there is no such format.
+        UnreadableRun: If the file cannot be opened, or the format is unknown.
     """
     if format_ is not None:
         for reader in READERS:

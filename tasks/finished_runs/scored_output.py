@@ -102,7 +102,7 @@ def as_score(value: object) -> float | None:
 
 
 def as_text(value: object) -> str:
-    """A value of JSON as text: texts as they are, messages by their content, all else as JSON."""
+    """A value of JSON as text: texts unchanged, messages by their content, all other values as JSON."""
     import json
 
     if isinstance(value, str):

@@ -106,7 +106,7 @@ class RoundsInFlight:
     """Planned, unrecorded rounds of a best-mean campaign that engines are working on.
 
     Outputs are committed as they arrive, for any round, and judge models run on a group once it is finished.
-    Close it in any case: that ends all engines that are working.
+    Always close it: closing ends all working engines.
     """
 
     def __init__(self, campaign: CampaignSession) -> None:
@@ -266,7 +266,7 @@ class StepCall(Protocol):
 
 
 ASKS_ENGINES = frozenset({generate_round, judge_round})
-"""Steps that are repeated after an engine died: they generate only what is not stored."""
+"""Steps that are repeated after an engine died; they generate only outputs that are not stored."""
 
 
 def plainly(step: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:

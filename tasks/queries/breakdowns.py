@@ -26,7 +26,7 @@ Z = 1.959963984540054
 
 
 def tags_of(campaign: CampaignRecord) -> list[str]:
-    """The tag fields of a campaign's examples; first the one that defines groups, if any."""
+    """The tag fields of a campaign's examples; first the field that defines groups, if groups are set."""
     groups = grouping_of(campaign.spec)
     by = [] if groups is None else [groups.by]
     return list(dict.fromkeys([*by, *campaign.execution.get("tags", [])]))

@@ -59,7 +59,7 @@ class Finding:
 
 
 def findings(session: Session) -> Iterator[Finding]:
-    """The faults of the recorded comparisons of every campaign, and what could not be checked.
+    """Faults of the recorded comparisons of every campaign, and parts that could not be checked.
 
     They are yielded as they are found; memory does not grow with the number of comparisons.
     """

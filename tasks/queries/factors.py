@@ -94,7 +94,7 @@ class FactorTables:
     scores: int
     examples: int
     is_cut: bool
-    """Whether there are more scores than were read."""
+    """Whether only part of the scores were read."""
 
 
 def factor_tables(look: Look) -> FactorTables | None:

@@ -1,4 +1,4 @@
-"""Views of best-mean campaigns with held-out examples: which comparisons, and how many, are on these.
+"""Views of best-mean campaigns that mark and count comparisons on held-out examples.
 
 Estimates and intervals are about the selection examples. The winner and the runner-up are also scored on the
 others, and views count these comparisons like all others. Which examples are held out is not stored: it
@@ -16,7 +16,7 @@ from winnow.tasks.campaign.look import Look
 
 
 def leaderboard(look: Look) -> list[Row]:
-    """The leaderboard with `held_out`: how many of the scored examples are held out; only if some are."""
+    """The leaderboard, with `held_out`, the number of scored held-out examples, if examples are held out."""
     rows = campaign_views.leaderboard(look.session, look.record.id)
     if look.record.spec.get("holdout") is None:
         return rows
@@ -25,7 +25,7 @@ def leaderboard(look: Look) -> list[Row]:
 
 
 def comparisons(look: Look, *, candidate: str | None = None, limit: int | None = None) -> Iterator[Row]:
-    """The comparisons with `held_out`: whether their example is held out; only if some are."""
+    """The comparisons, with `held_out`, whether their example is held out, if examples are held out."""
     rows = campaign_views.comparisons(look.session, look.record.id, candidate=candidate, limit=limit)
     if look.record.spec.get("holdout") is None:
         return rows

@@ -110,7 +110,7 @@ def _winner_after(session: Session, earlier: Sequence[CampaignRecord]) -> Campai
 
 
 def whose_winner_stands(before: CampaignStatus | None, now: CampaignStatus) -> CampaignStatus | None:
-    """The campaign that the next one is compared with: this one, or the one with the current winner before.
+    """The campaign with which the next one is compared: this one, or the earlier one with the current winner.
 
     A candidate tied with the previous winner does not replace it: after A, then A and B tied, there is a new
     winner if B wins alone.
@@ -225,7 +225,7 @@ def series_rows(session: Session, series: str) -> list[dict[str, object]]:
     counts new outputs, `reused` those of earlier campaigns.
 
     Raises:
-        SeriesNotFound: If there is no such series; the error lists the existing ones.
+        SeriesNotFound: If the series does not exist; the error lists the existing ones.
     """
     rows: list[dict[str, object]] = []
     since = _Since(session)

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 State = Literal["running", "ended", "waiting", "interrupted", "new"]
 """The state of a campaign; how it ended is its answer's outcome:
 
-* running: a process holds its lease, seems alive (see `tasks.campaign.lease`), and there is more to do.
+* running: a process that seems alive (see `tasks.campaign.lease`) holds its lease, and work is left.
 * ended: nothing is left to evaluate, or a limit is spent.
 * waiting: it needs labels or judgments from annotators; then `winnow resume` continues.
 * interrupted: it began and no process runs it; `winnow resume` continues.

@@ -157,8 +157,8 @@ def ask(look: Look, view: str, *, candidate: str | None = None, limit: int | Non
     Only comparisons of `candidate` are included.
 
     Raises:
-        SpecError: If campaigns of this objective do not have it, it cannot be limited, or there is no such
-            candidate.
+        SpecError: If campaigns of this objective do not have the view, the view cannot be limited, or there
+            is no such candidate.
     """
     if limit is not None and not (isinstance(limit, Integral) and limit >= 1):
         raise SpecError(f"limit is {limit!r}; give a whole number of at least 1")

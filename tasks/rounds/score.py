@@ -216,7 +216,8 @@ def _majority(texts: Sequence[ScoredText]) -> Reduced:
 def spared_places(campaign: CampaignSession, round_: RoundRecord, texts: GenerationBatch) -> Set[int]:
     """Positions of the outputs that need no verdict, because all candidates in question wrote the same.
 
-    Empty unless the campaign spares such verdicts. It follows from the round and what was observed before it.
+    Empty unless the campaign spares such verdicts. The result depends only on the round and on earlier
+    observations.
     """
     selector = campaign.selector
     if not campaign.checked.spares or not isinstance(selector, Sparing):
@@ -256,7 +257,7 @@ def score_outputs(
 
 
 def _shown(campaign: CampaignSession, sample: Sample) -> Sample:
-    """What the judge sees of a sample: if verdicts are spared, nothing that differs for equal outputs."""
+    """The sample shown to the judge; if verdicts are spared, without parts that differ for equal outputs."""
     if not campaign.checked.spares:
         return sample
     return Sample(

@@ -57,7 +57,7 @@ def check_campaign(
         is_stored: Whether it began with these examples, so that its templates were already tried on them.
 
     Raises:
-        SpecError: With the key, what is wrong and what to do.
+        SpecError: If a part is missing or invalid; names the key, the problem and the remedy.
     """
     check_people(spec)
     if not is_stored:
@@ -258,7 +258,7 @@ def _selector_code(spec: CampaignSpec) -> dict[str, str] | None:
 
 
 def _with_list_prices(checked: ResolvedCampaign) -> ResolvedCampaign:
-    """The campaign with list prices for models without one, unless its prices have another currency."""
+    """The campaign with list prices for models without a price, unless its prices are in another currency."""
     execution = checked.spec.execution
     has_own = execution.prices or execution.price_per_hour is not None
     if execution.currency not in ((CURRENCY,) if has_own else (CURRENCY, None)):

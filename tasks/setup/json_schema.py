@@ -79,7 +79,7 @@ def _offered(names: Sequence[str]) -> JsonObject:
 
 
 def _made() -> list[type[BaseModel]]:
-    """Classes without a source of their own."""
+    """Classes generated at run time, which have no source code."""
     return [agent_class(provider) for provider in AGENTS]
 
 

@@ -96,7 +96,7 @@ def missing_models(
     """Send a request to each of these models; see `Presence`, by name, in the order of the models.
 
     Returns:
-        The cause for each missing model; and the outputs of those that ignore a structure.
+        The cause for each missing model, and the outputs of servers that ignore `structured_output`.
     """
     served = [each for each in models if each.provider in REMOTE]
     found, unstructured = _answers(checked, served)
@@ -131,7 +131,7 @@ def _structured_requests(
 
 
 def _answers(checked: ResolvedCampaign, served: Sequence[ModelRef]) -> tuple[dict[str, str], dict[str, str]]:
-    """Why served models give no answer, and outputs of those that ignore a structure; sent in parallel."""
+    """Send requests to served models in parallel: causes of missing answers, outputs without structure."""
     by_engine: dict[str, list[ModelRef]] = {}
     for model in served:
         by_engine.setdefault(engine_key(model), []).append(model)

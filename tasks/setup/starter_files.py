@@ -59,7 +59,7 @@ MORE = """
 
 
 def models_named(provider: str, names: Sequence[str], server: str) -> list[JsonObject]:
-    """Models as a file has them, each under a name of its own.
+    """Models as entries of a campaign's file, each with a different name.
 
     Args:
         provider: A key of `MODELS`.

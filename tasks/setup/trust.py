@@ -247,7 +247,7 @@ def _keys_sent(place: str, model: Mapping[str, object]) -> Iterator[Permission]:
 
 
 def _key_sent(url: str | None, variable: str, *keys: str) -> Iterator[Permission]:
-    """Sending a variable to another machine; raises `ValueError` for what is no URL."""
+    """The permission to send a variable to another machine; `ValueError` if the address is not a URL."""
     origin = origin_of(url)
     if not is_loopback(urlsplit(origin).hostname):
         yield Permission(text=f"send the environment variable {variable} to {origin!a}", keys=keys)

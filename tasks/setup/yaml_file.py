@@ -31,7 +31,7 @@ MOST_BYTES = 16 * 2**20
 """Maximum bytes of a campaign's file, and of its content with every alias expanded."""
 
 MOST_MISTAKES = 50
-"""Maximum number of mistakes reported at once."""
+"""Maximum number of mistakes in one report."""
 
 BYTES_OF_A_VALUE = 64
 """Bytes added for each value: many short ones are as much work as a long one."""
@@ -441,7 +441,7 @@ def _complaint(file: SpecFile, detail: ErrorDetails, place: KeyPath = ()) -> str
 
 
 def to_add(key: str, values: JsonView) -> str:
-    """The allowed values of a missing key, as the end of a sentence; empty if any is allowed.
+    """The allowed values of a missing key, as the end of a sentence; empty if every value is allowed.
 
     Args:
         key: The key.

@@ -19,7 +19,7 @@ ALL_DROPPED = "every candidate was dropped"
 NOBODY = f"nothing is claimed: {ALL_DROPPED}"
 
 ABOUT_ALL = " and rounds together"
-"""Part of the words of `held`, present only if they are about all intervals."""
+"""Part of the text of `held`, present only if it refers to all intervals."""
 
 IF: dict[Assumption, str] = {
     "winner-exists": "some candidate is preferred over, or even with, every other",
@@ -240,7 +240,7 @@ def _eliminated_lines(answer: Answer) -> list[Line]:
 
 
 def dropped_lines(answer: Answer) -> list[Line]:
-    """A line for each dropped candidate: what it lacks, and what is still known."""
+    """A line for each dropped candidate: its missing outcomes, and its remaining results."""
     return [("dropped", _dropped(each, answer)) for each in answer.dropped]
 
 

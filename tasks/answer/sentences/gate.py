@@ -44,7 +44,7 @@ def gate_lines(answer: Answer) -> list[Line]:
 
 
 def gate_certainty(answer: Answer) -> str:
-    """The claim about the candidates, what is left open, and why."""
+    """The claim about the candidates, the open questions, and the reason for these."""
     if answer.outcome is None:
         return "not yet: the campaign has not ended"
     if answer.outcome == "failed":

@@ -166,7 +166,7 @@ def _sure_of_pairs(answer: Answer, found: Beyond, count: str) -> str:
 
 
 def _seen_before(found: Beyond) -> str:
-    """Choices made after an earlier campaign had shown scores, in words; empty without any."""
+    """Clause on choices made after an earlier campaign had shown scores; empty without such choices."""
     if found.earlier is None:
         return ""
     return (
@@ -177,7 +177,7 @@ def _seen_before(found: Beyond) -> str:
 
 
 def held_out_lines(answer: Answer) -> list[Line]:
-    """Lines on the winner's held-out results, alone and against the runner-up; empty without any."""
+    """Lines on the winner's held-out results, alone and against the runner-up; empty without results."""
     found = answer.held_out
     if found is None or found.winner is None:
         return []
@@ -241,7 +241,7 @@ def _with_the_mean(answer: Answer, found: "HeldOut") -> str:
 
 
 def _is_fresh(answer: Answer, found: "HeldOut") -> bool:
-    """Whether nothing compared can have been chosen after seeing scores on the held-out examples."""
+    """Whether no compared candidate can have been chosen after seeing scores on the held-out examples."""
     return found.joined is None and not found.went_on and answer.earlier is None
 
 

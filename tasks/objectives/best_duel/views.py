@@ -74,7 +74,7 @@ def agreement_of(sides: Counter[Sides]) -> Row:
 def cohens_kappa(sides: Counter[Sides]) -> float | None:
     """Agreement beyond chance; None if chance always agrees.
 
-    `sides` counts the pairs of verdicts that two judges gave; there is at least one.
+    `sides` counts the pairs of verdicts that two judges gave; at least one pair.
 
     Source: Cohen (1960), A coefficient of agreement for nominal scales, Educ. Psychol. Meas. 20(1), eq. 1.
     """

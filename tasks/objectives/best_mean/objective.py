@@ -140,7 +140,7 @@ class BestMean(ScoredCampaign):
     history: "EarlierScores | None"
     """Earlier scores on the examples, shape (M, n), if the spec names some."""
     split: Split | None
-    """The split of the dataset, if examples are held out."""
+    """The split of the dataset; None if no examples are held out."""
     baseline: int | None
     """The arm that a gate compares the others with."""
     costs: FloatArray | None

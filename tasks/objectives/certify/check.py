@@ -59,7 +59,7 @@ def check_autoevaluator(spec: AutoevaluatorSpec, dataset: Dataset) -> Autoevalua
     """Resolve and check everything that an autoevaluator refers to, and try its prompt.
 
     Raises:
-        SpecError: With the key, what is wrong and what to do.
+        SpecError: If a part is missing or invalid; names the key, the problem and the remedy.
     """
     model = model_ref(spec.model, f"{PLACE}.model")
     try:
@@ -118,7 +118,7 @@ def check_certification(
     """Check the section `certify`, and put the candidates into testing order.
 
     Raises:
-        SpecError: With the key, what is wrong and what to do.
+        SpecError: If the section is invalid; names the key, the problem and the remedy.
     """
     section = certify_section(spec)
     costs = candidate_costs(section, candidates, dataset)

@@ -212,7 +212,7 @@ def _evidence(selector: LabelSelector, campaign: CampaignRecord) -> tuple[FloatA
 
 
 def _needed(campaign: CampaignRecord, n_arms: int) -> float:
-    """The required e-value: 1 / delta, or K / delta if all candidates are tested at once."""
+    """The required e-value: 1 / delta, or K / delta if all K candidates are tested simultaneously."""
     tests = n_arms if campaign.spec["selector"]["params"].get("procedure") == BONFERRONI else 1
     return float(tests / campaign.spec["stopping"]["delta"])
 

@@ -20,7 +20,7 @@ from winnow.tasks.objectives.certify.split import parts_of
 
 ID, TARGET, SKIP = "id", "target", "skip"
 YES, NO = ("true", "yes", "1"), ("false", "no", "0", "")
-"""Accepted texts of the column skip, in any case."""
+"""Accepted values of the column skip; upper and lower case are equal."""
 
 Answers = tuple[str, ...] | None
 """A human's accepted answers to an example; empty if no human can answer it; None if not answered yet."""

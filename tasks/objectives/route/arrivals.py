@@ -191,7 +191,7 @@ class RoutedAnswer:
     """The output, of several the representative one; None if the candidate gave none."""
     score: float | None
     reason: str | None
-    """Why there is no score."""
+    """Reason for a missing score; None with a score."""
 
 
 def answer_prompts(
@@ -203,7 +203,7 @@ def answer_prompts(
 ) -> int:
     """Answer each of these prompts by the candidate chosen for it, in rounds of a batch.
 
-    A round that was begun earlier and not finished is finished first.
+    A round that an earlier call left unfinished is finished first.
 
     Args:
         database: The database that holds the campaign.
@@ -219,7 +219,7 @@ def answer_prompts(
     Raises:
         WinnowError: If the campaign does not route.
         LeaseHeld: If another live process runs the campaign.
-        EngineDied, EngineTimeout: If an engine keeps failing; what was committed stays.
+        EngineDied, EngineTimeout: If an engine keeps failing; committed outputs stay.
     """
     checked = require_route(record, checked)
     with running(database, record, checked) as campaign:

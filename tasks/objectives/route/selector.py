@@ -77,7 +77,7 @@ class PromptRouter:
         return self.inner.policy()
 
     def grow_to(self, n_arms: int) -> None:
-        """Add candidates until there are `n_arms`."""
+        """Add candidates, up to `n_arms` in total."""
         while self._n_arms < n_arms:
             self._n_arms = self.inner.add_arm() + 1
 

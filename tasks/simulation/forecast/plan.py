@@ -83,7 +83,7 @@ class Plan:
     """Maximum number of comparisons, including held-out examples."""
     runs: int
     comparisons: float
-    """Average over the runs; with several outputs per example, there are more requests."""
+    """Average over the runs; with several outputs per example, the number of requests is higher."""
     fewest: int
     """Fewest comparisons in nine of ten runs."""
     most: int

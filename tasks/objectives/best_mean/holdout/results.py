@@ -83,7 +83,7 @@ class HeldOut:
     """Whether selection then continued to other finalists, or another order of them, than were scored first:
     the finalists may then depend on these scores."""
     clusters: int | None = None
-    """Number of clusters of the held-out examples, if whole clusters are held out."""
+    """Number of clusters of the held-out examples; None if examples are held out one by one."""
     mean: float | None = None
     """Mean score of the winner on the held-out examples, in [0, 1]."""
     lower: float | None = None
@@ -152,7 +152,7 @@ def lets_ask(look: Look, names: Sequence[str], decision: DecisionRecord | None, 
 
 
 def selection_values(look: Look, name: str, metrics: Collection[str]) -> dict[str, list[float]]:
-    """A candidate's values on the selection examples by metric, if any."""
+    """A candidate's values on the selection examples, by metric."""
     seen = selection_keys(look)
     values = paired_views.metric_values(look.session, look.record.id, name, metrics)
     return {

@@ -19,7 +19,7 @@ from winnow.tasks.objectives.best_mean.holdout.split import FINALISTS, Split
 def finalists(
     best: int | None, estimates: Sequence[float | None], status: Sequence[str], *, most: int = FINALISTS
 ) -> list[int]:
-    """The best arm, then the one with the highest estimate of the others; as many as there are.
+    """The best arm, then the one with the highest estimate of the others; fewer if fewer exist.
 
     Args:
         best: The arm named by a decision.
@@ -115,7 +115,7 @@ class HoldoutSelector:
         return found if found.claim.kind == "none" else replace(found, reason="budget")
 
     def _next_held_out(self) -> Batch:
-        """Held-out examples of the finalists, once there are any."""
+        """The finalists' next comparisons on held-out examples, once finalists exist."""
         found = self._inner.decision()
         missing = self._missing(found) if found.stop else []
         pairs = [pair for pair in missing if pair not in self._held_out_asked]
