@@ -179,7 +179,7 @@ class UnusableContexts(RefusedTell):
 
 
 class PromptTaken(RefusedTell):
-    """A prompt that was already proposed or observed; a repeated prompt needs an index of its own."""
+    """A prompt that was already proposed or observed; a repeated prompt needs a separate index."""
 
     def __init__(self, example: int) -> None:
         super().__init__(f"prompt {example} was already proposed or observed: give each prompt its own index")

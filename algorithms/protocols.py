@@ -91,9 +91,10 @@ EMPTY_BATCH = Batch(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64))
 class Selector(Protocol):
     """Choose which pairs to observe next, and which arm is best.
 
-    A selector has no randomness of its own, reads no clock and does no I/O. Its state is a function of its
-    constructor's arguments and of the observations, in order. So a campaign resumes by telling a fresh
-    selector the stored rounds in order: same history, same future, bit for bit.
+    A selector draws random numbers only from the generator passed to `ask`, reads no clock and does no I/O.
+    Its state is a function of its constructor's arguments and of the observations, in order. So a campaign
+    resumes by passing the stored rounds to a new selector in order: the same history gives the same
+    continuation, bit for bit.
     """
 
     def ask(self, rng: np.random.Generator) -> Batch:
@@ -101,10 +102,10 @@ class Selector(Protocol):
 
         Duels are drawn with replacement, so a pair of arms can be proposed on an example again.
 
-        Estimates stay as they are, but the pairs are recorded as pending, so that several batches can be in
-        flight. A discarded batch stays pending, and no later batch can be told: continue with a fresh
-        selector that is told the stored rounds. To resume with rounds in flight, interleave the tells with
-        the same asks, or see `LookingAhead`.
+        Estimates do not change, but the pairs are recorded as pending, so that several batches can be in
+        flight. A discarded batch stays pending, and `tell` then refuses all later batches: continue with a
+        new selector that has observed the stored rounds. To resume with rounds in flight, repeat all calls of
+        `ask` and `tell` in their original order, or see `LookingAhead`.
 
         Returns:
             The batch; empty if all pairs were proposed, the budget is spent or the selector stopped.
@@ -114,12 +115,13 @@ class Selector(Protocol):
     def tell(self, batch: Batch, outcomes: ArrayLike) -> None:
         """Absorb the outcomes of a batch, proposed by this selector or not.
 
-        Tell batches in flight in the order they were proposed, each one whole: an arm's draws count in the
-        order of proposal. In the order of arrival they would be biased, because short outputs arrive first.
-        The effect of a batch is a function of the batch and of all earlier observations, not of when it was
-        proposed: a fresh selector that is told the same batches in the same order, without any ask, has the
-        same state, bit for bit. A batch that was not proposed here can be told while others are in flight if
-        none of its pairs is in flight.
+        Pass batches in flight in the order of their proposal, each as a whole, because an arm's draws count
+        in the order of proposal. The order of arrival would cause bias, because short outputs arrive first.
+
+        The effect of a batch depends on the batch and on all earlier observations, not on when it was
+        proposed: a new selector that observes the same batches in the same order, without any `ask`, has the
+        same state, bit for bit. A batch that was not proposed here can be observed while others are in flight
+        if none of its pairs is in flight.
 
         Args:
             batch: Pairs not observed before, duels excepted, in the order they were drawn.
@@ -137,16 +139,16 @@ class Selector(Protocol):
 
 
 class LookingAhead(Selector, Protocol):
-    """A selector that can be asked for rounds while earlier ones are in flight, and resumed among them.
+    """A selector that proposes rounds while earlier ones are in flight, and can be resumed in that state.
 
     Other selectors accept several batches in flight too, but only the instance that proposed them can propose
-    the next.
+    the next batch.
     """
 
     def take_up(self, batch: Batch) -> None:
         """Register a batch as proposed by this selector and pending.
 
-        A fresh selector that is told the finished rounds, and then takes up those in flight in the order of
+        A new selector that observes the finished rounds, and then takes up those in flight in the order of
         their proposal, continues like the selector that proposed them, bit for bit.
 
         Args:
@@ -159,13 +161,13 @@ class LookingAhead(Selector, Protocol):
 class LeavingOut(Selector, Protocol):
     """A selector that can leave arms out after outcomes were observed, with a claim that remains valid.
 
-    A replay leaves out the same arms before the same tells.
+    A replay must leave out the same arms before the same calls of `tell`.
     """
 
     def leave_out(self, arms: IntArray) -> None:
-        """Drop arms with the next tell: they are not proposed again, and no claim covers them.
+        """Drop arms with the next `tell`: they are not proposed again, and no claim covers them.
 
-        Which arms are left out can depend on all outcomes, those of the next tell included.
+        The choice of these arms can depend on all outcomes, including those of the next `tell`.
 
         Args:
             arms: Shape (A,).
@@ -175,10 +177,10 @@ class LeavingOut(Selector, Protocol):
 
 @runtime_checkable
 class Sparing(Selector, Protocol):
-    """A selector that can do without the scores of an example on which all arms in question have the same."""
+    """A selector that needs no score on an example if all arms in question have equal scores there."""
 
     def compares_all(self, batch: Batch) -> bool:
-        """Whether the next batch to be told has common examples of all arms in question.
+        """Whether a batch, if observed next, has common examples of all arms in question.
 
         The outcomes of all pairs of such an example can then be `SPARED` if their scores are known to be
         equal.

@@ -72,9 +72,10 @@ class Champion:
             computed from their means on the groups.
         group_weights: Shape (G,), above 0, weight of each group in the mean of the groups' means; None, with
             groups, to compare arms by the least of these, which requires a `start` other than "race".
-        constraints: Shape (J,), in (0, 1]: further outcomes of a pair, in [0, 1], are told with its score,
-            and the best arm is the best of those whose mean of each of them, over all examples, is at least
-            this. There is then no race, and no arm can be added. Requires `delta`.
+        constraints: Shape (J,), in (0, 1]: required means of J further outcomes, each in [0, 1], which are
+            observed with the score of a pair. Only an arm whose means of these outcomes over all examples are
+            at least the required ones can be the best. There is then no race, and no arm can be added.
+            Requires `delta`.
         ties: "open" stops once no other arm can have a higher mean, whatever is not observed; "resolve" then
             goes on until it is known which arms have the same mean.
         excess: Whether decisions state by how much another arm can at most be better.

@@ -196,7 +196,7 @@ def _suffix(path: Path) -> str:
 
 
 def _opened(path: Path) -> BinaryIO:
-    """The file's content, decompressed where it is compressed."""
+    """The file's content, decompressed if necessary."""
     if path.suffix.lower() != GZIP:
         return open_plain(path)
     require_plain(path)
@@ -229,7 +229,7 @@ _LONG_NUMBER = re.compile(rb"[0-9]{19}")
 
 
 def is_plain(row: JsonView) -> bool:
-    """Whether it has no fractions, which libraries format differently, and no lists or objects."""
+    """Whether a row has no fractions, which libraries format differently, and no lists or objects."""
     return _PLAIN.issuperset(map(type, row.values()))
 
 
@@ -407,7 +407,7 @@ _DECODER = json.JSONDecoder()
 """Shared decoder for all lines: `json.loads` makes one per call."""
 
 _CONSTANT = re.compile(r"NaN|Infinity|[0-9][eE]\+?[0-9]{2}|[0-9]{300}")
-"""Numbers that JSON does not have but others write, and those that may be too large for a float."""
+"""Non-standard JSON numbers that some programs write, such as NaN, and numbers that may exceed a float."""
 
 
 def _object(path: Path, place: str, value: object, *, has_constants: bool) -> Row:

@@ -201,7 +201,7 @@ def dataset_of(
 
 
 class _Seen:
-    """Peculiarities of the rows read so far that do not make them unusable."""
+    """Irregularities in the rows read so far, none of which prevents their use."""
 
     def __init__(self) -> None:
         self.left_out: dict[str, str] = {}
@@ -235,7 +235,7 @@ class _Seen:
             yield place, row
 
     def told_apart(self, examples: Iterable[tuple[str, Example]]) -> Iterator[tuple[str, Example]]:
-        """Pass on examples; keys of repeated rows get a number."""
+        """Pass on examples, and append a number to the keys of repeated rows so that keys are unique."""
         first: dict[str, str] = {}
         again: dict[str, int] = {}
         for place, example in examples:
@@ -277,7 +277,7 @@ def _without_rows(path: str) -> DatasetError:
 
 
 def _gathered(placed: Iterable[tuple[str, Example]]) -> tuple[list[Example], str]:
-    """The examples and their fingerprint, in one pass: rows that are not selected leave nothing in memory."""
+    """The examples and their fingerprint, in one pass that keeps only selected rows in memory."""
     examples: list[Example] = []
     first: dict[str, str] = {}
     digest = hashlib.sha256()

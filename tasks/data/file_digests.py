@@ -37,7 +37,7 @@ _new: dict[Seen, str] = {}
 
 
 def file_digest(path: Path) -> str:
-    """SHA-256 of what a file holds, hexadecimal.
+    """SHA-256 of a file's content, hexadecimal.
 
     Raises:
         OSError: If the file cannot be read.

@@ -151,7 +151,7 @@ def _require_data_alone(path: str, builder: object) -> None:
 def _require_own_files(source: HubSource, folder: Path | None, found: Mapping[str, list[str]] | None) -> None:
     """Refuse a dataset whose description names files outside its folder.
 
-    The user is asked about a folder and the targets of its links, but not about files that a description
+    The user's permission covers a folder and the targets of its links, but not files that a description
     names.
     """
     if folder is None and source.path in FORMATS:  # whose files the source names itself

@@ -1,9 +1,9 @@
 """Pin models and datasets of a hub to the commit in the hub's cache.
 
-A hub can replace the content of a name. So a downloaded model without a revision in the spec is loaded, and
-identified, by its commit. A model that is not downloaded yet keeps only its name: the hub is not contacted. A
-dataset always has a commit: that of the cache, or else the one reported by the hub. A stored campaign keeps
-the commits of its start.
+The content of a name on a hub can change. So a downloaded model without a revision in the spec is loaded, and
+identified, by its commit. A model that is not downloaded yet has no commit, because the hub is not contacted.
+A dataset always has a commit: from the cache, or else from the hub. A stored campaign keeps the commits with
+which it began.
 """
 
 import os
@@ -51,7 +51,7 @@ def pinned(spec: CampaignSpec, begun: Revisions, *, asks_hub: bool = False) -> C
     Args:
         spec: As in the file.
         begun: Revisions of the stored campaign of this name; empty if no campaign has this name.
-        asks_hub: Whether the hub may be asked for the commit of a dataset that is not in its cache.
+        asks_hub: Whether to request the commit of a dataset that is not in the hub's cache from the hub.
 
     Raises:
         DatasetError: If that commit cannot be determined.
@@ -97,7 +97,7 @@ def cached_commit(name: str, kind: Kind = "models", revision: str = "main") -> s
 
 
 def why_unknown_to_hub(model: ModelRef) -> str | None:
-    """Why a hub model cannot be loaded: the hub does not have it, or does not answer.
+    """Reason why a hub's model cannot be loaded: it is not on the hub, or the hub does not answer.
 
     None for a model that is known, that is in the hub's cache or in a folder, or that another hub may have.
     """

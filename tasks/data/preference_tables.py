@@ -45,7 +45,7 @@ def load_preference_table(source: str, storage: str) -> PreferenceTable:
 
     Args:
         source: A file or a campaign, as above.
-        storage: URL of the results database that `campaign:NAME` is looked up in.
+        storage: URL of the results database for `campaign:NAME`.
 
     Raises:
         ScoreTableError: If the table cannot be read, is not square, or two preferences contradict each other.

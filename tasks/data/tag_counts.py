@@ -1,4 +1,4 @@
-"""Candidates' scores on the examples of each tag; a repeated look reads only the new rounds."""
+"""Candidates' scores on the examples of each tag; a repeated query reads only the new rounds."""
 
 import datetime as dt
 from collections.abc import Mapping, Sequence
@@ -46,7 +46,7 @@ class TagCounts:
     _found: dict[str, Tallies]
     """Tallies by candidate."""
     _last: tuple[int, dt.datetime] | None
-    """The last round that was read, and the time of its decision; None before any."""
+    """The last round that was read, and the time of its decision; None before the first."""
 
     def __init__(self) -> None:
         self._of: object = None

@@ -95,7 +95,7 @@ class Reasoning(NamedTuple):
     """Rule that separates a model's reasoning from its answers."""
 
     parser: Literal["think-tags", "server"]
-    """"think-tags": it is between `START` and `END`; "server": the server returns it beside the text."""
+    """Position of the reasoning: "think-tags", between `START` and `END`; "server", returned separately."""
     strip: bool
     """Whether the reasoning is removed from answers."""
     begins_inside: bool

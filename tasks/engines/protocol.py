@@ -26,7 +26,7 @@ class ModelRef:
     provider: str
     """Key into `tasks.engines.known_providers.PROVIDERS`, such as "vllm" or "transformers"."""
     model: str
-    """Folder of a saved checkpoint, or its id on the Hugging Face hub; or what a server calls it."""
+    """Folder of a saved checkpoint, its id on the Hugging Face hub, or a server's name for the model."""
     revision: str | None = None
     """Commit, tag or branch on the hub; None means the default branch."""
     model_args: Mapping[str, JsonTree] = field(default_factory=dict)
@@ -49,11 +49,11 @@ class ModelRef:
     reasoning: Reasoning | None = None
     """Rule that separates reasoning from answers; None leaves outputs unchanged. Engines ignore it."""
     entry: str | None = None
-    """Of an agent, the name of its entry in the campaign's file before its `params` were crossed."""
+    """For an agent: name of its entry in the campaign's file, before `params` were expanded."""
     params: Mapping[str, JsonScalar] | None = None
-    """Of an agent, the `params` of this combination; None for models."""
+    """For an agent: the `params` of this combination; None for models."""
     setup: Mapping[str, JsonTree] = field(default_factory=dict)
-    """Of an agent, all keys of its entry; see `tasks.engines.agents`. Not stored with a candidate."""
+    """For an agent: all keys of its entry; see `tasks.engines.agents`. Not stored with a candidate."""
 
 
 StructureKind = Literal["regex", "choice", "json_schema", "grammar"]
@@ -86,9 +86,10 @@ class Sampling:
     stop: tuple[str, ...] = ()
     """A text ends before the first of these that is complete; on a tie, the first in this order."""
     choices: tuple[str, ...] = ()
-    """Exclude tokens less probable than this share of the most probable one, in [0, 1]; 0 keeps all."""
+    """Texts of which the output is exactly one; empty means any text. `temperature`, `min_p`, `top_k` and
+    `top_p` apply to the probabilities of the choices instead of those of tokens; other fields are ignored."""
     min_p: float = 0.0
-    """Leave out tokens less probable than this share of the most probable one, in [0, 1]; 0 keeps all."""
+    """Exclude tokens less probable than this share of the most probable one, in [0, 1]; 0 keeps all."""
     presence_penalty: float = 0.0
     """Number subtracted from the logit of each token that occurs in the text, in [-2, 2]."""
     frequency_penalty: float = 0.0
@@ -127,7 +128,7 @@ class Sampling:
         self._check_rare()
 
     def as_json(self) -> JsonObject:
-        """Its fields as JSON values; those from `min_p` on only if they are set."""
+        """The settings as JSON values; fields from `min_p` on are included only if they are set."""
         values = {each.name: getattr(self, each.name) for each in fields(self)}
         return {
             name: _as_lists(value)
@@ -367,7 +368,7 @@ class AnswersAsTheyCome(Protocol):
     """Interface of an engine that reports answers before their whole batch is done, to be stored."""
 
     def generate_each(self, requests: Sequence[Request], came: Came) -> list[Answer]:
-        """Like `Engine.generate`; calls `came` for answers as they come, in any thread, one at a time."""
+        """Like `Engine.generate`; calls `came` for each complete answer, one at a time, in any thread."""
 
 
 @runtime_checkable
@@ -376,7 +377,7 @@ class LoadsAside(Protocol):
 
     @property
     def load_seconds(self) -> float:
-        """Wall time until it was ready; to be read once `identity` is known."""
+        """Wall seconds until the engine was ready; read it only once `identity` is known."""
 
 
 @runtime_checkable
@@ -398,7 +399,7 @@ class Sleeper(Protocol):
 
     @property
     def can_sleep(self) -> bool:
-        """Whether it can sleep on its device; read it only once `identity` is known."""
+        """Whether the engine can sleep on its device; read it only once `identity` is known."""
 
     def sleep(self) -> None:
         """Free the device's memory before returning; raises `EngineError`."""

@@ -127,7 +127,7 @@ def adapters_by_engine(models: Sequence[ModelRef]) -> dict[str, frozenset[str]]:
 
 
 def seats_wanted(model: ModelRef) -> int:
-    """Number of devices that the model's engine occupies; 0 if it runs beside all others.
+    """Number of devices that the model's engine occupies; 0 if it can run at the same time as all others.
 
     A plug-in's engine occupies one unless its class says `devices = 0`.
     """

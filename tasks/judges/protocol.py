@@ -13,16 +13,16 @@ A verdict has either a score or a reason, never both or neither. The reasons of 
 * no_target          the example has no target to compare with, or no tests
 * unreadable_target  the example has targets or tests, but none that this judge can read
 * invalid_score      a plug-in or a user's function returned no number in its range, for example NaN
-* judge_failed       a plug-in raised an exception, see `tasks.plugins.entry_points`, or a user's function
-  did, took too long or ended its process, or there was no sandbox to be had
-* judge_limit        a library took more time or memory on this output than it may
+* judge_failed       a plug-in raised an exception, see `tasks.plugins.entry_points`; or a user's function
+  raised one, took too long or ended its process; or no sandbox was available
+* judge_limit        a library exceeded its limit of time or memory on this output
 * part_unscored      a part of a combination found no answer, and does not count that as wrong
 * verdict_missing    the reply of a judge model has no readable verdict
 * prompt_failed      the prompt for a judge model cannot be rendered or exceeds any context window
 * no_probabilities   the engine returned no usable probabilities of the labels
-* no_preference      a program's function gave none for two answers
+* no_preference      a program's function returned no preference between two answers
 * too_few_judges     of several models, fewer than `min_valid_judges` gave a verdict
-* and those of a `GenerationFailure`, if a judge model gave no reply
+* any reason of a `GenerationFailure`, if a judge model gave no reply
 
 An output with the reason no_answer, no_number or no_choice has no answer: it counts as wrong, unless the
 judge's option `no_answer` is "unscored"; see `tasks.judges.options`.
@@ -145,7 +145,7 @@ class Sample:
     loglikelihoods: Sequence[float] = ()
     """Natural log-likelihood of each choice after the prompt."""
     reported: Mapping[str, float] = field(default_factory=dict)
-    """Of an agent, the numbers that it reported of its run: its metrics, and its `cost`."""
+    """For an agent: the numbers that it reported for its run, its metrics and its `cost`."""
     candidate: Mapping[str, str] = field(default_factory=dict)
     """Names of the choices that make the candidate: model, prompt, guardrail, generate_config."""
 

@@ -6,9 +6,9 @@ parameters that returns a judge. A built-in judge cannot be replaced, and judges
 parameter names `extract` and `no_answer`.
 
 The annotations of a judge's parameters define what a spec may contain, and the first line of its docstring is
-its summary. A campaign's verdicts must all come from one and the same judge. So a built-in judge has a
-version, which is increased when a verdict changes; a table of verdicts in the tests enforces this. A judge of
-another package is identified by its source files.
+its summary. All verdicts of a campaign must come from the same code. So a built-in judge has a version, which
+is increased when a verdict changes; a table of verdicts in the tests enforces this. A judge of another
+package is identified by its source files.
 """
 
 import inspect

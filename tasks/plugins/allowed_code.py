@@ -1,9 +1,9 @@
 """Permission checks at the place where code of a campaign is about to run.
 
-A command that runs a campaign asks its user in advance for all permissions at once. A command that only reads
-asks nothing, but may re-create a judge from an untrusted database. So the judge that is about to run code
-checks as well, in every command, and so do engines that load a model with code, and tasks whose examples code
-makes. Programs that use Winnow as a library have chosen what they run, so nothing is checked for them.
+A command that runs a campaign requests all permissions from its user in advance. A command that only reads
+requests none, but may re-create a judge from an untrusted database. So a judge checks the permission again
+before it runs code, in every command. So do engines that load a model with code, and tasks whose examples are
+created by code. Nothing is checked for programs that use Winnow as a library, because they choose their code.
 """
 
 import json
@@ -20,7 +20,7 @@ from winnow.tasks.errors import SpecError
 from winnow.tasks.plugins.source_code import file_digests, module_digests
 
 PROGRAMS_OF_MODELS = "run programs that models write, in a sandbox"
-"""The action of a judge of type code, in words that follow "it would"."""
+"""The action of a judge of type code, in words that continue "it would"."""
 
 
 class NotAllowed(SpecError):
@@ -31,7 +31,7 @@ class Act(NamedTuple):
     """An act that runs code."""
 
     text: str
-    """The action of the code, in words that follow "it would"."""
+    """The action of the code, in words that continue "it would"."""
     digests: Mapping[str, str] | None
     """SHA-256 of each file of the code; None if the code has no files on this machine."""
 
@@ -44,7 +44,7 @@ _known: list[tuple[str, Mapping[str, str] | None]] = []
 
 
 def function_of(file: str, function: str) -> str:
-    """The words for running a function of a Python file, as they follow "it would"."""
+    """Words for running a function of a Python file, which continue "it would"."""
     return f"run {function!a} of the Python file {file!a}"
 
 
@@ -63,7 +63,7 @@ def digests_of(file: Path) -> Mapping[str, str]:
 
 
 def digests_of_module(name: str, folder: Path) -> Mapping[str, str]:
-    """Digests of what `python -m` runs of a folder; empty if the folder has no such module."""
+    """Digests of the code that `python -m` runs from a folder; empty if the folder has no such module."""
     try:
         return module_digests(name, folder)
     except (OSError, ValueError):
@@ -84,7 +84,7 @@ def _of_nothing() -> str:
 
 
 def ask_of(allows: Allows | None) -> None:
-    """Make this process check permissions before code runs.
+    """Set the permission check of this process, which runs before code does.
 
     Args:
         allows: Called with each act, once; None disables the checks.

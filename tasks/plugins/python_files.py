@@ -37,10 +37,10 @@ def located(path: str) -> tuple[Path, str]:
 
 
 def require_bound(file: Path, function: str) -> None:
-    """Refuse a file that is no Python, or that gives nothing this name; it is read and not run.
+    """Refuse a file that is not Python, or that defines nothing of this name; the file is not run.
 
     Raises:
-        ValueError: In words that name the file.
+        ValueError: If the file is refused; the message names it.
     """
     try:
         tree = ast.parse(file.read_bytes())
@@ -52,7 +52,7 @@ def require_bound(file: Path, function: str) -> None:
 
 
 def _bound(statement: ast.stmt) -> Iterator[str]:
-    """The names that a statement of a module may bind, those within its blocks among them."""
+    """The names that a statement of a module may bind, including those in nested blocks."""
     for node in ast.walk(statement):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             yield node.name
@@ -68,11 +68,11 @@ def import_function(file: str, function: str, digests: Mapping[str, str]) -> Cal
     Args:
         file: The file's whole path.
         function: The function's name.
-        digests: SHA-256 of the files that were looked at, by the module's name.
+        digests: SHA-256 of the files that were checked, by module name.
 
     Raises:
-        ImportError: If the code is not the one any more that the digests are of.
-        AttributeError, TypeError: If there is no such function.
+        ImportError: If the code no longer matches the digests.
+        AttributeError, TypeError: If the file has no such function.
     """
     import_sources_of(Path(file).parent, digests)
     name = Path(file).stem

@@ -41,7 +41,7 @@ IMPORTING = ("import_module", "__import__")
 """Functions that import a module by its name."""
 
 UNREADABLE = (SyntaxError, ValueError, RecursionError, MemoryError)
-"""What parsing a file that is no Python raises."""
+"""Exceptions raised by parsing a file that is not Python."""
 
 INSTALLED = frozenset({"site-packages", "dist-packages"})
 

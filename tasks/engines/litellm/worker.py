@@ -171,7 +171,7 @@ LISTS = (
 
 
 class Caller:
-    """litellm with all sending, logging, storing, retrying and rewriting of its own disabled."""
+    """litellm with its telemetry, logging, caching, retries and rewriting of requests disabled."""
 
     def __init__(self, load: JsonObject) -> None:
         # Imported here, so that the parent is watched during the seconds that this takes.

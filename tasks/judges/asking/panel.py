@@ -45,7 +45,7 @@ class Form(Protocol[SubjectT]):
 
     @property
     def labels(self) -> Sequence[str]:
-        """The verdict labels for a model that may write nothing else."""
+        """The verdict labels, for a model whose output is restricted to them."""
 
     @property
     def weighs(self) -> bool:

@@ -1,8 +1,9 @@
 """The scoring of an lm-eval task by the task's own Python functions.
 
-The functions read texts of models. So each output is scored in a process of its own that cannot do anything
-but compute: see `scoring_process`. Their identity is the content of their files, of the modules that these
-import from their folders, and the versions of the libraries that both import.
+The functions read outputs of models, which are untrusted. So each output is scored in a separate process that
+can only compute; see `scoring_process`. The identity of the functions consists of the content of their files
+and of the modules that these import from their folders, and of the versions of the libraries that both
+import.
 """
 
 from collections.abc import Mapping, Sequence

@@ -47,7 +47,7 @@ class JsonSchemaJudge(LibraryJudge):
         check_schema(self.schema, _PATH)
 
     def judge(self, sample: Sample, /) -> Verdict:
-        """One if the output satisfies the schema, else zero, with what is wrong first as the detail."""
+        """One if the output satisfies the schema, else zero, with the first violation as the detail."""
         return self._isolated.judge(sample)
 
 

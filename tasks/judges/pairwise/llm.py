@@ -1,7 +1,7 @@
 """The LLM judge of duels: its parameters, and the form in which a model compares two answers.
 
 Answers are shown in one order or in both. Two identical answers are a tie, without a call. See
-`tasks.judges.asking.panel` for how models are asked.
+`tasks.judges.asking.panel` for the requests to models.
 """
 
 from collections.abc import Mapping, Sequence
@@ -174,18 +174,18 @@ def llm_judge(
         models: The judges, with the keys of a campaign's models and `judge_id`.
         template: "mt-bench", "arena-hard", "alpaca", a file that ends in .j2, .jinja, .jinja2 or .txt, or the
             text of a template; see `tasks.judges.pairwise.pair_prompt`.
-        verdict_format: Format of the judge's verdict; by default that which a built-in template is for.
-        score_mapping: Labels of one's own in its place: label -> preference for the answer shown first.
-        verdict_pattern: A regular expression that finds those labels; by default [[label]].
+        verdict_format: Format of the judge's verdict; by default the one that a built-in template uses.
+        score_mapping: Your own labels instead of that format: label -> preference for the answer shown first.
+        verdict_pattern: A regular expression that finds your own labels; by default [[label]].
         read: The verdict that ends a reasoned text, one of the verdicts by constrained decoding, or the
-            verdicts' probabilities, which make outcomes between 0 and 1.
-        position_swap: Whether every question is asked in both orders.
-        order_aggregation: Orders that disagree are a "tie", or the "mean" is taken.
-        max_reasks: Number of times that a reply without a verdict is requested again, at most.
-        repeats: Number of times that every question is asked; above 1 only at a temperature.
+            probabilities of the verdicts, which give outcomes between 0 and 1.
+        position_swap: Whether every question is sent in both orders.
+        order_aggregation: If the orders disagree: "tie", or the "mean" of their values.
+        max_reasks: Maximum number of times that a reply without a verdict is requested again.
+        repeats: Number of times that every question is sent; above 1 only with a temperature above 0.
         aggregation: "majority" or "mean" over repeats and over judges.
         min_valid_judges: Judges that must have an opinion for the duel to be scored.
-        max_tokens: Length of a reply, in tokens.
+        max_tokens: Maximum length of a reply, in tokens.
         temperature: 0 is greedy.
 
     Raises:

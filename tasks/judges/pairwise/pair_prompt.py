@@ -1,18 +1,18 @@
-"""The prompt of a judgment: a template of Winnow's, of the user's, or a published one.
+"""Prompts of pair judges: templates from Winnow, from the user, or published ones.
 
 A template may use, by these or by the names that published ones use (`ALIASES`):
 
 * question, answer_a, answer_b   the duel; answer_a is the one shown first
 * reference                      the example's targets, one per line; empty if it has none
-* reply_format                   how to reply, in words that fit what the judge reads (jinja2 only)
-* boundary                       a mark that is in none of the texts, to fence them (jinja2 only)
+* reply_format                   instructions on the form of the reply that the judge reads (jinja2 only)
+* boundary                       a mark that occurs in none of the texts, to delimit them (jinja2 only)
 * metadata                       the example's other fields, as in `metadata.category` (jinja2 only)
 
 Only templates with a boundary prevent an output from imitating the end of its own quotation.
 
-Templates that others published have `{question}` in single braces and are used unchanged. There are two
-kinds. One is made for `str.format`: braces hold a variable, and literal braces are doubled. The other is
-filled by searching for the variables; its other braces are literal, as in a JSON example. A template that
+Published templates have `{question}` in single braces and are used unchanged. There are two kinds. The first
+is for `str.format`: braces contain a variable, and literal braces are doubled. The second is filled by
+searching for the variables, and all other braces are literal, as in a JSON example. A template that
 `str.format` accepts is of the first kind, any other of the second. In both, a value is inserted once and not
 interpreted: braces in an answer stay braces.
 """

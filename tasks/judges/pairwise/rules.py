@@ -94,9 +94,9 @@ def rules_judge(
     """The correct answer wins; of two correct ones the better written; of two wrong ones either.
 
     Args:
-        scorer: A judge of single answers: its `type` and parameters, as a benchmark's `judge` has them.
-            An answer that it leaves unscored leaves the duel unscored; one that cannot be read is wrong,
-            unless its `no_answer` is "unscored".
+        scorer: A judge of single answers: its `type` and parameters, as under the key `judge` of other
+            campaigns. If it leaves an answer unscored, the duel is unscored. An answer that it cannot read
+            counts as wrong, unless its `no_answer` is "unscored".
         both_right: The rule that decides between two right answers.
         both_wrong: The rule that decides between two wrong answers.
 

@@ -136,7 +136,7 @@ class InspectGradedJudge:
             grade_pattern: A regular expression whose first group is the grade.
             include_history: Whether the question includes all messages before the answer.
             partial_credit: Whether the grade P is allowed, if instructions are not given.
-            max_tokens: Length of a reply, in tokens.
+            max_tokens: Maximum length of a reply, in tokens.
             temperature: 0 is greedy.
 
         Raises:

@@ -1,7 +1,7 @@
 """The LLM judge of single outputs: its parameters, scales, prompt, and how a reply is read.
 
 The scores of a scale are fixed: yes is 1 and no is 0; of n points, k is worth (k - 1) / (n - 1). See
-`tasks.judges.asking.panel` for how models are asked.
+`tasks.judges.asking.panel` for the requests to models.
 """
 
 import json
@@ -199,12 +199,12 @@ class Rating:
 
     @property
     def identity(self) -> Mapping[str, object]:
-        """Nothing: its prompts are part of the judge's code."""
+        """Empty, because the prompts are part of the judge's code."""
         return {}
 
     @property
     def is_deterministic(self) -> bool:
-        """No: outputs are scored by themselves."""
+        """False: this property concerns duels, and here single outputs are scored."""
         return False
 
     def prompts(self, subject: Sample, /) -> Prompts | Verdict:
@@ -224,7 +224,7 @@ class Rating:
         return self.points.reminder(number)
 
     def seed(self, subject: Sample, place: Sequence[object], /) -> None:
-        """None: equal questions about any output have one reply in a campaign."""
+        """Return None, so that equal questions share one reply within a campaign."""
 
     def read(self, call: JudgeCall, reply: Completed, /) -> tuple[float | None, str | None]:
         """The mean under the probabilities of the points, or the point that a text ends with."""
@@ -257,7 +257,7 @@ class Rating:
         return min(1.0, fsum(leading) / len(leading))
 
     def shown(self, value: float) -> str:
-        """Empty: its prompts are part of the judge's code."""
+        """A value as shown in a note; see `Points.shown`."""
         return self.points.shown(value)
 
 
@@ -297,10 +297,10 @@ class LlmJudge:
             reference: Whether the model is shown the targets; an example without any is then unscored.
             read: "probabilities" of the points of the scale, or the verdict in the "text".
             max_reasks: Maximum number of times that a text without a verdict is requested again.
-            repeats: Number of times that a text is requested; above 1 only at a temperature.
+            repeats: Number of times that a text is requested; above 1 only with a temperature above 0.
             aggregation: The rule for combining the scores of repeats, and then of judges.
             min_valid_judges: Judges that must have an opinion for the output to be scored.
-            max_tokens: Length of a text, in tokens.
+            max_tokens: Maximum length of a text, in tokens.
             temperature: 0 is greedy.
 
         Raises:

@@ -44,7 +44,7 @@ class ReportedJudge(Judge[Sample]):
     number: Annotated[str, Field(min_length=1)]
     """Name of the metric, or `cost`."""
     range: Annotated[Sequence[float], Field(min_length=2, max_length=2)]
-    """Lowest and highest number that counts; they score 0 and 1, and a number beyond them is unscored."""
+    """Numbers that score 0 and 1; a number outside this range is unscored."""
 
     def __post_init__(self) -> None:
         low, high = self.range

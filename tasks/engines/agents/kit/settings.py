@@ -68,7 +68,7 @@ class AgentSettings(AgentKeys):
 
     @classmethod
     def from_text(cls, text: str) -> JsonObject:
-        """Keys of the entry that a short text `PROVIDER:TEXT` stands for; raises `ValueError`."""
+        """Expand the short form `PROVIDER:TEXT` to the keys of an entry; raises `ValueError`."""
         raise NotImplementedError
 
     @property

@@ -1,15 +1,20 @@
 """A seccomp filter of system calls, without the library libseccomp.
 
-A filter is a program for the kernel's packet filter (see seccomp(2)): it sees the number of a call and its
-numeric arguments, but nothing that an argument points to. It cannot be removed.
+A filter is a program for the kernel's packet filter (see seccomp(2)): it reads the number of a call and its
+numeric arguments, but no memory that an argument points to. It cannot be removed.
 
-**Allowed calls.** Which are allowed, and their numbers. All others fail with EPERM, including calls of future
-kernels. Excluded on purpose: processes (fork, vfork, execve, clone but for threads), signals to anybody
-(kill, tgkill, rt_sigqueueinfo, pidfd_send_signal), others' memory and limits (ptrace, process_vm_readv,
-setrlimit), the network (socket, connect, bind, sendmsg), files by other rights than Landlock's (chmod, chown,
-utimensat, setxattr, truncate, link, symlink, mount, chroot), disk that the limit of a file's size does not
-bound (fallocate, which may reserve blocks past a file's end, copy_file_range, memfd_create), shared memory
-and queues, keys, bpf, io_uring, userfaultfd, perf_event_open, namespaces, and further filters.
+**Allowed calls.** The tables list the allowed calls with their numbers. All other calls fail with EPERM,
+including those of future kernels. Excluded on purpose:
+
+* processes: fork, vfork, execve, clone except for threads
+* signals: kill, tgkill, rt_sigqueueinfo, pidfd_send_signal
+* memory and limits of other processes: ptrace, process_vm_readv, setrlimit
+* the network: socket, connect, bind, sendmsg
+* changes to files other than by Landlock's rights: chmod, chown, utimensat, setxattr, truncate, link,
+  symlink, mount, chroot
+* disk space beyond the limit of a file's size: fallocate (which may reserve blocks past a file's end),
+  copy_file_range, memfd_create
+* shared memory and queues, keys, bpf, io_uring, userfaultfd, perf_event_open, namespaces, further filters
 """
 
 import ctypes
@@ -19,7 +24,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 Numbers = Mapping[str, tuple[int, int | None]]
-"""By name: the number on x86_64, and on aarch64, None if there is no such call."""
+"""By name: the call's number on x86_64, and on aarch64 or None if aarch64 lacks the call."""
 
 ALLOWED: Numbers = {
     "access": (21, None),
@@ -143,7 +148,7 @@ ALLOWED: Numbers = {
     "write": (1, 64),
     "writev": (20, 66),
 }
-"""Allowed with any arguments."""
+"""Calls that are allowed with any arguments."""
 
 LIMITED: Numbers = {
     "clone": (56, 220),
@@ -155,14 +160,14 @@ LIMITED: Numbers = {
     "prlimit64": (302, 261),
     "socketpair": (53, 199),
 }
-"""Allowed with some arguments; see `filter_rules`."""
+"""Calls that are allowed with some arguments only; see `filter_rules`."""
 
 ABSENT: Numbers = {
     "clone3": (435, 435),
     "openat2": (437, 437),
 }
-"""Reported as unknown (ENOSYS), so that the C library uses the older call, whose arguments a filter can
-see."""
+"""Calls reported as unknown (ENOSYS), so that the C library uses the older call, whose arguments a filter
+can read."""
 
 
 ARCHITECTURES = {"x86_64": (0, 0xC000003E), "aarch64": (1, 0xC00000B7)}
