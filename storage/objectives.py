@@ -30,7 +30,7 @@ class Traits:
     campaign: str
     """Address of the subclass of `ResolvedCampaign`."""
     steps: str = "winnow.tasks.objectives.protocol:RoundSteps"
-    """Address of the class of the steps of its rounds."""
+    """Import path of the class that implements the steps of its rounds."""
     terminal: str
     """Address of the function of a campaign's record that returns its report's sections in a terminal."""
     page: str
@@ -40,7 +40,8 @@ class Traits:
     """Address of the function of a decision, a reason and a claim that returns the outcome of a campaign that
     has ended; None if the answer is the best candidate."""
     details: str | None = None
-    """Address of the function of a `Look` that returns what only its answers have: the certificate, or the
+    """Import path of a function that takes a `Look` and returns data that only
+    its answers have: the certificate, or the
     results of routing."""
     missing: str | None = None
     """Address of the function of a `Look` that returns the number of missing outcomes and their cause by
@@ -50,12 +51,11 @@ class Traits:
     whose outcomes must not have been seen when the campaign was designed; None if these are the held-out
     ones."""
     lines: str | None = None
-    """Address of the function of an `Answer` that returns the lines on its result and how sure it is; None if
-    the answer is the best candidate."""
+    """Import path of a function that takes an `Answer` and returns the lines on its result and certainty;
+    None if the answer is the best candidate."""
     headline: str | None = None
-    """Import path of a function that takes an `Answer` and returns two parts of its headline, what was
-    found and how
-    sure that is; None if the answer is the best candidate."""
+    """Import path of a function that takes an `Answer` and returns two parts of its headline: the
+    result and its certainty; None if the answer is the best candidate."""
     estimated: str
     """Name of the value that is estimated for each candidate."""
     unused_keys: tuple[str, ...] = ()
@@ -84,7 +84,7 @@ class Traits:
     unforeseen: str = "when it ends"
     """Costs that `winnow plan` cannot predict for it, as the end of a sentence."""
     demo: str | None = None
-    """Address of the function that prepares its demo."""
+    """Import path of the function that prepares its demo."""
     views: Mapping[str, str] = field(default_factory=dict)
     """Import paths of the functions that return its views, by name, if it has its own views or adapts one of
     `tasks.queries.views`."""

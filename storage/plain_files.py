@@ -48,7 +48,7 @@ def read_text(path: str | Path) -> str:
 
 
 def require_plain(path: str | Path) -> None:
-    """Raise like `open_plain`, without opening the file: it is for another library, which does."""
+    """Raise like `open_plain`, without opening the file; for files that another library opens."""
     _require(os.stat(path), path)
 
 

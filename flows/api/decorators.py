@@ -50,7 +50,7 @@ def judge(plugin: Plugin | str | None = None, /) -> Plugin | Decorator:
     are not included if they are defined in a notebook or a script.
 
     Args:
-        plugin: The decorated function or class, or a name that replaces its own.
+        plugin: The decorated function or class, or the name to register instead of its own.
 
     Raises:
         SpecError: If Winnow has a judge of this name, the function has other parameters, or its source cannot
@@ -85,7 +85,7 @@ def pair_judge(plugin: Plugin | str | None = None, /) -> Plugin | Decorator:
     Its source is part of a campaign's identity, like that of a `judge`.
 
     Args:
-        plugin: The decorated function or class, or a name that replaces its own.
+        plugin: The decorated function or class, or the name to register instead of its own.
 
     Raises:
         SpecError: If Winnow has a judge of duels of this name, the function has other parameters, or its
@@ -112,7 +112,7 @@ def selector(plugin: Plugin | str | None = None, /) -> Plugin | Decorator:
     objective's setting and its own parameters by keyword; see `winnow.algorithms.protocols.Selector`.
 
     Args:
-        plugin: The decorated class, or a name that replaces its own.
+        plugin: The decorated class, or the name to register instead of its own.
 
     Raises:
         SpecError: If Winnow has a selector of this name, its objective is unknown, or its source cannot be
@@ -143,7 +143,7 @@ def engine(plugin: Plugin | str | None = None, /) -> Plugin | Decorator:
     if it would answer differently.
 
     Args:
-        plugin: The decorated function or class, or a name that replaces its own.
+        plugin: The decorated function or class, or the name to register instead of its own.
 
     Raises:
         SpecError: If Winnow has a provider of this name, or the source of this one cannot be found.
@@ -164,7 +164,7 @@ def embedder(plugin: Plugin | str | None = None, /) -> Plugin | Decorator:
     identity.
 
     Args:
-        plugin: The decorated function or class, or a name that replaces its own.
+        plugin: The decorated function or class, or the name to register instead of its own.
 
     Raises:
         SpecError: If Winnow has an embedder of this name, or the source of this one cannot be found.

@@ -36,7 +36,7 @@ class GateResult:
     worse: tuple[str, ...]
     """Candidates shown to be worse."""
     open: tuple[str, ...]
-    """All other candidates, with nothing shown."""
+    """All other candidates: neither worse nor no worse is shown."""
     exit_code: int
     """Exit code of `winnow gate`: 0 if all are shown to be no worse, 4 if some is shown to be worse, else
     3."""

@@ -85,7 +85,7 @@ def remedied() -> Iterator[None]:
 
 
 def allowed(*, everything: bool) -> "Trust":
-    """A program's trust, and how it can give more."""
+    """The permissions that a program gives, with the way to give all of them."""
     from winnow.flows.run.trust_prompt import Trust
 
     return Trust(everything=everything, how="pass trust=True")

@@ -158,7 +158,7 @@ def unset_variables(webhooks: Sequence[WebhookSpec]) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class _Begun:
-    """Facts about a run, read at its start, because the database may be what fails."""
+    """Facts about a run, read at its start, because the database may be unreadable at its end."""
 
     campaign: Campaign
     webhooks: tuple[WebhookSpec, ...] = ()

@@ -158,7 +158,7 @@ async def pause_deployment(id_: UUID) -> None:
 HEARTBEAT = "prefect.flow-run.heartbeat"
 CRASHED = "prefect.flow-run.Crashed"
 ENDS = ("Completed", "Skipped", "Failed", "Cancelled", "Crashed")
-"""States in which a flow run sends no heartbeats, and need not."""
+"""States of flow runs that need not send heartbeats."""
 
 BEATS_MISSED = 4
 """Missed heartbeats after which a flow run counts as dead: more than a busy machine ever pauses."""

@@ -20,7 +20,7 @@ LONGEST_GAP = dt.timedelta(hours=2)
 """Upper bound on the hours skipped by a clock change."""
 
 AHEAD_H = 366 * 24
-"""Hours in advance that are searched for skipped ones."""
+"""Number of hours ahead that are searched for skipped times of day."""
 
 HOUR = dt.timedelta(hours=1)
 

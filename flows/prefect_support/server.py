@@ -168,7 +168,7 @@ class _Temporary:
     url: str
     log: Path
     secret: str
-    """Prefect's basic authentication; it allows running any code."""
+    """Credentials of Prefect's basic authentication, which allow running any code."""
 
 
 _started: ContextVar[_Temporary | None] = ContextVar("_started", default=None)

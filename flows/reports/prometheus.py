@@ -109,7 +109,7 @@ def _families() -> dict[str, Metric]:
 
 
 def _add(families: JsonObject, session: Session, campaign: CampaignRecord) -> None:
-    """Add one campaign's values to the families."""
+    """Add one campaign's values to the metric families."""
     own = (campaign.name, campaign.objective)
 
     def add(name: str, value: float | None, *labels: str) -> None:

@@ -35,7 +35,7 @@ from winnow.tasks.text.phrases import list_of, rounded
 from winnow.tasks.text.printable import escaped, one_line
 
 VIEW_VARIABLE = "WINNOW_VIEW_URL"
-"""Holds the address of `winnow view`, for links to it."""
+"""Environment variable with the address of `winnow view`, for links."""
 
 MOST_ROWS = 50
 """Maximum number of candidates in the table; `winnow query NAME leaderboard` shows all."""

@@ -24,7 +24,7 @@ AT_A_TIME = 0.5
 """Seconds between two checks of requests to stop."""
 
 MOST_SHOWN = 8
-"""Maximum number of suspects that are shown."""
+"""Maximum number of candidates shown in one question."""
 
 PLAIN_WIDTH = 100
 """Width in columns without a terminal."""

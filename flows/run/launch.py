@@ -171,7 +171,7 @@ class Launch:
 
 
 def _copy_unless_there(source: Path, storage: str) -> None:
-    """Make a SQLite file that holds what another one does; without it, only outputs are generated again."""
+    """Copy a SQLite file to a missing one; if this fails, outputs are generated again."""
     if may_be_there(storage):
         return
     path = Path(storage.partition(":///")[2].partition("?")[0])

@@ -141,7 +141,7 @@ class Stop(NamedTuple):
 
     spent: int
     has_stopped: bool
-    """Whether it stopped by itself or had nothing left to evaluate, with a known or proven answer."""
+    """Whether the run stopped by itself, or had nothing left to evaluate, with a known or proven answer."""
     right: bool | None
     """Whether its claim is true; None without a claim about the best."""
 

@@ -212,7 +212,7 @@ def _unlike_their_plans(session: Session) -> list[str]:
 
 
 def _told_early(session: Session) -> list[str]:
-    """Rounds observed before a round that was planned before them."""
+    """Rounds that were observed before an earlier planned round."""
     is_told = Decision.id.is_not(None)
     rounds = (
         select(

@@ -75,9 +75,9 @@ class Prunable:
     last_active: dt.datetime
     comparisons: int
     judgments: int
-    """Number of annotations of its outputs."""
+    """Number of annotations of the campaign's outputs."""
     generations: int
-    """Outputs that it paid for and no remaining campaign uses."""
+    """Number of outputs that the campaign paid for and no remaining campaign uses."""
     kept: int
     """Outputs that it paid for and a remaining campaign uses: they are kept."""
 

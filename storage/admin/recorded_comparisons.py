@@ -105,7 +105,7 @@ class RecordedComparison:
 
     @property
     def is_scored(self) -> bool:
-        """Whether it has an outcome."""
+        """Whether the comparison has an outcome."""
         return self.outcome is not None
 
 

@@ -18,7 +18,7 @@ writes, all of which SQLite itself always keeps true:
 - Before the log is restarted, its whole content is copied into the database. From then on the file itself,
 read without the log, has all ids assigned before.
 
-What another program writes between two transactions that store nothing new is not detected.
+Writes of another program between two transactions that store nothing new are not detected.
 """
 
 import json
@@ -210,7 +210,7 @@ class WatchedFiles:
     """Size and time of change of the file when it was last read without its log."""
 
     def begin(self, log: str) -> None:
-        """Start to watch; the log's path is where SQLite keeps it."""
+        """Start watching the files; the argument is the path at which SQLite keeps the log."""
         self.end()
         self._path_of_log = log
         self._read_file()

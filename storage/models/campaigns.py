@@ -214,9 +214,9 @@ class PrunedCampaign(WithDigest, Base):
     seen: Mapped[JsonArray]
     """Positions of the examples with outcomes, as ranges: first, one past the last, first, ..."""
     is_decided: Mapped[bool]
-    """Whether it had an answer, after any round."""
+    """Whether the campaign had an answer after any of its rounds."""
     has_grown: Mapped[bool]
-    """Whether candidates were added after it began."""
+    """Whether candidates were added after the campaign began."""
     met: Mapped[JsonObject]
     """First and last epoch by contacted served model; see `Canary`."""
 
@@ -240,7 +240,7 @@ class Candidate(WithDigest, Base):
     prompt: Mapped[JsonObject]
     sampling: Mapped[JsonObject]
     first_round: Mapped[int] = mapped_column(server_default=text("0"))
-    """First round in which it took part; above 0 if it was added to a routed campaign later."""
+    """First round in which the candidate took part; above 0 if it was added to a routed campaign later."""
 
 
 class Round(WithDigest, Base):
@@ -286,7 +286,7 @@ class ModelLoad(WithDigest, Base):
     kind: Mapped[str] = mapped_column(String(8))
     """"load" or "wake"."""
     seconds: Mapped[float]
-    """Wall time until it was ready."""
+    """Wall time in seconds until the model was ready."""
     ended_at: Mapped[dt.datetime]
 
 
@@ -308,5 +308,5 @@ class Lease(Base):
     heartbeat_at: Mapped[dt.datetime]
     """Time by PostgreSQL's clock; in SQLite by the holder's, for information only."""
     lifetime_s: Mapped[float]
-    """Seconds without a heartbeat after which it can be taken over."""
+    """Seconds without a heartbeat after which the lease can be taken over."""
     released_at: Mapped[dt.datetime | None]

@@ -195,12 +195,12 @@ class CandidateStats(Base):
 
     candidate_id: Mapped[int] = mapped_column(ForeignKey("candidates.id"), primary_key=True)
     reason: Mapped[str] = mapped_column(String(64), primary_key=True)
-    """Reason for a missing outcome; empty for comparisons with one."""
+    """Reason for a missing outcome; empty for comparisons with an outcome."""
     comparisons: Mapped[int]
     outcome_sum: Mapped[float]
     """Sum of the outcomes; for duels, from the candidate's side."""
     lowest: Mapped[float | None]
-    """Lowest of these outcomes, and the highest; NULL without any."""
+    """Lowest of these outcomes, and the highest; NULL without outcomes."""
     highest: Mapped[float | None]
     texts: Mapped[int]
     """Number of the candidate's outputs in them: one each, or several (see `Output`)."""
@@ -245,7 +245,7 @@ class Standing(_FromRoundOn, Base):
     __tablename__ = "standings"
 
     estimate: Mapped[float | None]
-    """NULL if unknown; so are its bounds."""
+    """Estimate of the candidate's value; NULL, like its bounds, if unknown."""
     lower: Mapped[float | None]
     upper: Mapped[float | None]
     status: Mapped[str] = mapped_column(String(64))
@@ -298,7 +298,7 @@ class CampaignStats(Base):
     rounds: Mapped[int]
     """Number of observed rounds."""
     comparisons: Mapped[int] = mapped_column(LARGE)
-    """Sum over the campaign's decisions; so are all fields below."""
+    """Sum over the campaign's decisions, like all fields below."""
     answered: Mapped[int] = mapped_column(LARGE)
     scored: Mapped[int] = mapped_column(LARGE)
     generations: Mapped[int] = mapped_column(LARGE)

@@ -12,7 +12,7 @@ from winnow.storage.models.base import NEVER_TWICE, Base, WithDigest
 
 
 class Prompt(Base):
-    """A prompt, stored once however often it was used."""
+    """A prompt; each distinct prompt is stored once."""
 
     __tablename__ = "prompts"
 

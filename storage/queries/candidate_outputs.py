@@ -22,7 +22,7 @@ DUELS_LOOKED_AT = 2_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CandidateCounts:
-    """Sums over one candidate's comparisons, from its stats."""
+    """Counts over one candidate's comparisons, read from `CandidateStats`."""
 
     id: int
     position: int
@@ -36,7 +36,7 @@ class CandidateCounts:
     refused: int
     """Comparisons without an outcome because a server refused the request."""
     refusal: str | None
-    """Server's message for one of them."""
+    """A server's message for one of the refused outputs."""
 
     @property
     def has_no_point(self) -> bool:
@@ -121,7 +121,7 @@ class JudgedOutput:
     output_tokens: int
     no_answer: bool
     answer: str | None
-    """Answer that the judge extracted from it."""
+    """Answer that the judge extracted from the output."""
     reason: str | None
     """Reason why its comparison has no outcome; None if the comparison has an outcome."""
 

@@ -171,7 +171,7 @@ class RoundsSpent:
     """Sums over some finished rounds."""
 
     last: int
-    """Number of the last of them; -1 without any."""
+    """Number of the last round counted; -1 without rounds."""
     comparisons: int
     """Comparisons with all their outputs."""
     tokens: int
@@ -347,7 +347,7 @@ class CandidateTexts:
         return sum(weight * total for weight, total in zip(weights, self.sums, strict=False)) / self.texts
 
     def deviation(self, *weights: float) -> float:
-        """Standard deviation of the same weighted sum."""
+        """Standard deviation of the weighted sum."""
         a, b, c = (*weights, 0.0, 0.0, 0.0)[:3]
         products = (a * a, b * b, c * c, 2 * a * b, 2 * a * c, 2 * b * c)
         square = sum(weight * total for weight, total in zip(products, self.squares, strict=True))

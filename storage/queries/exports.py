@@ -89,7 +89,7 @@ def scored_examples(session: Session, candidate_id: int) -> Iterator[Row]:
 
 
 def tallied(session: Session, campaign_id: int) -> list[Row]:
-    """Sums over each candidate's observed comparisons, by position; candidates without any are omitted."""
+    """Sums over each candidate's observed comparisons, by position; candidates without one are omitted."""
     rows = session.execute(
         select(
             Candidate.id,

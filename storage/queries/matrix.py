@@ -59,7 +59,7 @@ class Pair:
     """Two candidates on the examples on which both have a score."""
 
     both: int
-    """Number of these examples."""
+    """Number of examples on which both candidates have a score."""
     first_higher: int
     second_higher: int
     mean_difference: float | None

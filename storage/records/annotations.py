@@ -26,7 +26,7 @@ class GivenTask:
 
     task: AnnotationTaskRecord
     is_used: bool
-    """Whether its round is recorded, so that its answer is final."""
+    """Whether the task's round is recorded, so that its answer is final."""
 
 
 def add_tasks(session: Session, round_id: int, tasks: Sequence[NewAnnotationTask]) -> None:
@@ -49,7 +49,7 @@ def add_tasks(session: Session, round_id: int, tasks: Sequence[NewAnnotationTask
 
 
 def keys_among(session: Session, keys: Sequence[str]) -> set[str]:
-    """Keys among these under which a task is stored."""
+    """Those of the given keys under which a task is stored."""
     rows = rows_with(session.connection(), "key", "annotation_tasks", "key", list(dict.fromkeys(keys)))
     return {key for (key,) in rows}
 

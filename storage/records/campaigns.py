@@ -53,7 +53,7 @@ def campaigns(session: Session) -> list[CampaignRecord]:
 def readable_campaigns(session: Session) -> tuple[list[CampaignRecord], list[CampaignUnreadable]]:
     """The campaigns that can be read, oldest first, and an error for each of the others.
 
-    For lists: what answers rest on takes `campaigns`.
+    For lists only; answers must be computed from `campaigns`, which raises an error.
     """
     try:
         return [_found(session, row) for row in session.scalars(select(Campaign).order_by(Campaign.id))], []
@@ -218,7 +218,7 @@ def _add_candidates(
 
 
 NOT_IN_NAMES = re.compile(r"[^\w./@:+=,%~ -]")
-"""Matches what no name of a campaign, a model or a prompt contains.
+"""Matches a character that no name of a campaign, a model or a prompt contains.
 
 Names are shown unescaped in terminals, and in commands to be copied.
 """

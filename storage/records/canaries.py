@@ -26,7 +26,7 @@ from winnow.storage.records.record_types import CanaryRecord, NewCanary
 from winnow.storage.records.row_counts import add_to_count
 
 REFERENCES = ("first", "changed")
-"""Verdicts of the canaries that later ones are compared with."""
+"""Verdicts of canaries that serve as references: later canaries are compared with them."""
 
 _FIELDS = tuple(field.name for field in fields(NewCanary))
 

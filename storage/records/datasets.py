@@ -25,7 +25,7 @@ def ensure_dataset(
     examples: Sequence[ExampleContent],
     now: dt.datetime,
 ) -> int:
-    """Id of the dataset with this content, stored now if it is new."""
+    """Return the id of the dataset with this content; store a new dataset."""
     found = session.scalar(select(Dataset.id).where(Dataset.fingerprint == fingerprint))
     if found is not None:
         return found

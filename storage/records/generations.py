@@ -260,7 +260,7 @@ _UNPIN = """
 
 
 def vectors(session: Session, embedder: str, digests: Sequence[str]) -> dict[str, bytes]:
-    """Stored vectors among these texts, by digest."""
+    """Stored embedding vectors of the given texts, by digest of the text."""
     found: dict[str, bytes] = {}
     for some in in_portions(digests, PARAMETERS_AT_ONCE):
         rows = session.execute(

@@ -132,7 +132,7 @@ def unreleased(session: Session) -> list[LeaseRecord]:
 
 
 def is_live(lease: LeaseRecord, *, is_gone: Callable[[LeaseRecord], bool]) -> bool:
-    """Whether a process writes under this lease, as far as `is_gone` can determine."""
+    """Whether a process may still write under this lease, according to `is_gone`."""
     return lease.released_at is None and not is_gone(lease)
 
 

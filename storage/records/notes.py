@@ -64,7 +64,7 @@ def note_of(session: Session, comparison_id: int) -> NoteRecord | None:
 def set_note(session: Session, comparison_id: int, note: NoteRecord, now: dt.datetime) -> None:
     """Store the note on a comparison's outputs in place of an earlier one; an empty one is removed.
 
-    Without an output, as where the engine failed, nothing is stored.
+    Without an output, for example because the engine failed, nothing is stored.
     """
     row = session.scalar(_note(comparison_id))
     if not (note.is_starred or note.text):

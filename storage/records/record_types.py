@@ -70,20 +70,20 @@ class PrunedRecord(CampaignRecord):
     seen: Sequence[int]
     """Positions of the examples with outcomes, as ranges: first, one past the last, first, ..."""
     is_decided: bool
-    """Whether it had an answer, after any round."""
+    """Whether the campaign had an answer after any of its rounds."""
     has_grown: bool
-    """Whether candidates were added after it began."""
+    """Whether candidates were added after the campaign began."""
     met: Mapping[str, tuple[int, int]]
     """First and last epoch by contacted served model."""
 
     @property
     def positions(self) -> set[int]:
-        """Positions of the examples on which it had outcomes."""
+        """Positions of the examples on which the campaign had outcomes."""
         runs = zip(self.seen[::2], self.seen[1::2], strict=True)
         return {position for first, end in runs for position in range(first, end)}
 
     def has_seen(self, position: int) -> bool:
-        """Whether it had an outcome on an example."""
+        """Whether the campaign had an outcome on an example."""
         return bisect_right(self.seen, position) % 2 == 1
 
 
@@ -94,7 +94,7 @@ class RoundRecord:
     id: int
     number: int
     planned_after: int
-    """Number of rounds observed when it was planned."""
+    """Number of rounds observed when this one was planned."""
     arms: Arms
     examples: Sequence[int]
     planned_at: dt.datetime
@@ -354,11 +354,11 @@ class LeaseRecord:
     token: int
     holder: Holder
     beats: int
-    """Heartbeats since it was taken."""
+    """Number of heartbeats since the lease was taken."""
     heartbeat_at: dt.datetime
     """Time of the last heartbeat, or of taking the lease: by PostgreSQL's clock, else by the holder's."""
     lifetime: dt.timedelta
-    """Time without a heartbeat after which it can be taken over."""
+    """Time without a heartbeat after which the lease can be taken over."""
     released_at: dt.datetime | None
     is_expired: bool | None
     """Whether it has expired, by the clock of `heartbeat_at`; None if the database has no clock, which is
@@ -395,7 +395,7 @@ class AnnotationTaskRecord(NewAnnotationTask):
     round_id: int
     presentation_order: str
     annotation: AnnotationRecord | None
-    """None until it is answered."""
+    """The answer; None until the task is answered."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -407,6 +407,6 @@ class ShownTask:
     question: str
     """Input of the example."""
     targets: Sequence[str]
-    """Correct answers, if annotators are shown them."""
+    """Correct answers; empty if annotators do not see them."""
     texts: tuple[str, ...]
     """One or two outputs, in the order shown."""

@@ -53,7 +53,7 @@ class Earlier:
 
     campaign: str
     examples: int
-    """Number of the examples in question with outcomes in it."""
+    """Number of this campaign's fresh examples with outcomes in the earlier campaign."""
     of: int
     """Number of the examples in question."""
 

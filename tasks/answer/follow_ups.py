@@ -1,4 +1,4 @@
-"""Further results for a known answer: new examples, running costs, and what would settle it."""
+"""Further results for a known answer: new examples, running costs, and the next step to settle it."""
 
 from dataclasses import asdict
 

@@ -83,7 +83,7 @@ class Constrained:
     mean: float | None
     """Mean of the best candidate's values so far; None if it has no value."""
     valued: int
-    """Number of its comparisons that have a value."""
+    """Number of the best candidate's comparisons that have a value."""
     judges: tuple[str, ...] = ()
     """Models that compute the values, at least in part; empty if rules alone do."""
 
@@ -100,7 +100,7 @@ class Unscored:
     reason: str | None
     """The most frequent reason for missing scores; None if unknown."""
     left_out_in: int | None = None
-    """The round, counted from 1, in which a user left it out; None for any other cause."""
+    """The round, counted from 1, in which a user left the candidate out; None for any other cause."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -145,7 +145,7 @@ class Answer:
     best: str | None
     """The winner, the first of the tied, or the current leader; None for a gate, which has no best one."""
     candidates: tuple[CandidateStanding, ...]
-    """All of them, by position."""
+    """All candidates, by position."""
     dropped: tuple[Unscored, ...] = ()
     """Candidates that were dropped permanently; nothing is claimed about them."""
     lacking: tuple[Unscored, ...] = ()
@@ -255,7 +255,7 @@ class Answer:
 
     @property
     def is_own_baseline(self) -> bool:
-        """Whether the answer is the baseline of the drops itself, for which nothing had to be shown."""
+        """Whether the answer is the baseline itself, whose drop of 0 needs no proof."""
         baseline = None if self.certificate is None else self.certificate.baseline
         return baseline is not None and self.best == baseline
 
@@ -331,7 +331,7 @@ class Answer:
         return found.mean if found is not None and self.listed == (found.winner,) else None
 
     def named(self, *statuses: ArmStatus) -> tuple[str, ...]:
-        """The candidates with one of these statuses, by position."""
+        """Candidates with one of the given statuses, by position."""
         return tuple(each.name for each in self.candidates if each.status in statuses)
 
     @property

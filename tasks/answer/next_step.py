@@ -37,7 +37,7 @@ class Estimate:
     """`SHARE` of the continuations take between `fewest` and `most`."""
     most: int | None = None
     because: str | None = None
-    """Why it is not estimated, in a clause."""
+    """Reason why the number is not estimated, as a clause."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

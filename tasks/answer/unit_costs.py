@@ -34,7 +34,7 @@ class RunningCost:
 
 
 def running_costs(look: Look, names: Sequence[str]) -> tuple[RunningCost, ...]:
-    """Running costs of those of these candidates that have outputs."""
+    """Running costs of the given candidates that have outputs."""
     found = texts_by_candidate(look.session, look.record.id, names)
     reports = bool(reporting_models(look.record.spec))
     reported = reported_by_candidate(look.session, look.record.id) if reports else {}

@@ -81,7 +81,7 @@ class BudgetUsage:
 
     @property
     def is_spent(self) -> bool:
-        """Whether nothing is left."""
+        """Whether nothing of the limit is left."""
         return self.spent >= self.limit
 
     @property
@@ -217,7 +217,7 @@ class BudgetTracker:
         self._last = finished.last
 
     def _cost(self, model: str, input_tokens: int, output_tokens: int) -> float:
-        """The price of tokens of a model; 0 if they have none."""
+        """The cost of a model's tokens; 0 if its tokens have no price."""
         price = self._prices.get(model)
         if not price:
             return 0.0

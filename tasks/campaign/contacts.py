@@ -195,7 +195,7 @@ Asked = Future["_Answers | GenerationFailure"]
 
 
 def _asked_side_by_side(campaign: CampaignSession, models: dict[Place, ModelRef]) -> dict[Place, Asked]:
-    """The answer of each model, after all of them have answered."""
+    """Contact models in parallel; return the answer of each once all have answered."""
     if not models:
         return {}
     with ThreadPoolExecutor(min(len(models), MOST_AT_ONCE)) as threads:

@@ -89,7 +89,7 @@ _silent: set[LeaseRecord] = set()
 
 
 def this_process() -> Holder:
-    """The running process, as a lease names it."""
+    """The running process, in the form in which a lease identifies its holder."""
     boot_id, pid_namespace = _whereabouts()
     process = look_up(os.getpid())
     return Holder(

@@ -28,5 +28,5 @@ class Look:
         return outcome_records.latest_decision(self.session, self.record.id)
 
     def at(self, other: CampaignRecord) -> "Look":
-        """Another campaign of the same database at the same moment."""
+        """The same view of another campaign of the database, at the same moment."""
         return Look(self.session, other)

@@ -17,7 +17,7 @@ class PlannedGeneration:
     """One output that a round needs, from a candidate or a judge."""
 
     key: str
-    """The key under which its output is stored."""
+    """The key under which the output is stored."""
     model: ModelRef
     fingerprint: str
     """The fingerprint of the model's weights."""
@@ -31,7 +31,7 @@ class PlannedGeneration:
     """Whether its output is judged only up to its stop sequences, however the server handled these."""
 
     def judged(self, text: str) -> str:
-        """The part of its output that judges see."""
+        """The part of the output that judges receive."""
         sampling = self.request.sampling
         if not (self.cut_at_stop and sampling.stop) or sampling.choices or self.request.continuations:
             return text

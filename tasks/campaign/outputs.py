@@ -123,7 +123,7 @@ def _is_within(text: str, reasoning: Reasoning | None) -> bool:
 
 
 OPENINGS = "<[◁"
-"""The first characters of all such tags."""
+"""The first characters of all tags around reasoning."""
 OF_MODELS = r"think|seed:think|thought|analysis_thought"
 OF_PROMPTS = r"thinking|thoughts|reasoning|reflection|scratchpad"
 """Names of tags that prompts also request: they count only at the beginning of an output."""

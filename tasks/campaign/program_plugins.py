@@ -31,12 +31,12 @@ class PluginName:
 
     @property
     def kind(self) -> str:
-        """User-facing word for such a plug-in."""
+        """User-facing word for the plug-in's kind."""
         return KINDS.get(self.decorator, self.decorator)
 
     @property
     def group(self) -> str:
-        """Entry-point group in which packages register such plug-ins."""
+        """Entry-point group in which packages register plug-ins of this kind."""
         return f"winnow.{self.decorator}s"
 
 

@@ -74,7 +74,7 @@ def stored_texts(
 
 
 def _latest_epoch(session: Session, planned: PlannedGeneration) -> int:
-    """Number of detected changes of a model; 0 if it is not served."""
+    """Number of detected changes of a model; 0 if the model is not served."""
     if planned.model.provider not in REMOTE:
         return 0
     known = canary_records.last_reference(session, served_model(planned.model, planned.fingerprint))

@@ -61,7 +61,7 @@ class EarlyTexts:
         return self._made.done()
 
     def texts(self) -> GenerationBatch:
-        """The batch of outputs; waits for it, and raises its error."""
+        """Wait for the batch of outputs and return it; raises the batch's error."""
         return self._made.result()
 
     def wait(self) -> None:
@@ -113,7 +113,7 @@ class Contacts:
     """New references whose prompts still have to be sent a second time."""
 
     def epoch(self, name: str) -> int:
-        """The epoch of a model; 0 if it is not served."""
+        """The epoch of a model; 0 if the model is not served."""
         return self.by_name[name].epoch if name in self.by_name else 0
 
     def canary_id(self, name: str) -> int | None:

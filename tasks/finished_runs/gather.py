@@ -134,7 +134,7 @@ def _number(value: object) -> float | None:
 
 
 READERS: Sequence[Reader] = (LmEvalSamples(), InspectLogs(), PromptfooResults(), LangfuseExport(), Tables())
-"""All formats; a table is what no other one is."""
+"""Readers of all formats; a file that no other reader recognises is a table."""
 
 HEAD = 1 << 16
 """Number of bytes read from a file's start to recognise its format."""

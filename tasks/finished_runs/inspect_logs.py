@@ -33,12 +33,12 @@ MEAN = (None, "mean")
 
 ZSTANDARD = 93
 LOCAL_HEADER = "<4s5H3I2H"
-"""What precedes a member's name in a ZIP archive; it ends with the lengths of name and extra field."""
+"""Header before a member's name in a ZIP archive; it ends with the lengths of name and extra field."""
 
 DAMAGED = (
     OSError, ValueError, RuntimeError, EOFError, zlib.error, lzma.LZMAError, struct.error, zipfile.BadZipFile
 )  # fmt: skip
-"""What an archive can raise that is damaged, encrypted, or made by another version of the format."""
+"""Exceptions for an archive that is damaged, encrypted, or made by another version of the format."""
 
 HEADER = "header.json"
 SAMPLES = "samples/"

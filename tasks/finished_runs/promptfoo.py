@@ -53,7 +53,7 @@ class PromptfooResults:
 
 
 def _rows(content: Mapping[str, object]) -> object:
-    """The list of rows, which newer versions put one level deeper."""
+    """The list of rows; newer versions store it one level deeper."""
     found = content.get("results")
     return found.get("results") if isinstance(found, Mapping) else found
 

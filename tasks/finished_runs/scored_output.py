@@ -50,7 +50,7 @@ class Reader(Protocol):
     """Reads one format."""
 
     name: str
-    """The format, as `--format` names it."""
+    """Name of the format, as in `--format`."""
 
     def recognises(self, path: Path, row: Mapping[str, object]) -> bool:
         """Whether a file is of this format, by its name and its first object."""
@@ -116,7 +116,7 @@ def as_text(value: object) -> str:
 
 
 def as_texts(value: object) -> tuple[str, ...]:
-    """Targets: a list of them, one, or none."""
+    """Targets as a tuple of texts; the value is a list, a single target, or None."""
     if value is None or value == "":
         return ()
     values = value if isinstance(value, list) else [value]

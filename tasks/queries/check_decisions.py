@@ -190,7 +190,7 @@ class DecisionFinding:
     campaign: str
     sentence: str
     is_wrong: bool
-    """False if it could not be checked."""
+    """Whether the decision is wrong; False if it could not be checked."""
     is_older: bool
     """Whether the campaign began before the version of its selector's rules was stored."""
 

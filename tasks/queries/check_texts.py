@@ -40,18 +40,18 @@ from winnow.tasks.spec.stored_spec import cuts_at_stop
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """A fault of one comparison, or why it could not be checked."""
+    """A fault of one comparison, or the reason why the comparison could not be checked."""
 
     campaign: str
     round_number: int
     position: int
     candidate: str
-    """Its name; in a duel that of the side concerned, or both."""
+    """Name of the candidate; in a duel, of the side concerned, or of both."""
     example: str
     """Its key."""
     sentence: str
     is_wrong: bool
-    """False if it could not be checked."""
+    """Whether the comparison is wrong; False if it could not be checked."""
 
     def __str__(self) -> str:
         place = f"round {self.round_number + 1}, position {self.position + 1}"  # stored from 0
@@ -70,7 +70,7 @@ def findings(session: Session) -> Iterator[Finding]:
 
 
 class _Auditor:
-    """Makes the requests of one campaign again."""
+    """Rebuild the requests of one campaign, to compare them with stored ones."""
 
     def __init__(
         self, session: Session, campaign: CampaignRecord, candidates: Sequence[NewCandidate]

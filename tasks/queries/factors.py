@@ -46,7 +46,7 @@ class LevelEffect:
     factor: str
     level: str
     scores: int
-    """Number of scores with it."""
+    """Number of scores with this level."""
     estimate: float | None
     """Estimated effect; None if the scores cannot separate it from other choices."""
     lower: float | None
@@ -75,7 +75,7 @@ class CandidateMean:
 
     name: str
     levels: Sequence[int]
-    """Index of its level of each factor."""
+    """Index of the candidate's level of each factor."""
     scores: int
     mean: float
 

@@ -292,7 +292,7 @@ class Series:
 
     @property
     def are_repeated(self) -> bool:
-        """Whether all are of one schedule."""
+        """Whether all campaigns belong to one schedule."""
         schedules = {each.series for each in self.campaigns}
         return len(schedules) == 1 and None not in schedules
 

@@ -66,7 +66,7 @@ class CampaignStatus:
     warnings: "tuple[CampaignWarning, ...]"
     """Possible faults although nothing failed; computed only for the full answer."""
     holder: str | None
-    """The process that runs it."""
+    """The process that runs the campaign; None without one."""
     canaries: JsonView | None = None
     """Canary prompts: `prompts` sent to its servers, the number of `different` ones, and their `tokens`. They
     count for its limits but for no total; computed only for the full answer."""

@@ -29,7 +29,7 @@ from winnow.tasks.rounds.judge_calls import AskedJudge, ask_models
 from winnow.tasks.spec.sections.generate_config import SamplesSpec
 
 NOT_JUDGED = Verdict.unscored("output_missing")
-"""The verdict on an output of a pair that lacks another one."""
+"""The verdict on an output whose pair lacks another output."""
 
 Answers = Sequence[StoredText | GenerationFailure]
 
@@ -146,7 +146,7 @@ class Reduced:
     score: float
     """The score, in [0, 1]."""
     shown: int
-    """Position of the output that represents them."""
+    """Position of the output that represents its pair."""
     answer: str
     """A note on how the score was derived."""
 

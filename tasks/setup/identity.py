@@ -22,13 +22,13 @@ SHOWN = 80
 
 
 LEAD = 20
-"""Characters printed before the first different one."""
+"""Number of characters printed before the first difference."""
 
 
 class Difference(NamedTuple):
     """One key with a changed value, and both values as printed.
 
-    In a list of named things each thing is a key, `models[NAME]`, and None is a missing one.
+    In a list of named entries, each entry is a key, `models[NAME]`, and None is a missing entry.
     """
 
     key: str
@@ -37,7 +37,7 @@ class Difference(NamedTuple):
 
     @property
     def line(self) -> str:
-        """The difference in one line."""
+        """The change as one line of text."""
         if self.before is None or self.after is None:
             return f"{self.key} is {'new' if self.before is None else 'gone'}"
         return f"{self.key}: {self.before} -> {self.after}"
@@ -136,7 +136,7 @@ def _is_excluded(found: Difference, keys: list[str]) -> bool:
 
 
 def _follows(key: str, keys: list[str]) -> bool:
-    """Whether a key changed because another one did."""
+    """Whether a key changed only because another key did."""
     for pattern, causes in FOLLOWS:
         if match := re.fullmatch(pattern, key):
             places = [cause.format(*match.groups()) for cause in causes]

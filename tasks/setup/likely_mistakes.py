@@ -36,7 +36,7 @@ MOST_SHOWN = 60
 
 
 class LikelyMistake(NamedTuple):
-    """A key of the file with what looks wrong and the likely correction."""
+    """A key of the file, the suspected mistake, and the likely correction."""
 
     path: str
     sentence: str

@@ -47,7 +47,7 @@ class StoredTexts:
 
     name: str
     pairs: int
-    """Pairs of a candidate and an example in its full grid."""
+    """Number of pairs of a candidate and an example in the campaign."""
     with_text: int
     """Number of the pairs with an output."""
     least: int

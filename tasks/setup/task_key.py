@@ -6,7 +6,7 @@ from winnow.tasks.errors import SpecError
 from winnow.tasks.spec.sections.dataset import TaskSpec
 
 OF_THE_JUDGE = ("metric", "filter", "scorer", "grader")
-"""Keys of `task` for its own judge."""
+"""Keys of `task` that configure the benchmark's own judge."""
 
 
 def with_task(values: JsonView, task: TaskSpec, read: object = None) -> JsonObject:
@@ -18,7 +18,8 @@ def with_task(values: JsonView, task: TaskSpec, read: object = None) -> JsonObje
         read: The result of running the task, if it was run; see `Harness.read`.
 
     Raises:
-        SpecError: If the task needs what Winnow does not support, or the file repeats a key of the task.
+        SpecError: If the task needs a feature that Winnow does not support, or the file repeats a key of the
+            task.
     """
     refuse_twice(values, [key for key in OF_THE_JUDGE if getattr(task, key) is not None])
     harness = harness_of(task)

@@ -47,7 +47,7 @@ class Permission:
     text: str
     """The action, in words that follow "it would"; equal actions have equal words, printable in ASCII."""
     keys: tuple[str, ...]
-    """The keys of the file that require it together."""
+    """The keys of the file that together require this permission."""
     digests: Mapping[str, str] | None = None
     """SHA-256 of each local file of code that it runs, by module or path; None if it runs no code from the
     user's disk."""

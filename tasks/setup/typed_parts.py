@@ -72,7 +72,7 @@ class _Part:
 
 
 def _as_given(value: object) -> object:
-    """A value as a file would hold it, where it is no part itself."""
+    """A value in the form of a campaign's file; parts of this module are returned unchanged."""
     if isinstance(value, BaseModel):
         return value
     if isinstance(value, list | tuple):

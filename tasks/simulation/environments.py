@@ -31,7 +31,7 @@ class Environment(Protocol):
         return {}
 
     def wrap(self, selector: Selector, seed: int) -> Selector:
-        """The selector as used in one run."""
+        """Wrap the selector for one run."""
         return selector
 
     def batch_validator(self) -> Callable[[Batch], None]:

@@ -124,7 +124,7 @@ class PromptTypes(NamedTuple):
     """The type of each example."""
 
     names: tuple[str, ...]
-    """G different ones."""
+    """Names of the G types, all different."""
     of_examples: IntArray
     """Shape (n,), 0..G-1."""
 

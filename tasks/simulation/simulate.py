@@ -84,7 +84,7 @@ class Run:
     status: tuple[ArmStatus, ...]
     """Final status of each of the K arms."""
     reason: Reason
-    """Why it ended."""
+    """Reason why the run ended."""
     claim: Claim
     """The final claim about the recommended arm."""
 

@@ -16,4 +16,4 @@ TICKET_VARIABLE = "WINNOW_VIEW_TICKET"
 it only admits this user's own processes."""
 
 ALLOW_LABELS_VARIABLE = "WINNOW_VIEW_ALLOW_LABELS"
-"""Set if readers can judge what campaigns wait for, star outputs and write notes; nothing else is written."""
+"""Variable that is set if readers can store judgments for waiting campaigns, stars and notes."""

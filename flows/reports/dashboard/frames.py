@@ -149,7 +149,7 @@ def _cell(value: object, longest: int) -> object:
 
 
 def _alike(cells: list[object]) -> list[object]:
-    """The cells of one column, as text if their types differ."""
+    """The cells of a column, converted to text if their types differ."""
     numbers = (int, float)
     kinds = {"number" if type(cell) in numbers else type(cell) for cell in cells if cell is not None}
     return cells if len(kinds) < 2 else [None if cell is None else str(cell) for cell in cells]

@@ -55,9 +55,9 @@ Place = TypeVar("Place")
 LONG_TEXT, MANY_LINES = 1_200, 14
 """Minimum number of characters, and of lines, of a text that scrolls in its own box."""
 BOX_HEIGHT = 320
-"""Height of such a box, in pixels."""
+"""Height of a scrolling text box, in pixels."""
 BESIDE_OTHERS = frozenset(("input", "output", "output b", "first output", "second output"))
-"""Columns of long texts, which leave room for the others."""
+"""Names of columns with long texts, which are kept narrow to leave room for other columns."""
 NARROW = 150
 """Pixels of such a column, before all columns grow to the width of the table."""
 SHARE = "of grid"
@@ -296,7 +296,7 @@ MISSED = "campaign not here"
 ANNOTATOR = "annotator"
 """Session key: the reader's name for judgments and notes."""
 LONGEST_IN_SIDEBAR = 24
-"""Maximum width of a name there, in terminal columns."""
+"""Maximum width of a name in the sidebar, in terminal columns."""
 
 
 def set_address(**parameters: str | None) -> None:
@@ -316,7 +316,7 @@ def show_no_campaigns() -> None:
 
 
 def remember_campaign(name: str) -> None:
-    """Make other pages start with this campaign."""
+    """Preselect a campaign on the other pages."""
     st.session_state[CHOSEN] = name
 
 

@@ -16,12 +16,12 @@ MOST_CANDIDATES = 40
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Passage:
-    """A model's input or output, as much of it as is shown."""
+    """The shown part of a model's input or output."""
 
     label: str
     text: str
     shown: int
-    """Number of characters shown."""
+    """Number of characters of the text that are shown."""
     length: int
     """Characters of the whole text."""
 

@@ -81,7 +81,7 @@ SHORTEST_CELL = 14
 SIDE_BY_SIDE = ("input", "target", "text", "text_b")
 """Columns of texts that are read side by side: each keeps a place in a narrow terminal."""
 LEAST_SIDE = 8
-"""Characters to which such a text may be cut."""
+"""Minimum number of characters to which a text in one of these columns is cut."""
 MOST_DECIMALS = 6
 """Maximum number of decimals in a column of numbers below 100 with a very small one."""
 NAMING = ("candidate", "candidate_b", "opponent")
@@ -111,7 +111,7 @@ class Column:
     is_text: bool
     """Whether its cells may be shortened; numbers and times may not."""
     is_number: bool
-    """Whether its cells are aligned right."""
+    """Whether the column holds numbers, which are aligned right."""
     names_rows: bool = False
     """Whether it identifies rows, so that different cells must stay different when shortened."""
 

@@ -146,7 +146,7 @@ class Scores(NamedTuple):
     """Scores of two candidates on an example that was scored for both."""
 
     difference: float
-    """Score of the first less that of the second."""
+    """Score of the first candidate minus that of the second."""
     prompt_id: int | None
     """Prompt of the first one's output; None without a stored output."""
 

@@ -171,7 +171,7 @@ def _judge_lines(answer: Answer) -> list[Line]:
 
 
 def _stored_lines(answer: Answer) -> list[Line]:
-    """The line on what an answer covers if it rests on stored outputs only."""
+    """The line on the comparisons that an answer covers if it is based only on stored outputs."""
     if answer.stored_texts is None:
         return []
     had, asked = answer.stored_texts

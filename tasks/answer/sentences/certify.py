@@ -134,7 +134,7 @@ def _untested(answer: Answer, certificate: Certificate) -> list[Line]:
 
 
 def _ended(answer: Answer, certificate: Certificate) -> list[Line]:
-    """The line on what ended the tests early."""
+    """The line on the cause if the tests ended early."""
     has_all = certificate.labels_used >= answer.n_examples
     if answer.limit is not None and answer.outcome is not None and not (has_all and answer.unsettled):
         return [("ended", spent(answer))]

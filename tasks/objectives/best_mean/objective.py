@@ -142,7 +142,7 @@ class BestMean(ScoredCampaign):
     split: Split | None
     """The split of the dataset; None if no examples are held out."""
     baseline: int | None
-    """The arm that a gate compares the others with."""
+    """The arm with which a gate compares the others; None without a gate."""
     costs: FloatArray | None
     """Cost of each arm, shape (K,), if the cheapest good enough one is searched for."""
     groups: ExampleGroups | None

@@ -39,12 +39,12 @@ class Certificate:
     costs: Mapping[str, float]
     """The cost of each candidate, in testing order."""
     cost: str
-    """The kind of these costs, from `certify.cost`."""
+    """The kind of the costs, from `certify.cost`."""
     labels_used: int
     unanswerable: int
-    """Number of these for which no human can answer the example."""
+    """Number of these labels that mark an example that no human can answer."""
     unreadable: int
-    """Number of these that the judge cannot read."""
+    """Number of these labels that the judge cannot read."""
     unclear: int
     """Outputs that annotators marked as unclear, each a loss of 1."""
     waits_for: tuple[str, ...]

@@ -251,7 +251,7 @@ def _shown(scorer: "Scorer", round_: RoundRecord, targets: Mapping[int, Sequence
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BlockLosses:
-    """Losses on the unlabelled examples of a labelled one."""
+    """Losses on the unlabelled examples that belong to one labelled example."""
 
     mean: float | None
     """Mean of the known losses; None if no loss is known."""

@@ -33,7 +33,7 @@ class Parts:
     """Shape (n, r), the unlabelled examples of each labellable one; no example occurs twice."""
 
     def block(self, example: int) -> list[int]:
-        """The unlabelled examples of a labellable one."""
+        """The unlabelled examples that belong to one labellable example."""
         found: list[int] = self.blocks[np.flatnonzero(self.labellable == example)[0]].tolist()
         return found
 

@@ -28,7 +28,7 @@ TERMINAL, PAGE = "terminal", "page"
 FIRST, SECOND, TIE = "first", "second", "tie"
 
 HOLD = dt.timedelta(minutes=10)
-"""Time for which a task is reserved for one annotator; then others can receive it as well."""
+"""Time for which a task is reserved for one annotator; afterwards others can also receive it."""
 
 LONGEST_NAME = 100
 """Maximum length of an annotator's name, in characters."""
@@ -138,7 +138,7 @@ def answer(
         key: Key of the task.
         choice: One of `choices_of`.
         annotator: The annotator's name.
-        source: Where the choice was made, such as `TERMINAL`.
+        source: Origin of the choice, such as `TERMINAL`.
         may_change: Whether it may replace the annotator's earlier choice.
 
     Raises:

@@ -34,7 +34,7 @@ class GivenRow:
     """A row of a file about a task."""
 
     place: str
-    """The file and the position in it."""
+    """The file and the row's position in it."""
     id: str
     verdict: str
     """The verdict; empty if the task is unanswered."""

@@ -33,7 +33,7 @@ class ExportedPolicy:
     """A report on an exported policy."""
 
     prompts: int
-    """Number of prompts from which it was learned."""
+    """Number of prompts from which the policy was learned."""
     doubt: str | None
     """A doubt about the benefit of routing, in a sentence; None if routing was shown to score more."""
 

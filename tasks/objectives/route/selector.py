@@ -42,7 +42,7 @@ class PromptRouter:
         return self.ask_about(rng, self.inner.next_examples()[:room].tolist())
 
     def ask_about(self, rng: np.random.Generator, examples: Sequence[int]) -> Batch:
-        """A candidate for each of these prompts."""
+        """Choose a candidate for each given prompt."""
         chosen = self.inner.ask(rng, self._contexts[list(examples)], list(examples))
         self._taken.update(chosen.examples.tolist())
         return Batch(chosen.arms, chosen.examples, propensities=chosen.propensities)

@@ -1,4 +1,4 @@
-"""Warnings about possible problems of a campaign, each with what to check."""
+"""Warnings about possible problems of a campaign, each with the part to check."""
 
 import math
 from collections import Counter

@@ -45,10 +45,10 @@ NEARLY_ALL = 0.8
 """Minimum share of faulty outputs that come from a few candidates, which are then named."""
 
 MOST_NAMED = 3
-"""Maximum number of such candidates."""
+"""Maximum number of candidates named for this."""
 
 FEWEST_OF_ONE = 2
-"""Minimum number of a candidate's outputs for such a statement."""
+"""Minimum number of a candidate's outputs for a statement about it alone."""
 
 MOST_LOOKED_AT = 2_000
 """Maximum number of outputs inspected per campaign."""
@@ -85,7 +85,7 @@ class Looked:
     settings: Settings
     outputs: Sequence[JudgedOutput]
     is_cut: bool
-    """Whether it is judged only up to its stop sequences."""
+    """Whether outputs are judged only up to the candidate's stop sequences."""
     faults: dict[Fault, list[JudgedOutput]] = field(default_factory=dict)
 
     @property
@@ -98,7 +98,7 @@ class Looked:
         return found if n >= all_ else f"{found} (of the first {n} looked at)"
 
     def judged(self, output: JudgedOutput) -> str:
-        """The judged part of one of its outputs."""
+        """The judged part of one of the candidate's outputs."""
         return judged_text(output.text, self.settings) if self.is_cut else output.text
 
     def find_faults(self, spec: JsonView) -> None:

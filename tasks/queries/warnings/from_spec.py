@@ -80,11 +80,11 @@ class CampaignWarning:
 
     kind: Kind
     sentence: str
-    """The problem, and what to check."""
+    """The problem, and the part to check."""
     about: tuple[str, ...] = ()
-    """The candidates that it names, if it is about some of them."""
+    """The candidates that the warning names; empty if it is not about particular ones."""
     unread: int = 0
-    """Number of outputs without an answer that it explains."""
+    """Number of outputs without an answer that the warning explains."""
 
 
 CHECK_FIRST: dict[Kind, str] = {

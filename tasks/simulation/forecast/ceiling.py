@@ -146,7 +146,7 @@ class _Most:
     for_metrics: Sequence[JudgeUse] = ()
     """Calls for metrics about each answer, if metrics cover fewer answers than the judge."""
     measured: int = 0
-    """Number of these answers."""
+    """Number of answers that the metrics judge."""
 
 
 def plan_ceiling(checked: ResolvedCampaign, *, rate: float | None = None) -> Ceiling:

@@ -78,7 +78,7 @@ class Plan:
     top_m: int
     """Number of best candidates to find."""
     grid: int
-    """Comparisons of selection on all of its examples."""
+    """Number of comparisons if selection evaluated all pairs."""
     limit: int
     """Maximum number of comparisons, including held-out examples."""
     runs: int

@@ -191,7 +191,7 @@ class ShuffledScores(ScoreEnvironment):
         return self.scores[self.rows(seed)[batch.arms], batch.examples]
 
     def rows(self, seed: int) -> IntArray:
-        """The row of each arm, shape (K,)."""
+        """The table row assigned to each arm, shape (K,)."""
         return np.random.default_rng((seed, ORDER)).permutation(len(self.scores))
 
 

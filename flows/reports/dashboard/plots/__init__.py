@@ -21,7 +21,7 @@ from winnow.flows.reports.html.figures.theme import narrow_script, themes
 ADDRESS = "/winnow-plotly.js"
 """The address of the figure library on the dashboard's server."""
 DAY = 86_400
-"""Seconds that a browser may cache it."""
+"""Number of seconds for which a browser may cache the library."""
 
 
 def show_figure(figure: Figure, *, key: str, of: str | None = None) -> None:

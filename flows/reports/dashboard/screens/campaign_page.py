@@ -49,7 +49,7 @@ class Version:
     """Number of finished rounds."""
     decided_at: dt.datetime | None
     is_live: bool
-    """Whether a process runs it."""
+    """Whether a process runs the campaign."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,7 +61,7 @@ class Snapshot:
     leaderboard: Sequence[Row]
     sections: Sequence[Section]
     read: ReadOnce
-    """Cached reads, continued by the same reader's next look."""
+    """Cached reads, which the same reader's next call continues."""
 
 
 def look_at(name: str, last: Snapshot | None) -> Snapshot:

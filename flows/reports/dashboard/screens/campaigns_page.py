@@ -27,7 +27,7 @@ EVERY = 5.0
 """Seconds between two looks."""
 
 PATIENCE = 60.0
-"""Seconds for the first look: later ones only read news."""
+"""Maximum seconds of the first read; later ones only read changes."""
 
 LAST_LOOK = "last look at all campaigns"
 """Session key."""

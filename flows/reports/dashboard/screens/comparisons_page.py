@@ -46,7 +46,7 @@ OF_DUELS = {
     FAILURES: "Duels that the chosen candidate lost, and duels without an outcome.",
     DIFFERS: "Duels between two different outputs.",
 }
-"""Meaning of two of these filters for duels."""
+"""Meaning, for duels, of the two filters that differ from other campaigns."""
 
 LONGEST_IN_BOX = 20
 """Maximum width of a name in a box above the table, in terminal columns."""

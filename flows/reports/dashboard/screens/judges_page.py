@@ -52,7 +52,7 @@ SECTIONS = {
         "differ much, check which outputs each received.",
     ),
 }
-"""View -> the heading of its table, and how to read it."""
+"""View -> the heading and the explanation of its table."""
 
 DOUBTS: dict[Doubt, str] = {
     "flipped": "the verdicts of the two orders differ",

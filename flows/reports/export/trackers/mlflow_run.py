@@ -82,7 +82,7 @@ def _require_other_tables(uri: str) -> None:
 
 
 def _require_no_links(uri: str) -> None:
-    """Refuse links in MLflow's folder of run files, and what would have SQLite touch other files."""
+    """Refuse links in MLflow's folder of run files, and names by which SQLite would write to other files."""
     if uri.startswith(SQLITE):
         try:
             refuse_others(uri.removeprefix(SQLITE))

@@ -52,9 +52,9 @@ class HeldOutValue:
 
     constraint: str
     valued: int
-    """Number of its comparisons with a value of the metric."""
+    """Number of the winner's comparisons with a value of the metric."""
     mean: float | None
-    """Mean of these values, in [0, 1]."""
+    """Mean of the metric's values, in [0, 1]."""
     lower: float
     """Lower end of the interval for the mean on new examples."""
     upper: float
@@ -73,7 +73,7 @@ class HeldOut:
     told: int
     """Number of the winner's finished comparisons on held-out examples."""
     scored: int
-    """Number of these that have an outcome."""
+    """Number of these comparisons that have an outcome."""
     is_complete: bool
     """Whether all comparisons of the winner and the runner-up are finished. The fields below are unknown
     before."""

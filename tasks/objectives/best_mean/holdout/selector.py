@@ -68,11 +68,11 @@ class HoldoutSelector:
 
     @property
     def n_arms(self) -> int:
-        """See `Growing`; the algorithm is one."""
+        """See `Growing`; the wrapped algorithm must support it."""
         return cast(Growing, self._inner).n_arms
 
     def add_arms(self, count: int) -> None:
-        """See `Growing`; the algorithm is one."""
+        """See `Growing`; the wrapped algorithm must support it."""
         cast(Growing, self._inner).add_arms(count)
 
     def ask(self, rng: np.random.Generator) -> Batch:
@@ -86,7 +86,7 @@ class HoldoutSelector:
         return batch
 
     def take_up(self, batch: Batch) -> None:
-        """See `LookingAhead`; the algorithm is one."""
+        """See `LookingAhead`; the wrapped algorithm must support it."""
         if not self._is_held_out(batch):
             cast(LookingAhead, self._inner).take_up(self._of_selection(batch))
         self._note_asked(batch)
@@ -142,7 +142,7 @@ class HoldoutSelector:
         return bool(is_held_out.any())
 
     def _of_selection(self, batch: Batch) -> Batch:
-        """The same batch, with the algorithm's numbers of the examples."""
+        """The batch with dataset positions replaced by the algorithm's example indices."""
         return Batch(batch.arms, self._numbers[batch.examples], changes=batch.changes)
 
     @property
