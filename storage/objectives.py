@@ -37,19 +37,17 @@ class Traits:
     """Module with the sections of its page: `builders_of` and `SAMPLES`; also `MEASURED` unless it compares
     pairs."""
     outcome: str | None = None
-    """Address of the function of a decision, a reason and a claim that returns the outcome of a campaign that
-    has ended; None if the answer is the best candidate."""
+    """Import path of a function that takes a decision, a reason and a claim and returns the outcome of an
+    ended campaign; None if the answer is the best candidate."""
     details: str | None = None
-    """Import path of a function that takes a `Look` and returns data that only
-    its answers have: the certificate, or the
-    results of routing."""
+    """Import path of a function that takes a `Look` and returns data that only its answers have:
+    the certificate, or the results of routing."""
     missing: str | None = None
-    """Address of the function of a `Look` that returns the number of missing outcomes and their cause by
-    position of a candidate; None if the statistics of candidates have them."""
+    """Import path of a function that takes a `Look` and returns, by candidate position, the number of missing
+    outcomes and their cause; None if the statistics of candidates have them."""
     fresh_positions: str | None = None
     """Import path of a function that takes a `Look` and returns the positions of the examples
-    whose outcomes must not have been seen when the campaign was designed; None if these are the held-out
-    ones."""
+    whose outcomes must not have been seen when the campaign was designed; None if these are held-out ones."""
     lines: str | None = None
     """Import path of a function that takes an `Answer` and returns the lines on its result and certainty;
     None if the answer is the best candidate."""

@@ -99,7 +99,7 @@ class Tally:
 
     @property
     def stalled(self) -> float:
-        """Seconds of these in which models were loading and all engines were idle."""
+        """Seconds in which models were loading and all engines were idle; part of the elapsed time."""
         return 0.0 if self._campaign is None else self._campaign.engines.stalled - self._stalled_at_start
 
     @property

@@ -226,7 +226,7 @@ class CandidateStats(Base):
     timed: Mapped[int]
     """Number of outputs with a known latency."""
     detail: Mapped[str | None] = mapped_column(AnyText)
-    """Detail of one of them."""
+    """Details of one of the missing outcomes."""
 
 
 class _FromRoundOn:

@@ -41,7 +41,7 @@ class CurvePoints:
         self._forget()
 
     def look(self, session: Session, campaign_id: int) -> list[Row]:
-        """Rows of `campaign_views.curve`: all of them, or of very many the kept ones and the last."""
+        """Rows of `campaign_views.curve`: all rows, or, if they are too many, the kept ones and the last."""
         if campaign_id != self._campaign_id:
             self._forget()
         self._campaign_id = campaign_id

@@ -1,4 +1,4 @@
-"""Canaries, outputs of served models for the same prompts, and a campaign's outputs between two of them."""
+"""Canaries: outputs of served models for fixed prompts, and a campaign's outputs between two canaries."""
 
 import datetime as dt
 from collections import Counter

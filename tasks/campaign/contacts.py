@@ -255,7 +255,7 @@ def _met(
 
 
 def _asked(campaign: CampaignSession, model: ModelRef, served: str) -> _Answers | GenerationFailure:
-    """The answers to the canary prompts, or why the server is unreachable or refuses all of them."""
+    """The answers to the canary prompts, or the reason why the server is unreachable or refuses them all."""
     requests = canary_requests(served)[: n_prompts(campaign.checked, model)]
     # All by one server: what another one answered before it ended says nothing of this one.
     answers = campaign.engines.generate(model, requests, keeps=False)

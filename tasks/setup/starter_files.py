@@ -63,8 +63,8 @@ def models_named(provider: str, names: Sequence[str], server: str) -> list[JsonO
 
     Args:
         provider: A key of `MODELS`.
-        names: Their names, or folders, at the provider.
-        server: Where they are served; empty for a provider without servers, "openai" for OpenAI's own.
+        names: The models' names, or folders, at the provider.
+        server: URL of the models' server; empty for a provider without servers, "openai" for OpenAI's own.
     """
     if provider not in MODELS:
         return []
@@ -86,7 +86,7 @@ def starter_text(provider: str, data: str | None, path: str, models: Sequence[Js
     Args:
         provider: A key of `MODELS`.
         data: The data file, whose columns and judge are guessed; None for a placeholder.
-        path: Where the text will be written.
+        path: Path of the file that will hold the text.
         models: The models; if empty, two placeholders.
 
     Raises:

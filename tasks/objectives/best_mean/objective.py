@@ -43,7 +43,7 @@ def told_outcomes(
     """Outcomes of B pairs for a selector, shape (B, 1 + J): the score, then the constrained values.
 
     Args:
-        constraints: J of them.
+        constraints: The J constraints.
         scores: Shape (B,).
         metrics: Values of each constraint's metric for each pair.
     """

@@ -127,8 +127,8 @@ def certificate_of(look: Look) -> Certificate:
 def missing_losses(look: Look) -> dict[int, tuple[int, str | None]]:
     """By position of candidate: number of comparisons without a loss that counts, and a cause.
 
-    The cause is the most frequent known one: whose output is missing, and why. It may be the baseline's or
-    the autoevaluator's, if the candidate's own output exists and has a score.
+    The cause is the most frequent known one: the source of the missing output, and the reason. It may be the
+    baseline's or the autoevaluator's, if the candidate's own output exists and has a score.
     """
     numbers: Counter[int] = Counter()
     causes: dict[int, Counter[str]] = {}

@@ -56,7 +56,7 @@ def read_labels(path: Path) -> list[tuple[str, str, Answers]]:
 
 
 def labels_in(rows: Iterable[PlacedRow], source: str) -> list[tuple[str, str, Answers]]:
-    """The labels in rows, as `read_labels` returns those of a file; `source` is where they come from."""
+    """The labels in rows, in the form that `read_labels` returns for a file; `source` names their origin."""
     found: dict[str, tuple[str, Answers]] = {}
     for place, row in rows:
         key = str(row[ID])

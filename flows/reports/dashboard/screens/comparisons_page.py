@@ -160,7 +160,7 @@ def filters_of(
     show: str | None = None,
     eliminated: Sequence[str] = (),
 ) -> Filters:
-    """The filters set by the boxes; None is an unused box.
+    """The filters set by the boxes; None for an unused box.
 
     Args:
         words: Text to search for.
