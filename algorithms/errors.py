@@ -111,7 +111,7 @@ class ArmAgainstItself(RefusedTell):
 
 
 class PairRepeated(RefusedTell):
-    """The same pair twice in one batch."""
+    """A pair that occurs twice in one batch."""
 
     def __init__(self, arm: int | tuple[int, int], example: int) -> None:
         super().__init__(f"{_the_pair(arm, example)} occurs twice in one batch")

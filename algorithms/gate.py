@@ -65,7 +65,7 @@ class Pairs:
 ALL = slice(None)
 
 Until = Literal["no-worse", "better"]
-"""Goal for an arm: to show that it is no worse, or then also whether it is better."""
+"""Goal for an arm: show that it is no worse, or show in addition whether it is better."""
 
 
 class Evidence:

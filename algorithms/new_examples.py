@@ -53,7 +53,7 @@ class PairedSample:
 
     @property
     def mean(self) -> float:
-        """Mean difference over the examples of the largest sample that is known."""
+        """Mean difference over the examples of the largest random sample."""
         if self.complete is not None and self.sizes is not None:
             return float(self.complete.sum() * self.sizes.max() / self.sizes.sum())
         return float(self.largest.mean())

@@ -26,7 +26,7 @@ from winnow.algorithms.state.arrays import BoolArray, FloatArray, with_more
 Dropping = Literal["stated", "reserved"]
 """How dropped arms are accounted for: a higher stated error probability, or the same at a higher cost."""
 Additions = Literal["stated", "expected"]
-"""How arms added after observations are accounted for, in the same two ways."""
+"""How arms added after observations are accounted for: see `Dropping`."""
 
 
 Ties = Literal["resolve", "open"]

@@ -128,7 +128,7 @@ class StoredCandidate:
         )
 
     def prompt(self, fields: JsonView, key: str) -> Prompt:
-        """As `Candidate.prompt`."""
+        """Prompt for one example, as by `Candidate.prompt`."""
         return self.template.render(fields, key, self.guardrail)
 
 

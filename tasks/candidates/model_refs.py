@@ -157,7 +157,7 @@ def _refuse_missing_key(variable: str, place: str) -> None:
 
 
 def refuse_missing_function(provider: str, place: str) -> None:
-    """Refuse a model that means a function of a program if there is no such function.
+    """Refuse a model that stands for a program's function if that function is missing.
 
     Args:
         provider: The model's provider.

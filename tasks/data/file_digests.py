@@ -33,7 +33,7 @@ _remembered: dict[Seen, str] = {}
 """Digests cached in this process: the content of files is the same for all campaigns."""
 
 _new: dict[Seen, str] = {}
-"""Those digests not stored in a database yet."""
+"""Digests that are not stored in a database yet."""
 
 
 def file_digest(path: Path) -> str:

@@ -68,7 +68,7 @@ class KnownFields(tuple[str, ...]):
         return made
 
     def with_more(self, *names: str) -> Self:
-        """The same with further names."""
+        """A copy with further field names."""
         return self.of((*self, *names), self.left_out, self.target)
 
 

@@ -44,7 +44,7 @@ def require_precision(precision: object) -> None:
 class SentenceModel:
     """A checkpoint whose last hidden states are pooled over the tokens of a text.
 
-    Texts go through it one by one, so that a vector does not depend on which texts were embedded with it.
+    Texts are embedded one at a time, so that a vector does not depend on the other texts.
 
     Args:
         folder: Folder of the checkpoint; None for the packaged one.
@@ -155,7 +155,7 @@ def hidden_size(folder: str) -> int:
     """The length of a checkpoint's vectors.
 
     Raises:
-        SpecError: If there is no checkpoint, or it does not give the length.
+        SpecError: If the folder has no checkpoint, or the checkpoint does not give the length.
     """
     config = Path(folder) / "config.json"
     if not config.is_file():

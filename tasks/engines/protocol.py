@@ -102,7 +102,7 @@ class Sampling:
     stop_token_ids: tuple[int, ...] = ()
     """Tokens that end a text, in addition to the model's own; they are not part of it."""
     structure: Structure | None = None
-    """None means any text."""
+    """Form that the output must have; None means any text."""
     logprobs: bool = False
     """Whether to return the log-probability of each generated token."""
     gumbel: bool = False

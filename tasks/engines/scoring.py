@@ -303,7 +303,7 @@ class ContinuationEncoder:
         self._spelled = "" if chat or self._first is None else str(tokenizer.decode([self._first]))
 
     def __call__(self, prompt: Prompt, continuation: str) -> list[Continued] | GenerationFailure:
-        """Both as tokens, at least one of each, in pieces shorter than the context window."""
+        """Tokens of prompt and continuation, at least one each, in pieces shorter than the context window."""
         try:
             f"{words_of(prompt)}{continuation}".encode()
             text, continuation = without_end_spaces(self._prompts.text_of(prompt), continuation)

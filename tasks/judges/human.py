@@ -29,7 +29,7 @@ class Annotation:
     """An annotator's judgment: a verdict in [0, 1], or that there can be none."""
 
     verdict: float | None
-    """None for "unclear"."""
+    """Verdict in [0, 1]; None if the annotator answered "unclear"."""
     annotator: str
 
 
@@ -39,7 +39,7 @@ class People(Judge[SubjectT]):
     annotations: Mapping[str, Annotation]
 
     def with_annotations(self, annotations: Mapping[str, Annotation]) -> Self:
-        """The same judge with the annotators' judgments, by `subject_key`."""
+        """Return a copy of the judge with the annotators' judgments, by `subject_key`."""
         knowing = copy(self)
         object.__setattr__(knowing, "annotations", annotations)
         return knowing

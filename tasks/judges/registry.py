@@ -291,7 +291,7 @@ ALSO_CALLED = {
     "javascript": "python",
     "pass_at_k": "code",
 }
-"""Judges by names that other tools give them, with underscores."""
+"""Winnow's judges by the names that other tools use for them, with underscores."""
 
 GROUP = "winnow.judges"
 PAIR_GROUP = "winnow.pair_judges"

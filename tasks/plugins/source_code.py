@@ -117,7 +117,7 @@ def libraries_of(path: Path) -> tuple[str, ...]:
 
 
 def module_digests(name: str, folder: Path) -> dict[str, str]:
-    """SHA-256 of what `python -m` runs of a folder: the module, the packages above it, and their imports.
+    """SHA-256 of the code that `python -m` runs from a folder: a module, its packages, and their imports.
 
     Args:
         name: The module's name; of a package, its `__main__` runs.

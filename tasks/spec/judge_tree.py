@@ -134,7 +134,7 @@ class JudgeNode:
     place: str
     """Its key in the file, such as `judge.judges[1]`."""
     type: str | None
-    """Its name; None if the file gives none, which its reader refuses."""
+    """The judge's name; None if the file gives no name, which its reader refuses."""
     params: JsonView
     """All of its keys in the file, including its type."""
     own_models: tuple[Placed, ...] = ()

@@ -1,6 +1,7 @@
 """Properties of Winnow's selectors by name, without importing any selector.
 
-For a third-party selector none of these is known. This module also checks a new campaign's error probability.
+None of these properties is known for a third-party selector. This module also checks the error probability of
+a new campaign.
 """
 
 from numbers import Real

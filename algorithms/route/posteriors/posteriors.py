@@ -104,7 +104,7 @@ class PerArmPosteriors(Generic[R]):
 
     @property
     def eta(self) -> None:
-        """None: no weight is learned."""
+        """None, because no weight is learned."""
 
     def predict(self, context: FloatArray, arms: Sequence[int]) -> tuple[FloatArray, FloatArray]:
         """Predict means and deviations of the scores of some arms."""
@@ -158,7 +158,7 @@ class JointPosteriors(Generic[W]):
 
     @property
     def eta(self) -> None:
-        """None: no weight is learned."""
+        """None, because no weight is learned."""
 
     def predict(self, context: FloatArray, arms: Sequence[int]) -> tuple[FloatArray, FloatArray]:
         """Predict means and deviations of the scores of some arms."""

@@ -53,7 +53,7 @@ class PluginEngine:
 
     @property
     def joins(self) -> bool:
-        """As in `JoinsBatches`; False if the engine does not say."""
+        """As in `JoinsBatches`; False if the engine has no such attribute."""
         with calling(self._plugin, EngineError):
             return bool(getattr(self._inner, "joins", False))
 
@@ -90,7 +90,7 @@ class PluginEngine:
         return answers
 
     def _require_sound(self, request: Request, answer: Answer) -> None:
-        """Refuse what is no answer, and an answer without what its request asks for."""
+        """Refuse a value that is not an answer, and an answer that lacks a requested part."""
         if not isinstance(answer, Completion | GenerationFailure):
             raise TypeError(
                 f"generate returns Completions and GenerationFailures, got {type(answer).__name__}"
@@ -116,7 +116,7 @@ def _says_greedy(answer: Completion, request: Request) -> bool:
 
 
 def takes_no_device(entry: EntryPoint) -> bool:
-    """Whether an engine's class or function says `devices = 0`; False if it cannot be loaded."""
+    """Whether an engine's class or function has `devices = 0`; False if it cannot be loaded."""
     try:
         return getattr(entry.load(), "devices", None) == 0
     except Exception:  # starting the engine reports it

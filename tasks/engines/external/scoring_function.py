@@ -31,13 +31,13 @@ class Scoring:
     score: Callable[[int, int], float]
     """Called with the positions of a candidate and an example; returns NaN for no score."""
     is_made: Callable[[int, int], bool]
-    """Whether a call for these positions has begun and ends with a score, which is stored even if another
+    """Whether a call for these positions has begun and will return a score, which is stored even if another
     call fails."""
     arms: Mapping[str, int]
     """Position of each candidate, by the name of its model."""
     raised: list[BaseException] = field(default_factory=list)
-    """Errors that the function has raised. It is not called after one; scores that were made are still to
-    be stored."""
+    """Errors that the function has raised. After the first error the function is not called again, but the
+    scores that it has returned are still stored."""
 
     def pass_on(self) -> None:
         """Raise the function's first error, if there is one."""
@@ -97,7 +97,7 @@ class FunctionEngine:
 
 
 def start(model: ModelRef, _settings: object) -> FunctionEngine:
-    """Create the engine of a model that means a program's function.
+    """Create the engine of a model that is a program's function.
 
     Raises:
         EngineLoadFailed: If no function is set in this context.

@@ -199,7 +199,7 @@ class Generated(_Part):
 
     @property
     def first_logprobs(self) -> dict[str, float]:
-        """As `Logprobs.first`; empty if the server returned none."""
+        """As `Logprobs.first`; empty if the server returned no log-probabilities."""
         logprobs = self.choices[0].logprobs
         return logprobs.first() if logprobs else {}
 
@@ -355,7 +355,7 @@ def read_generated(value: object, *, chat: bool) -> Generated:
 
 
 def _is_counted(usage: object) -> bool:
-    """Whether tokens of prompt and text are reported; null is no number, and the total may replace one."""
+    """Whether the numbers of tokens of prompt and text are reported; the total can replace one of them."""
     if not isinstance(usage, dict):
         return usage is not None  # what is no mapping is refused as unreadable
     counts = ("prompt_tokens", "completion_tokens", "total_tokens")

@@ -1,4 +1,4 @@
-"""Errors of servers that did not answer, and what the text of a refusal says about the number of tokens.
+"""Errors of servers that did not answer, and parsing of token limits in a refusal's text.
 
 * the request's own fault (4xx, or from 500 on alone)    RequestRefused
 * the key, the account, the address or the model         EngineLoadFailed
@@ -358,7 +358,7 @@ MOST_HALVINGS = 3
 """Maximum number of times that the limit is halved because the server names none."""
 
 NUMBER = r"(?<![\w.\-/])(\d{1,3}(?:[,_]\d{3})+|\d+)(?!\w|[.,]\d)"
-"""An integer that is no part of a name, unlike 4 in gpt-4 and 32 in 32k."""
+"""An integer that is not part of a name, unlike 4 in gpt-4 and 32 in 32k."""
 
 WINDOW = (
     r"context[ _-](?:length|window|size|limit)[^\d]{0,60}?" + NUMBER,

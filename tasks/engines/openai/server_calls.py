@@ -271,7 +271,7 @@ class ServerCalls:
     async def timed_post(
         self, path: str, body: JsonObject, read: Callable[[object], Answer], *, most_bytes: int
     ) -> Posted[Answer]:
-        """As `post`, with the time it took."""
+        """As `post`; the result includes the latency and the share of the server's time."""
         url, content = self._url(path), json.dumps(body).encode("ascii")
 
         def counted(value: object) -> Answer:
@@ -344,7 +344,7 @@ class ServerCalls:
             await self._wait(trouble, retries)
 
     async def _trouble(self, error: Exception) -> RetryableError:
-        """As `retryable_error`; a request that is forbidden while others are answered is itself at fault."""
+        """As `retryable_error`, but refuse a request that is forbidden while the server answers others."""
         try:
             return retryable_error(error, self._server)
         except Forbidden as forbidden:

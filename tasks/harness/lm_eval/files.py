@@ -28,7 +28,7 @@ class Function(NamedTuple):
     """A Python function that a task's file names with `!function`."""
 
     file: str
-    """Its file, or its module if there is no such file next to the task's."""
+    """Name of the function's file, or of its module if no such file is next to the task's."""
     name: str
 
     def __str__(self) -> str:
@@ -62,7 +62,7 @@ def read_task(task: str, include_path: str | None) -> TaskFile:
         include_path: A folder searched for names before the installed lm-eval.
 
     Raises:
-        SpecError: If there is no such task, or lm-eval would not accept its file.
+        SpecError: If the task does not exist, or lm-eval would not accept its file.
     """
     path = _path(task) if _is_path(task) else _named(task, include_path)
     read: list[Path] = []

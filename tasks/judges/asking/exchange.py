@@ -15,7 +15,7 @@ class Exchange(Generic[Subject]):
     Equal calls have one reply, for any judge or subject.
 
     Args:
-        replies: Replies that are known beforehand.
+        replies: Replies that are already known, by call.
     """
 
     def __init__(self, replies: Replies) -> None:

@@ -112,7 +112,7 @@ class LmEvalJudge(Judge[Sample]):
             raise JudgeError(f"{error}; install what it imports, or write a judge beside the task") from None
 
     def judge(self, sample: Sample) -> Verdict:
-        """The number of the metric; a reason if the function raises, hangs or gives none in the range.
+        """Score by the metric's number; unscored if the function fails, hangs or returns none in `range`.
 
         Raises:
             NotAllowed: If the user has not permitted its code.

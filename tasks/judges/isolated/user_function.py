@@ -18,7 +18,7 @@ def loaded(
 
     Raises:
         ImportError: If the code no longer matches the digests.
-        AttributeError, TypeError: If there is no such function.
+        AttributeError, TypeError: If the file has no such function.
     """
     call = import_function(file, function, digests)
     _require_one_argument(function, call)

@@ -236,7 +236,7 @@ class SolvedSpec(SourceSpec):
     """Source and selection of solved examples."""
 
     fields: FieldNames | None = None
-    """None: as in `dataset.fields`."""
+    """Names of the columns by role; None for those of `dataset.fields`."""
     filter: str | None = Field(default=None, min_length=1)
     """A jinja2 expression over the columns of a row; rows for which it is false are skipped."""
     limit: int | None = Field(default=None, ge=1)

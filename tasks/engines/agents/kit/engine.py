@@ -95,7 +95,7 @@ _seats: dict[tuple[str, int], Seats] = {}
 
 
 def _take_seats(key: str, count: int) -> Seats:
-    """The seats that all engines with this key share; give them back with `_leave_seats`."""
+    """The seats that all engines with this key share; release them with `_leave_seats`."""
     with _lock:
         if (key, count) not in _seats:
             _seats[key, count] = Seats(count, f"agent {key[:8]}")
@@ -103,7 +103,7 @@ def _take_seats(key: str, count: int) -> Seats:
 
 
 def _leave_seats(key: str, count: int) -> None:
-    """Give seats back; the last user ends their threads."""
+    """Release seats; the last user ends their threads."""
     with _lock:
         if (key, count) in _seats and _seats[key, count].leave():
             del _seats[key, count]

@@ -24,7 +24,7 @@ class SourceNames:
     needed: frozenset[str]
     """Names that it uses and does not bind, or uses before it binds them; built-in names are left out."""
     at_once: frozenset[str]
-    """Those of them used at import, not only in the bodies of functions."""
+    """Needed names that are used at import, not only in the bodies of functions."""
     defines_unseen: bool
     """Whether it may define names invisibly, by `import *`, `exec`, `globals()` and the like."""
 

@@ -184,7 +184,7 @@ class Number:
 
     written: str
     value: Fraction | None
-    """None if it is too long to compute with, or divides by zero."""
+    """Exact value; None if the number is too long to compute with, or divides by zero."""
     scale: int = 0
     """Power of ten of a word after it: 6 for million."""
 
