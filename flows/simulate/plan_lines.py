@@ -183,7 +183,7 @@ def _rendered(plan: Plan | Ceiling) -> str:
     how = f"prompts of {count_of(plan.sampled_examples, 'example')} were rendered"
     if plan.guessed_tokens:
         models = list_of(plan.guessed_tokens)
-        how += f"; no tokenizer is at hand for {models}: 4 characters are taken for a token"
+        how += f"; no tokenizer is available for {models}: 4 characters are taken for a token"
     return how
 
 

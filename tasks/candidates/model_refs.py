@@ -138,7 +138,7 @@ def _check_litellm(model: ModelSpec, place: str) -> None:
         )
     for key in ("chat_template", "chat_template_args", "revision"):
         if getattr(model, key):
-            raise SpecError("no API of litellm takes one; remove it", path=f"{place}.{key}")
+            raise SpecError(f"no API of litellm accepts {key}; remove {key}", path=f"{place}.{key}")
 
 
 def _refuse_reserved(model: ModelSpec, place: str) -> None:
@@ -287,9 +287,11 @@ def _refuse_unknown_keys(config: GenerateConfig, model: ModelSpec, place_of: Cal
         refused = dict.fromkeys(UNKNOWN_TO_OPENAI, "OpenAI's own server has no such setting; remove it")
     if model.provider == "litellm":
         refused = dict.fromkeys(UNKNOWN, "litellm has no such setting; remove it")
-        refused["logprobs"] = "litellm has none that are the same for all APIs; remove it"
+        refused["logprobs"] = (
+            "litellm has no log-probabilities that are the same for all APIs; remove logprobs"
+        )
         if (api := api_of(model.model)) and not api.top_k:
-            refused["top_k"] = "litellm passes it on only to anthropic and gemini; remove it"
+            refused["top_k"] = "litellm sends top_k only to anthropic and gemini; remove top_k"
     if model.provider == "vllm" and model.model_args.get("speculative_config") is not None:
         why = "vLLM has no such setting with speculative_config; remove one of the two"
         refused = dict.fromkeys(BESIDE_DRAFTS, why)

@@ -230,7 +230,7 @@ def _check_selector(checked: ResolvedCampaign) -> None:
         )
     if EXCESS in spec.selector.params:
         raise SpecError(
-            "new campaigns always state how much better another candidate can be; remove it",
+            f"new campaigns always state how much better another candidate can be; remove {EXCESS}",
             path=f"selector.params.{EXCESS}",
         )
     for clash in sorted(spec.selector.params.keys() & {*common_params(spec), TIES}):
@@ -433,7 +433,9 @@ def check_people(spec: CampaignSpec) -> None:
         raise SpecError("people judge one output for each example; remove samples", path="samples")
     if spec.output_type != "generate":
         raise SpecError(
-            f"people judge texts, and {spec.output_type} makes none; remove it", path="output_type"
+            f"annotators judge generated outputs, and output_type: {spec.output_type} generates none; "
+            "remove output_type",
+            path="output_type",
         )
 
 

@@ -132,7 +132,7 @@ def _same_for_all(
     why = (
         f"{' and '.join(shown)} never changes; show another field, such as"
         if shown
-        else "it shows none of its fields; show what is asked, as"
+        else "it shows no field of the example; show the question, such as"
     )
     return LikelyMistake(places[-1][0], _same(name, f"{why} {{{{ input }}}}"))
 
@@ -158,7 +158,7 @@ def _other_templates(checked: ResolvedCampaign) -> Iterator[LikelyMistake]:
         templates["certify.autoevaluator.prompt"] = spec.certify.autoevaluator.prompt
     for path, source in templates.items():
         if not compile_template(source, None).variables:
-            why = _spelled(source, checked.dataset) or "it shows none of its fields; write {{ input }}"
+            why = _spelled(source, checked.dataset) or "it shows no field of the example; write {{ input }}"
             yield LikelyMistake(path, f"the template is the same for every example: {why}")
 
 

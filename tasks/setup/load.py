@@ -138,7 +138,7 @@ def exhaustive_campaign(checked: ResolvedCampaign) -> ResolvedCampaign:
     if not traits_of(spec.objective).scores_a_benchmark:
         raise SpecError(
             f"--exhaustive scores every candidate on every example, and '{spec.name}' asks for "
-            f"{spec.objective}; remove it"
+            f"{spec.objective}; remove --exhaustive"
         )
     name = exhaustive_name(spec.name)
     if len(name) > LONGEST_NAME:

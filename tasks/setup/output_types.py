@@ -119,7 +119,7 @@ def _refuse_sampling(spec: CampaignSpec) -> None:
     for index, model in enumerate(spec.models):
         if model.generate_config != GenerateConfig():
             raise SpecError(
-                f"nothing is sampled with output_type: {spec.output_type}; remove it",
+                f"nothing is sampled with output_type: {spec.output_type}; remove generate_config",
                 path=f"models[{index}].generate_config",
             )
 
@@ -142,11 +142,12 @@ def _refuse_other_texts(spec: CampaignSpec) -> None:
 def _refuse_unable(output_type: OutputType, model: ModelSpec, place: str) -> None:
     if model.reasoning is not None:
         raise SpecError(
-            f"nothing is thought with output_type: {output_type}; remove it", path=f"{place}.reasoning"
+            f"no reasoning is generated with output_type: {output_type}; remove reasoning",
+            path=f"{place}.reasoning",
         )
     if model.provider in AGENTS:
         raise SpecError(
-            f"an agent returns no log-likelihoods, which output_type: {output_type} asks for; remove it",
+            f"an agent returns no log-likelihoods, which output_type: {output_type} needs; remove the agent",
             path=f"{place}.provider",
         )
     if model.provider == "litellm":

@@ -64,13 +64,13 @@ class StoredTexts:
         )
         left = self.pairs - self.with_text
         if not left:
-            return f"{told}; none is generated"
-        told += f"; for the other {amount(left)} none is generated: what no campaign here has stays "
-        told += "without an outcome"
+            return f"{told}; no output is generated"
+        told += f"; the outputs of the other {amount(left)} are not generated: pairs without a stored output "
+        told += "stay without an outcome"
         if self.asked < self.pairs:
             told += (
-                ". Which it asked for follows from what its own judge said: whoever it left early has few "
-                "texts, and another judge can hardly rule out a candidate with few texts"
+                ". Its own judge determined which pairs have outputs: candidates that were dropped early "
+                "have few, and another judge can hardly rule out a candidate with few outputs"
             )
         return told
 

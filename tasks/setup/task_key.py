@@ -51,6 +51,6 @@ def refuse_twice(values: JsonView, given: list[str]) -> None:
     for key in ("output_type", "choices", "target_delimiter"):
         twice += [key] * (key in values)
     if twice:
-        raise SpecError("is said by the task already; remove it", twice[0])
+        raise SpecError("is already set by the task; remove it", twice[0])
     if "judge" in values and given:
         raise SpecError("is for the task's own judge; remove it, or remove judge", f"task.{given[0]}")

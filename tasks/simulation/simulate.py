@@ -111,7 +111,7 @@ def compared_selector(label: str, selector: str, params: JsonView) -> ComparedSe
     if selector in ENDS_WITH_TIES:  # as in a campaign that begins now
         own.setdefault("ties", "open")
     for name in own.keys() & SET_BY_SIMULATION.keys():
-        raise SpecError(f"--selector {label}: {name} is set by {SET_BY_SIMULATION[name]}; remove it")
+        raise SpecError(f"--selector {label}: {name} is set by {SET_BY_SIMULATION[name]}; remove {name}")
     try:
         description = describe(selector)
         accepted = {parameter.name for parameter in description.parameters}

@@ -364,11 +364,13 @@ class CampaignSpec(SpecModel):
         if stopping.budget is None and traits.default_selector is None:
             raise ValueError(f"{objective} needs a budget; add stopping.budget")
         if stopping.epsilon and not traits.takes_epsilon:
-            raise ValueError(f"epsilon does not apply to {objective}; remove it")
+            raise ValueError(f"epsilon does not apply to {objective}; remove epsilon")
         if stopping.epsilon != "auto" and stopping.epsilon >= 0.5 and traits.compares_pairs:
             raise ValueError(f"epsilon must be below 0.5 for {objective}, got {stopping.epsilon:g}; lower it")
         if stopping.delta is None and traits.measures_risk:
-            raise ValueError(f"{objective} needs delta, the chance that a certificate may be wrong; add it")
+            raise ValueError(
+                f"{objective} needs delta, the probability that a certificate is wrong; add delta"
+            )
         if isinstance(stopping.budget, BudgetSpec):
             refuse_unfit(stopping.budget, objective)
         return stopping

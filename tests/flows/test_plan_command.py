@@ -57,7 +57,7 @@ def test_it_says_what_a_campaign_takes_in_80_columns_and_writes_nothing(folder):
         "budget at most 90 comparisons",
         "scores of 0 and 1, the best mean 0.9, the others 0.1, failing independently",
         "2 of 2 runs within the budget, at error probability 0.1; 2 of 2 runs named the right winner",
-        "prompts of 40 examples were rendered; no tokenizer is at hand for one, two: 4 characters are taken",
+        "prompts of 40 examples were rendered; no tokenizer is available for one, two: 4 characters are",
         "price not known: add execution.prices for every model",
         "at 5 requests a second",
         "0.0250 on these examples, if all comparisons are made",

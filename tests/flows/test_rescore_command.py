@@ -103,8 +103,8 @@ def test_a_judge_that_says_the_same_gives_the_same_scores_and_nothing_is_generat
     assert scores(ended, NEW) == scores(ended, OLD)
     assert reasons(ended) == {None: len(texts), "no_stored_text": 240 - len(texts)}
     assert f"'first' has texts for {len(texts)} of 240 pairs" in ran.stdout
-    assert f"for the other {240 - len(texts)} none is generated" in ran.stdout
-    assert "another judge can hardly rule out a candidate with few texts" in ran.stdout
+    assert f"the outputs of the other {240 - len(texts)} are not generated" in ran.stdout
+    assert "another judge can hardly rule out a candidate with few outputs" in ran.stdout
     assert winnow(ended, "db", "check").returncode == 0
 
 
@@ -166,7 +166,7 @@ def test_a_full_table_that_is_judged_again_says_as_much_as_a_campaign_of_its_own
         ran = rescore(folder, ONLY_X, name=f"{OLD}-exhaustive")
         assert ran.returncode == 0, ran.stderr
         assert "240 of 240 pairs" in ran.stdout
-        assert "(120 to 120 of 120 by candidate); none is generated" in ran.stdout
+        assert "(120 to 120 of 120 by candidate); no output is generated" in ran.stdout
         found = answer(folder, f"{OLD}-exhaustive-rescored")
         assert (found["outcome"], found["best"]) == ("winner", "guesses/plain")
 

@@ -350,7 +350,7 @@ BAD_ROUTES = {
         ["--selector", "ucb-e"],
         "ucb-e answers best-mean and pak-ucb route: compare selectors of one objective",
     ),
-    "parameter": ([], ["--selector", "random:dim=2"], "dim is set by --contexts or --embed; remove it"),
+    "parameter": ([], ["--selector", "random:dim=2"], "dim is set by --contexts or --embed; remove dim"),
 }
 
 

@@ -35,7 +35,7 @@ def test_a_list_in_params_is_a_grid():
     [
         ({"timout": 3}, "models[1].timout: unknown key; did you mean 'timeout'?"),
         ({"concurrency": 0}, "models[1].concurrency: must be at least 1 (got 0)"),
-        ({"lora": "x"}, "lora is for models, and provider python runs none; remove it"),
+        ({"lora": "x"}, "lora needs a model, and provider python runs no model; remove lora"),
         ({"params": {"k": []}}, "params.k of b is an empty list"),
         (
             {"params": {"k": ["a b", "a-b"]}},

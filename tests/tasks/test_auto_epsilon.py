@@ -81,7 +81,7 @@ def test_a_campaign_that_began_by_another_formula_keeps_its_number(campaign_file
         ),
         (
             {"best-mean": "route", "{name: ucb-e, params: {a: 1.0}}": "{name: lin-ucb}"},
-            "epsilon does not apply to route; remove it",
+            "epsilon does not apply to route; remove epsilon",
         ),
     ],
 )

@@ -94,7 +94,7 @@ def test_no_more_labels_are_promised_than_can_be_had_and_no_autoevaluator_is_nam
     assert found.size.partition(" can be labelled")[0].endswith(" and 3 more; 6 of 6 examples")
     many = dataclasses.replace(found, guessed_tokens=tuple(f"m{number}" for number in range(100)))
     said = " ".join(" ".join(ceiling_lines(many)).split())
-    assert "no tokenizer is at hand for m0, m1, m2, m3, m4 and 95 more: 4 characters are taken" in said
+    assert "no tokenizer is available for m0, m1, m2, m3, m4 and 95 more: 4 characters are taken" in said
 
 
 def test_every_prompt_that_is_routed_counts_as_if_the_dearest_answered_it(checked, folder):

@@ -120,7 +120,7 @@ def in_place_of_plain(prompts):
         ),
         (
             '{name: p, messages: [{role: system, content: "x"}]}',
-            "messages ask nothing without one of role user",
+            "messages need one of role user",
         ),
         ("{name: p, messages: [{role: user}]}", "messages[0]: a message has a role and a content, or turns"),
         (
@@ -145,7 +145,7 @@ def in_place_of_plain(prompts):
         ),
         (
             "{name: p, template: x, few_shot: {n: 1, from: {path: t.jsonl, split: train}}}",
-            "few_shot.from: split is for hub; remove it",
+            "few_shot.from: split is only for hub; remove split",
         ),
         (
             "{name: p, template: x, few_shot: {n: 1, from: {path: t.jsonl, spilt: train}}}",
@@ -306,8 +306,8 @@ def test_a_file_takes_the_place_of_the_checkpoints_chat_template(check_small, fo
 @pytest.mark.parametrize(
     ("keys", "said"),
     [
-        ({"chat_template": "x"}, "models.0.chat_template: is for chat models; set chat: true"),
-        ({"chat_template_args": {"a": 1}}, "models.0.chat_template_args: is for chat models"),
+        ({"chat_template": "x"}, "models.0.chat_template: is only for chat models; set chat: true"),
+        ({"chat_template_args": {"a": 1}}, "models.0.chat_template_args: is only for chat models"),
         (
             {"chat": True, "reasoning": {"parser": "server"}},
             "parser: server is for provider: openai or litellm with chat",

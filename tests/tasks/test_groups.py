@@ -89,7 +89,7 @@ def test_names_of_groups_may_be_numbers(tmp_path):
         ({"groups": {"by": "ratio"}}, "groups.by: ratio of example 'e0' is 0.5, and a group is named"),
         (
             {"groups": {"by": "level", "weights": {"easy": 1, "fair": 1}}},
-            "there is no weight for hard; add it",
+            "there is no weight for hard; every group needs a weight",
         ),
         (
             {"groups": {"by": "level", "weights": {"easy": 1, "fair": 1, "hard": 1, "hart": 2}}},

@@ -203,7 +203,7 @@ ROW = EXPECTED["told"]["plain"]["rows"][0]
         ("plain", changed("plain", rows=[{"id": 1}]), {}, "is not as Inspect has tasks"),
         ("plain", {"name": "plain"}, {}, "is not as Inspect has tasks"),
         ("plain", ["plain"], {}, "cannot be read: it says nothing that"),
-        ("plain", None, {"metric": "acc"}, "metric is for lm_eval; remove it"),
+        ("plain", None, {"metric": "acc"}, "metric is only for lm_eval; remove metric"),
         ("plain", None, {"lm_eval": "gsm8k"}, "give one of lm_eval and inspect"),
         ("plain", None, {"inspect": "other.py@plain"}, "there is no file other.py"),
         ("plain", None, {"python": "./snake"}, "task.python: there is no interpreter ./snake"),

@@ -57,7 +57,10 @@ SAME = "prompt 'plain' is the same for every example: "
         ("Q: {0}", "it shows {0} as literal text; write {{ input }}"),
         ("Q: {}", "it shows {} as literal text; write {{ input }}"),
         ("Q: %s", "it shows %s as literal text; write {{ input }}"),
-        ("Answer in <b>one</b> word.", "it shows none of its fields; show what is asked, as {{ input }}"),
+        (
+            "Answer in <b>one</b> word.",
+            "it shows no field of the example; show the question, such as {{ input }}",
+        ),
         ("On {{ subject }}:", "subject never changes; show another field, such as {{ input }}"),
         ("On {{ subject }}: {input}", "it shows {input} as literal text; write {{ input }}"),
         ("{% if input %}Say yes.{% endif %}", "input never changes; show another field, such as {{ input }}"),

@@ -42,8 +42,8 @@ def test_an_api_that_is_known_is_asked_at_its_own_address():
         ({"model_args": {"api_base": "https://evil.example"}}, "model_args: .* takes no 'api_base'"),
         ({"model_args": {"extra_headers": {"a": "b"}}}, "model_args: .* takes no 'extra_headers'"),
         ({"model_args": {"thinking": {"type": "enabled"}, "tools": []}}, "takes no 'tools'"),
-        ({"revision": "main"}, "revision: no API of litellm takes one"),
-        ({"chat_template_args": {"a": 1}}, "chat_template_args: no API of litellm takes one"),
+        ({"revision": "main"}, "revision: no API of litellm accepts"),
+        ({"chat_template_args": {"a": 1}}, "chat_template_args: no API of litellm accepts"),
         ({"lora": "folder"}, "lora: provider 'litellm' does not support adapters"),
     ],
 )  # fmt: skip
@@ -127,7 +127,7 @@ def test_sampling_that_no_api_has_is_refused(keys, said):
 def test_top_k_goes_where_it_arrives():
     given = GenerateConfig(top_k=5)
     assert sampling_of(given, ModelSpec(**KEYED), str).top_k == 5
-    with pytest.raises(SpecError, match="top_k: litellm passes it on only to anthropic and gemini"):
+    with pytest.raises(SpecError, match="top_k: litellm sends top_k only to anthropic and gemini"):
         sampling_of(given, ModelSpec(**KEYED | {"model": "groq/x"}), str)
     assert {name for name, api in APIS.items() if api.top_k} == {"anthropic", "gemini"}
 

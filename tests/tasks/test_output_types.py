@@ -112,7 +112,7 @@ def test_what_fits_together_is_sound(spec, changes):
         ),
         (
             {"models": [model("small"), model("smaller", generate_config={"max_tokens": 3})]},
-            "models[1].generate_config: nothing is sampled with output_type: multiple-choice; remove it",
+            "models[1].generate_config: nothing is sampled with output_type: multiple-choice; remove",
         ),
         (
             {"models": [model("small"), model("served", chat=True, **SERVED)]},
@@ -124,7 +124,7 @@ def test_what_fits_together_is_sound(spec, changes):
         ),
         (
             {"models": [model("small"), model("smaller", chat=True, reasoning={"parser": "think-tags"})]},
-            "models[1].reasoning: nothing is thought with output_type: multiple-choice; remove it",
+            "models[1].reasoning: no reasoning is generated with output_type: multiple-choice; remove",
         ),
         (
             {"judge": {"type": "acc", "extract": "x"}},

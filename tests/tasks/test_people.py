@@ -36,7 +36,11 @@ def spec(**changes):
         ),
         ({"lookahead": 2}, "lookahead", "people judge one round at a time; remove lookahead"),
         ({"samples": 3}, "samples", "people judge one output for each example; remove samples"),
-        ({"output_type": "perplexity"}, "output_type", "people judge texts, and perplexity makes none"),
+        (
+            {"output_type": "perplexity"},
+            "output_type",
+            "annotators judge generated outputs, and output_type: perplexity",
+        ),
         ({"judge": {"type": "all", "judges": [{"type": "exact"}, HUMAN]}}, "judge.judges[1]", PART),
         (
             {"judge": {"type": "any", "judges": [{"type": "all", "judges": [HUMAN]}]}},

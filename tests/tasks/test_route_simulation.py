@@ -177,5 +177,5 @@ def test_the_metric_goes_with_the_objective():
 
 
 def test_the_length_of_contexts_is_not_the_users_to_set():
-    with pytest.raises(SpecError, match="dim is set by --contexts or --embed; remove it"):
+    with pytest.raises(SpecError, match="dim is set by --contexts or --embed; remove dim"):
         router(dim=3)

@@ -75,7 +75,7 @@ def test_a_named_way_of_sampling_can_switch_off_what_its_model_sets(campaign_fil
         ),
         (
             "structured_output: {regex: a, choice: [b]}",
-            "generate_configs[1].structured_output: give one of regex, choice, json_schema, grammar",
+            "generate_configs[1].structured_output: give exactly one of regex, choice, json_schema, grammar",
         ),
         ("structured_output: {regexp: a}", "unknown key; did you mean 'regex'?"),
     ],

@@ -133,7 +133,7 @@ def test_blanks_around_a_base_url_are_no_part_of_it(campaign_file, blanks):
 
 @pytest.mark.parametrize("key", [f"model_base_url: '{URL}'", "api_key: $MY_KEY"])
 def test_both_keys_are_for_served_models_only(campaign_file, key):
-    with pytest.raises(SpecError, match=r"models\[0\]\.\w+: is for provider: openai or litellm; remove"):
+    with pytest.raises(SpecError, match=r"models\[0\]\.\w+: is only for provider: openai or litellm; remove"):
         check_campaign_file(campaign_file(LOCAL, f"{LOCAL}, {key}"))
 
 
@@ -291,5 +291,5 @@ def test_another_scheme_host_port_or_path_is_another_server(other):
 
 
 def test_what_is_served_is_named_of_served_models_alone(campaign_file):
-    with pytest.raises(SpecError, match=r"models\[0\]\.served_identity: is for provider: openai"):
+    with pytest.raises(SpecError, match=r"models\[0\]\.served_identity: is only for provider: openai"):
         check_campaign_file(campaign_file(), ["models[0].served_identity=fp16"])

@@ -270,7 +270,7 @@ BAD = {
     "name": ("ucbe", {}, "no selector is called 'ucbe' (did you mean 'ucb-e'?)"),
     "parameter": ("ucb-e", {"b": 1}, "selector 'ucb-e' has no parameter 'b'"),
     "value": ("ucb-e", {"a": -1}, "a must be non-negative and finite, got -1"),
-    "budget": ("ucb-e", {"budget": 9}, "budget is set by --budgets; remove it"),
+    "budget": ("ucb-e", {"budget": 9}, "budget is set by --budgets; remove budget"),
     "a history": ("ucb-e", {"history": "x.npz"}, "history is set by --history or --history-share"),
     "no history": ("ucb-e", {"history": None}, "ucb-e takes no history; leave history=none out"),
 }

@@ -310,7 +310,7 @@ class _Shown:
         has_roles = bool(definition.description) or bool(definition.config.get("gen_prefix")) or multiturn
         is_weighed = definition.output_type == "loglikelihood_rolling"
         if task.fewshot_as_multiturn and True not in chats:
-            raise SpecError("is for chat models; remove it", "task.fewshot_as_multiturn")
+            raise SpecError("is only for chat models; remove it", "task.fewshot_as_multiturn")
         if has_roles and self._are_mixed and not is_weighed:
             definition.refuse("is shown otherwise to chat models", "ask those in another campaign")
         self._is_chat = has_roles and True in chats and not is_weighed

@@ -96,7 +96,7 @@ def judge_model(given: Mapping[str, object], defaults: GenerateConfig, place: st
     own = spec.generate_config.given()
     if own.get("structured_output") is not None:
         raise JudgeError(
-            "a judge sets the form of its models' replies itself; remove it",
+            "a judge sets the form of its models' replies itself; remove structured_output",
             f"{place}.generate_config.structured_output",
         )
 

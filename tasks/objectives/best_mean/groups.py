@@ -161,7 +161,7 @@ def _weights(groups: "GroupsSpec", names: Sequence[str], of_example: IntArray) -
             )
     if missing := [name for name in names if name not in given]:
         raise SpecError(
-            f"there is no weight for {', '.join(missing)}; add it, as every example's group counts",
+            f"there is no weight for {', '.join(missing)}; every group needs a weight, so add it",
             path="groups.weights",
         )
     if max(given.values()) > MOST_RATIO * min(given.values()):

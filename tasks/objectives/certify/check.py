@@ -107,7 +107,8 @@ def certify_section(spec: CampaignSpec) -> CertifySpec:
     """
     if spec.certify is None:
         raise SpecError(
-            "certify needs a section certify: that gives alpha or drop, and cost; add it", path="objective"
+            "certify needs a section certify: with cost, and alpha or drop; add this section",
+            path="objective",
         )
     return spec.certify
 

@@ -62,7 +62,7 @@ def refuse_unfit(budget: BudgetSpec, objective: str) -> None:
     """
     traits = traits_of(objective)
     if budget.human_labels is not None and not traits.measures_risk:
-        raise ValueError(f"budget.human_labels does not apply to {objective}; remove it")
+        raise ValueError(f"budget.human_labels does not apply to {objective}; remove human_labels")
     if budget.human_labels is None and traits.measures_risk:
         raise ValueError(
             f"{objective} needs budget.human_labels, since bets look ahead to the last label; add "

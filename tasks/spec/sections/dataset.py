@@ -142,7 +142,7 @@ class TaskSpec(SpecModel):
         theirs, other = (_FOR_INSPECT, "inspect") if self.inspect is None else (_FOR_LM_EVAL, "lm_eval")
         for key in theirs:
             if key in self.model_fields_set:
-                raise ValueError(f"{key} is for {other}; remove it")
+                raise ValueError(f"{key} is only for {other}; remove {key}")
         return self
 
 
@@ -169,7 +169,7 @@ class SourceSpec(SpecModel):
             raise ValueError(self._which())
         for key in ("name", "split", "revision", "commit"):
             if self.hub is None and getattr(self, key) is not None:
-                raise ValueError(f"{key} is for hub; remove it")
+                raise ValueError(f"{key} is only for hub; remove {key}")
         return self
 
     def _places(self) -> list[str]:

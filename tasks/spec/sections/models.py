@@ -101,14 +101,16 @@ class ModelSpec(SpecModel):
     @classmethod
     def _is_asked_at_a_server(cls, value: str | None, info: ValidationInfo) -> str | None:
         if value is not None and _runs_here(info):
-            raise ValueError("is for provider: openai or litellm; remove it, or choose one of them")
+            raise ValueError(
+                "is only for provider: openai or litellm; remove it, or choose one of these providers"
+            )
         return value
 
     @field_validator("chat_template", "chat_template_args")
     @classmethod
     def _is_for_chats(cls, value: object, info: ValidationInfo) -> object:
         if value and not info.data.get("chat"):
-            raise ValueError("is for chat models; set chat: true, or remove it")
+            raise ValueError("is only for chat models; set chat: true, or remove it")
         return value
 
     @field_validator("reasoning")
@@ -139,7 +141,9 @@ class AgentModelSpec(ModelSpec):
     def _has_no_keys_of_models(self) -> Self:
         for key in OF_MODELS:
             if getattr(self, key) != ModelSpec.model_fields[key].default and key in self.model_fields_set:
-                raise ValueError(f"{key} is for models, and provider {self.provider} runs none; remove it")
+                raise ValueError(
+                    f"{key} needs a model, and provider {self.provider} runs no model; remove {key}"
+                )
         return self
 
     @property

@@ -114,7 +114,7 @@ class PromptSpec(SpecModel):
         if "system" in roles[1:]:
             raise ValueError("a system message can only be the first of messages; move it there")
         if not {"user", None} & set(roles):
-            raise ValueError("messages ask nothing without one of role user; add one, or turns that hold one")
+            raise ValueError("messages need one of role user; add one, or turns that contain one")
         if self.few_shot is not None and self.few_shot.question is None and self.question is None:
             raise ValueError("the user's last message is an example's own; write few_shot.question")
         return self
