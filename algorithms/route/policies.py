@@ -23,8 +23,8 @@ from winnow.algorithms.state.arrays import BoolArray, FloatArray
 class Ucb(Routing):
     """Choose the arm with the highest mean + eta x deviation, the first of equals.
 
-    An arm that was never tried comes first, the lowest of them. An arm with only pending or unscored prompts
-    has mean 0 and the largest deviation. There is no randomness.
+    Arms that were never tried come first, in the order of their indices. An arm with only pending or unscored
+    prompts has mean 0 and the largest deviation. There is no randomness.
 
     Args:
         config: The problem and the common parameters.

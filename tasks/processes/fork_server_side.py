@@ -38,8 +38,9 @@ REQUEST_SECONDS = 60.0
 """Maximum seconds until an announced request has arrived in full."""
 
 QUIET = {"OPENBLAS_NUM_THREADS": "1", "HUMMING_DISABLE_PARALLEL_BUILD": "1"}
-"""Variables set during imports: OpenBLAS would otherwise start threads to compute with, and Humming, which
-vLLM brings for GPUs, compilers and threads that wait for them. Engines do not inherit these variables."""
+"""Variables set during imports. Without them, OpenBLAS would start computing threads, and Humming, which vLLM
+installs for GPUs, would start compilers and threads that wait for them. Engines do not inherit these
+variables."""
 
 SPARED = re.compile(r"jemalloc_bg_thd|cuda[0-9a-f]{11}")
 """Threads that a forked process may lose: pyarrow's memory thread, which restarts by itself, and NVML's,

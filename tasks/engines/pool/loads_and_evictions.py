@@ -17,7 +17,7 @@ from itertools import combinations
 from typing import NamedTuple
 
 SHORTEST = 1.0
-"""Minimum seconds that a load counts."""
+"""Minimum seconds that are counted for a load."""
 
 
 def weight(seconds: float) -> float:
@@ -31,11 +31,11 @@ class ResidentModel:
 
     key: str
     devices: tuple[int, ...]
-    """Devices on which it occupies a place."""
+    """Devices on which the model occupies a place."""
     busy: bool = False
-    """Whether it is working; it then cannot be evicted, and its devices do nothing else."""
+    """Whether the model is answering requests: it then cannot be evicted, and its devices run no other."""
     priority: float = 0.0
-    """Priority of keeping it, in seconds."""
+    """Priority of keeping the model in memory, in seconds."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,9 +56,9 @@ def asking_order(
 ) -> list[str]:
     """The models of a pass in the order in which they should be used.
 
-    Models in memory come first, then sleeping ones, then those to load. Of these the most expensive come
-    last, because the last ones are still in memory when the next pass begins; models that the next pass is
-    known to use come after them.
+    Models in memory come first, then sleeping ones, then those to load. Among the models to load, those with
+    the longest load times come last, because the last models are still in memory when the next pass begins.
+    Models that the next pass is known to use come after them.
 
     Args:
         wanted: Models of the pass, each once.
@@ -85,12 +85,12 @@ def allocation_for(
     waiting: Collection[str] = (),
     later: Collection[str] = (),
 ) -> Allocation | None:
-    """The devices and evictions by which a model can be loaded now; None if it has to wait.
+    """Choose devices and evictions so that a model can be loaded now; None if the model must wait.
 
     Args:
-        width: Devices it takes, at most as many as there are; 0 for a model that runs elsewhere.
-        devices: All devices, or those that it must use.
-        places: Models that may be in memory on each device.
+        width: Number of devices of the model, at most that of `devices`; 0 for a model that runs elsewhere.
+        devices: All devices, or those that the model must use.
+        places: Maximum number of models in memory on each device.
         resident: Models in memory, the least recently used first.
         waiting: Models that this pass still has to use; they are not evicted.
         later: Models that the next pass will use; they are evicted last.
@@ -114,22 +114,22 @@ def allocation_for(
 
 
 class _Price(NamedTuple):
-    """Price of an allocation; the lowest is taken, and the first of equals."""
+    """Cost of an allocation; the lowest is chosen, and of equal ones the first."""
 
     needed: int
-    """Models evicted although the next pass uses them."""
+    """Number of models evicted although the next pass uses them."""
     leaving: int
     priority: float
     recency: int
     """Models used longest ago are evicted first."""
     company: int
-    """Occupied places on its devices: models are spread."""
+    """Number of occupied places on the allocation's devices, so that models are spread over devices."""
 
 
 def _leaving(
     chosen: Sequence[int], places: int, resident: Sequence[ResidentModel], spare: Sequence[ResidentModel]
 ) -> list[ResidentModel] | None:
-    """Models to evict so that each device has a free place; None if not enough can be evicted."""
+    """Models to evict so that each device has a free place; None if too few models can be evicted."""
     leaving: list[ResidentModel] = []
     for device in chosen:
         there = [each for each in resident if device in each.devices and each not in leaving]
@@ -149,5 +149,5 @@ LEAST_AWAKE = 0.5
 
 
 def memory_share(max_loaded: int, most_asleep: int) -> float:
-    """Share of a device's memory for each engine, so that all that may be there have room."""
+    """Share of a device's memory for each engine, so that all engines that may be on it have room."""
     return max(LEAST_AWAKE, 1.0 - KEPT_ASLEEP * most_asleep) / max_loaded

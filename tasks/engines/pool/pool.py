@@ -50,13 +50,13 @@ class EnginePool:
         max_loaded: Maximum number of engines in memory, on each device if there are devices; at least 1.
         devices: Numbers of the devices that engines are assigned to; without any, engines choose for
             themselves and are used one at a time.
-        width: Returns the number of the devices that a model's engine takes; 0 for one that runs elsewhere.
+        width: Returns the number of devices of a model's engine; 0 for an engine that runs elsewhere.
         most_asleep: Maximum number of engines put to sleep, if they can, instead of being closed; 0 for none.
         models: All models that will be used: an engine is started for all adapters among them.
-        max_restarts: Number of times that a model's engine may die or time out and be started again.
-        load_timeout: Seconds a model may take to load.
-        batch_timeout: Seconds a batch may take, or, if an engine works on several, seconds without any
-            answer; None waits forever.
+        max_restarts: Maximum number of times that a model's engine is started again after an end or time-out.
+        load_timeout: Maximum seconds for loading a model.
+        batch_timeout: Maximum seconds of a batch, or, if an engine works on several, maximum seconds without
+            any answer; None waits forever.
         streaming: Whether requests may join those that an engine is working on. If not, an engine answers one
             group at a time and forgets it.
         logs_ends: Whether to log how an engine ended; False for callers that log it themselves.

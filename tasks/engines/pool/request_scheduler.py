@@ -23,9 +23,9 @@ from winnow.tasks.engines.protocol import Answer, Came, ModelRef, Request
 class Replicas:
     """Engines of each model, and when loading another one on idle devices is worthwhile.
 
-    How much work for a model is still to come is unknown. So the ski-rental rule applies: a model is loaded
-    once more when its engines have been short for as long as a load takes (Karlin, Manasse, Rudolph and
-    Sleator, 1988). How much sooner a campaign ends by it is not proved.
+    The remaining work for a model is unknown. So the ski-rental rule applies: another engine of a model is
+    loaded when the model's engines have been too few for as long as a load takes (Karlin, Manasse, Rudolph
+    and Sleator, 1988). No bound on the time saved is proved.
 
     Threads may share it.
 
