@@ -108,7 +108,7 @@ def draw_few_shot(
     version of a library matters.
 
     Raises:
-        SpecError: If there are not enough examples with targets, or they cannot be read or rendered.
+        SpecError: If too few examples have targets, or the examples cannot be read or rendered.
     """
     prompt = spec.prompts[index]
     asked = prompt.few_shot

@@ -138,7 +138,7 @@ def asked_of(candidate: Prompted, weighing: Weighing | None, fields: Mapping[str
     """Prompt and continuations of a candidate for an example.
 
     Raises:
-        TemplateError: If its prompt cannot be rendered, or there is nothing to score.
+        TemplateError: If the prompt cannot be rendered, or the example has no text to score.
     """
     prompt = candidate.prompt(fields, key)
     return Asked(prompt=prompt) if weighing is None else weighing.asked(candidate.model, prompt, fields, key)

@@ -92,7 +92,7 @@ def _agent_ref(model: AgentModelSpec, place: str) -> ModelRef:
     """All that is needed to run an agent.
 
     Raises:
-        SpecError: If it cannot run here.
+        SpecError: If the agent cannot run on this machine.
     """
     try:
         model.settings.check()

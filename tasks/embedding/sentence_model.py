@@ -54,7 +54,7 @@ class SentenceModel:
             the third digit.
 
     Raises:
-        SpecError: If there is no checkpoint there, or no such precision.
+        SpecError: If the folder has no checkpoint, or the precision is unknown.
         ExtraMissing: If PyTorch or Transformers is not installed.
     """
 

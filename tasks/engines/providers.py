@@ -141,7 +141,7 @@ def devices_wanted(model: ModelRef) -> int:
     """Number of devices of this machine that the model's engine takes; 0 if it runs elsewhere.
 
     Raises:
-        ValueError: If one of the parallelism arguments is not a whole number from 1 on.
+        ValueError: If a parallelism argument is not a whole number of at least 1.
     """
     if model.provider in ELSEWHERE:
         return 0

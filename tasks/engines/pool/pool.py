@@ -134,7 +134,7 @@ class EnginePool:
 
         Raises:
             EngineDied: If the engine ended and may be started again: call again.
-            EngineTimeout: If it took too long and may be started again: call again.
+            EngineTimeout: If the engine took too long and may be started again: call again.
         """
         if not requests:
             return []
@@ -286,7 +286,7 @@ class EnginePool:
         Raises:
             EngineLoadFailed: If the model has failed, now or before.
             EngineDied: If the engine ended and may be started again: call again.
-            EngineTimeout: If it took too long and may be started again: call again.
+            EngineTimeout: If the engine took too long and may be started again: call again.
         """
         key = engine_key(model)
         if key in self._identities:

@@ -33,7 +33,7 @@ def task_rows(spec: LmEvalSpec, *, is_allowed: bool) -> Iterator[PlacedRow]:
 
     Raises:
         NotAllowed: If a command that did not ask for permission runs its functions.
-        SpecError: If there is no such task, its dataset cannot be loaded, or a document is invalid.
+        SpecError: If the task does not exist, its dataset cannot be loaded, or a document is invalid.
     """
     with as_lm_eval_has_it(spec.task, KEY):
         definition = load_definition(spec.task, spec.include_path)
