@@ -12,7 +12,8 @@ from winnow.tasks.spec.stored_spec import LONGEST_NAME
 
 if TYPE_CHECKING:
     from winnow.flows.run.trust_prompt import Trust
-    from winnow.flows.schedule.deployments import Scheduled, When
+    from winnow.flows.schedule.deployments import Scheduled
+    from winnow.flows.schedule.trigger import When
     from winnow.tasks.spec.campaign import CampaignSpec
 
 LONGEST_OF_SERIES = LONGEST_NAME - len("-20261121T020000Z")
@@ -56,7 +57,7 @@ def schedule(
     get permissions on their machines: winnow validate FILE --trust.
     """
     from winnow.flows.run.trust_prompt import Trust
-    from winnow.flows.schedule.deployments import When
+    from winnow.flows.schedule.trigger import When
 
     if folder is not None and work_pool is None:
         raise SpecError("--folder is for workers: give --work-pool with it")

@@ -97,11 +97,11 @@ def _brief(told: Sequence[Line], status: CampaignStatus) -> list[Line]:
     Warnings come first, because one may say that the judge caused the scores, not the candidates.
     """
     found = [*told[:1], *(line for line in told[1:] if line[0] in FIRST_TOLD)]
-    warnings: list[Line] = [("warning", warning.sentence) for warning in status.warnings]
+    warnings: list[Line] = [("check", warning.sentence) for warning in status.warnings]
     room = MOST_BRIEF - len(found)
     if len(warnings) > room:
         left = len(warnings) - (room - 1)
-        warnings = [*warnings[: room - 1], ("warning", f"{left} more; winnow status shows them")]
+        warnings = [*warnings[: room - 1], ("check", f"{left} more; winnow status shows them")]
     return [*warnings, *found]
 
 
@@ -146,7 +146,7 @@ def _with_storage(sentence: str, name: str, storage: str) -> str:
 def further_lines(status: CampaignStatus) -> list[Line]:
     """Lines after the answer: warnings, costs, budgets and coverage."""
     return [
-        *(("warning", warning.sentence) for warning in status.warnings),
+        *(("check", warning.sentence) for warning in status.warnings),
         ("spent", _spent(status)),
         ("budget", ", ".join(str(each) for each in status.budgets)),
         ("coverage", _coverage(status)),

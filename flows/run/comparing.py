@@ -50,7 +50,7 @@ def examples_in(data: str, input_: str | None, target: str | None) -> Examples:
         guessed.append(f"target  the column {columns.target} (--target COLUMN)")
     if look_swapped(rows, columns):
         tell(
-            f"warning: {columns.input} has few short values, and {columns.target} long texts that all "
+            f"check: {columns.input} has few short values, and {columns.target} long texts that all "
             f"differ; if they are swapped: --input {columns.target} --target {columns.input}"
         )
     return Examples(

@@ -110,7 +110,7 @@ class Launch:
             for remark in checked.dataset.remarks:
                 say("examples_read", f"campaign '{after.name}': {remark}")
             for mistake in unchanging_prompts(checked):
-                say("prompt_unchanging", f"warning: {mistake.path}: {mistake.sentence}")
+                say("prompt_unchanging", f"check: {mistake.path}: {mistake.sentence}")
         if found.missing:
             say("models_missing", f"campaign '{after.name}' continues without {missing_words(found.missing)}")
         if found.unstructured:

@@ -159,7 +159,7 @@ class RoundLog:
     def _warn(self, warnings: Sequence[CampaignWarning]) -> None:
         for warning in warnings:
             LOGGER.warning(
-                "warning: %s", warning.sentence, extra={"event": "campaign_warning", "kind": warning.kind}
+                "check: %s", warning.sentence, extra={"event": "campaign_warning", "kind": warning.kind}
             )
 
 

@@ -87,7 +87,7 @@ class Tally:
             stop=decision.stop,
             statuses=decision.status,
         )
-        return [f"warning: {warning.sentence}" for warning in found]
+        return [f"check: {warning.sentence}" for warning in found]
 
     def ended(self) -> None:
         """See `Callback`; prints nothing, because the command prints the answer."""
@@ -145,7 +145,7 @@ class PlainProgress(Tally):
     def round_judged(self, campaign: CampaignSession, judged: JudgedRound) -> Collection[int]:
         """See `Callback`."""
         for warning in self.first_look(campaign, judged).warnings:
-            tell(f"warning: {warning.sentence}")
+            tell(f"check: {warning.sentence}")
         return ()
 
     def round_done(self, campaign: CampaignSession, round_: RoundRecord, decision: Decision) -> None:
@@ -268,7 +268,7 @@ class LiveProgress(Tally):
     def round_judged(self, campaign: CampaignSession, judged: JudgedRound) -> Collection[int]:
         """See `Callback`."""
         found = self.first_look(campaign, judged)
-        self._to_check += [f"warning: {warning.sentence}" for warning in found.warnings]
+        self._to_check += [f"check: {warning.sentence}" for warning in found.warnings]
         suspects = not_approved(found.suspects)
         if not suspects or self._has_asked or not can_ask(sys.stderr):
             return ()

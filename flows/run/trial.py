@@ -212,7 +212,7 @@ def trial_lines(trial: Trial, width: int | None, most: int | None = None) -> lis
     for number, each in enumerate(trial.outputs[:most], 1):
         lines += [*_block(number, each, width), ""]
     for warning in trial.warnings:
-        lines += hanging("warning: ", one_line(warning.sentence), width)
+        lines += hanging("check: ", one_line(warning.sentence), width)
     return lines
 
 

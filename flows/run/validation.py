@@ -54,13 +54,13 @@ class Validation:
         """The lines that `winnow validate` prints."""
         task = [] if self.of_the_task is None else [f"its task became:\n{self.of_the_task}"]
         lacking = "winnow run refuses the campaign on this machine until then"
-        missing = [] if self.missing is None else [f"warning: {self.missing}; {lacking}"]
+        missing = [] if self.missing is None else [f"check: {self.missing}; {lacking}"]
         return [
             f"{self.source}: campaign '{self.name}' is sound: {self.size}",
             *task,
             *missing,
             *self.permissions,
-            *(f"warning: {each}" for each in self.warnings),
+            *(f"check: {each}" for each in self.warnings),
             *(f"{word}: {sentence}" for word, sentence in self.notes),
         ]
 

@@ -179,7 +179,7 @@ def unstructured_words(unstructured: Mapping[str, str]) -> str:
     shown = said if len(said) <= LONGEST_SHOWN else f"{said[: LONGEST_SHOWN - 1]}…"
     is_one = len(unstructured) == 1
     return (
-        f"warning: the {'server' if is_one else 'servers'} of {list_of(list(unstructured))} "
+        f"check: the {'server' if is_one else 'servers'} of {list_of(list(unstructured))} "
         f"{'ignores' if is_one else 'ignore'} structured_output (an answer began '{shown}'): serve the model "
         "where it is kept, or remove it; plain completions of llama.cpp ignore it (chat: true)"
     )

@@ -9,7 +9,7 @@ from prefect.server.schemas import schedules
 
 from winnow.flows.prefect_support.clock_changes import early_firing
 from winnow.flows.schedule import deployments
-from winnow.flows.schedule.deployments import When
+from winnow.flows.schedule.trigger import When
 
 
 def at(*when):

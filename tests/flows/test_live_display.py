@@ -311,5 +311,5 @@ def test_what_to_check_is_told_as_it_is_found(capsys):
         running.allowance.answered = 150
         progress.round_done(running, SimpleNamespace(arms=[0, 1, 1], number=0), decision())
         if isinstance(progress, LiveProgress):
-            assert "warning: all 150 scores are 0: check some outputs" in shown(progress)
-    assert capsys.readouterr().err.splitlines()[-1] == "warning: all 150 scores are 0: check some outputs"
+            assert "check: all 150 scores are 0: check some outputs" in shown(progress)
+    assert capsys.readouterr().err.splitlines()[-1] == "check: all 150 scores are 0: check some outputs"

@@ -63,7 +63,7 @@ def test_a_campaign_whose_engine_is_not_installed_is_not_begun(tmp_path, provide
     # Another machine may have what this one lacks: the file is sound, and what runs nowhere here is said.
     sound = winnow(tmp_path, "validate", "campaign.yaml")
     assert sound.returncode == 0
-    (check,) = [line for line in sound.stdout.splitlines() if line.startswith("warning: ")]
+    (check,) = [line for line in sound.stdout.splitlines() if line.startswith("check: ")]
     assert f"run: pip install '{named}'" in check
     assert check.endswith("; winnow run refuses the campaign on this machine until then")
 

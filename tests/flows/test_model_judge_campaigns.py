@@ -135,7 +135,7 @@ def test_a_server_that_tells_no_probabilities_is_asked_for_texts_and_what_says_n
 def test_a_judge_of_its_own_outputs_is_told_before_and_after(tmp_path):
     written(tmp_path, comparing(model=model("judging", "compares") | {"model": "knows"}))
     told = winnow(tmp_path, "validate", "campaign.yaml").stdout
-    assert "warning: judging judges its own outputs, those of knows; models tend to prefer their own" in told
+    assert "check: judging judges its own outputs, those of knows; models tend to prefer their own" in told
     written(tmp_path, comparing())
     assert "check" not in winnow(tmp_path, "validate", "campaign.yaml").stdout
 

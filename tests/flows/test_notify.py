@@ -575,4 +575,4 @@ def test_a_strangers_file_may_send_nothing_anywhere_until_somebody_allows_it(tmp
         "campaigns end to the URL in the environment variable AWS_SECRET (execution.notify[1].url)"
     ) in one_message(result)
     said = winnow(tmp_path, "validate", "campaign.yaml").stdout
-    assert "warning: $AWS_SECRET is not set: no notification is sent there when the campaign ends\n" in said
+    assert "check: $AWS_SECRET is not set: no notification is sent there when the campaign ends\n" in said

@@ -29,8 +29,9 @@ from winnow.flows.prefect_support.client import (
 from winnow.flows.prefect_support.masked_urls import url_of_a_worker
 from winnow.flows.run.signals import Interrupts
 from winnow.flows.schedule import flows as scheduled_flows
-from winnow.flows.schedule.deployments import Scheduled, When, deployment_of
+from winnow.flows.schedule.deployments import Scheduled, deployment_of
 from winnow.flows.schedule.flows import plan_scheduled_run, run_scheduled, scheduled_campaign
+from winnow.flows.schedule.trigger import When
 from winnow.storage.admin.schema import existing
 from winnow.storage.engine.database import open_database
 from winnow.storage.records.leases import acquire

@@ -75,9 +75,9 @@ def test_a_brief_answer_has_six_lines_below_its_headline_and_says_where_the_rest
     warnings = tuple(CampaignWarning(kind="all-equal", sentence=f"check {n}") for n in range(4))
     block = summary_lines(replace(decided, warnings=warnings), STORAGE, width=200, is_brief=True)[2:-1]
     assert len(block) == 6
-    assert block[:2] == ["  warning      check 0", "  warning      3 more; winnow status shows them"]
+    assert block[:2] == ["  check        check 0", "  check        3 more; winnow status shows them"]
     two = summary_lines(replace(decided, warnings=warnings[:2]), STORAGE, width=200, is_brief=True)[2:-1]
-    assert two[:2] == ["  warning      check 0", "  warning      check 1"]
+    assert two[:2] == ["  check        check 0", "  check        check 1"]
 
 
 def test_a_brief_answer_is_whole_where_there_is_no_terminal(decided, capsys):

@@ -70,7 +70,7 @@ def test_compare_goes_from_data_to_an_answer_and_a_file(folder, server):
     assert f"sends   prompts for at most 48 outputs to {server.url}" in said
     assert said.count("   target  ") == 6
     assert said.count("score 1.000\n") == said.count("score 0.000\n") == 3
-    assert "warning: qwen/prompt-2 scored 0 on all 3 outputs, and 3 of them hold the target" in said
+    assert "check: qwen/prompt-2 scored 0 on all 3 outputs, and 3 of them hold the target" in said
     assert "tickets: winner, " in said
     assert "Check first: qwen/prompt-2 (scored 0, though outputs hold the target)." in said
     assert said.endswith(
@@ -267,7 +267,7 @@ def test_commands_to_go_on_with_fit_a_terminal(folder, server):
 def test_a_run_names_a_prompt_that_is_the_same_for_every_example(folder, server):
     write(folder, server, prompts=[TERSE, "Label it."])
     said = winnow(folder, "run", "campaign.yaml").stderr
-    assert "warning: prompts[1]: prompt 'prompt-2' is the same for every example" in said.replace(
+    assert "check: prompts[1]: prompt 'prompt-2' is the same for every example" in said.replace(
         ".template", ""
     )
 

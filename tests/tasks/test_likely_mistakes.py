@@ -206,8 +206,8 @@ def test_validate_names_the_line(campaign_file, folder):
     path = campaign_file('template: "{{ input }}="', "template: 'Solve {input}\\n'")
     validated = winnow(folder, "validate", path)
     assert validated.returncode == 0
-    assert "warning: campaign.yaml:10: prompts[0].template: prompt 'plain' is the same" in validated.stdout
-    assert "warning: campaign.yaml:10: prompts[0].template: shows a backslash and an n" in validated.stdout
+    assert "check: campaign.yaml:10: prompts[0].template: prompt 'plain' is the same" in validated.stdout
+    assert "check: campaign.yaml:10: prompts[0].template: shows a backslash and an n" in validated.stdout
 
 
 def test_the_first_run_names_what_was_not_read_as_it_stands(campaign_file, folder, database):

@@ -307,7 +307,7 @@ STRUCTURED = [{"name": "g", "structured_output": SCHEMA}]
         ('{"a": [1, ', None),
         (
             "\x1b[2JSure, here is the JSON that you asked me for",
-            "warning: the server of one ignores structured_output (an answer began "
+            "check: the server of one ignores structured_output (an answer began "
             "'\u00b7[2JSure, here is the JSON that you",
         ),
     ],

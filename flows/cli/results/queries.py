@@ -124,7 +124,7 @@ def _warn(look: Look) -> None:
 
     has_ended = campaign_status(look).state == "ended"
     for warning in output_warnings(look, has_ended=has_ended):
-        tell(f"warning: {warning.sentence}")
+        tell(f"check: {warning.sentence}")
 
 
 def _different(names: Sequence[str]) -> list[str]:
