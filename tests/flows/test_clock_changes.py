@@ -8,7 +8,7 @@ import pytest
 from prefect.server.schemas import schedules
 
 from winnow.flows.prefect_support.clock_changes import early_firing
-from winnow.flows.schedule import deployments
+from winnow.flows.schedule import trigger
 from winnow.flows.schedule.trigger import When
 
 
@@ -77,7 +77,7 @@ def test_the_sentence_names_the_night_and_both_times(monkeypatch):
     when = When(cron="30 2 * * *", interval=None, timezone="Europe/Berlin")
     assert "skip 02:30, and this Prefect server fires at 01:30; choose a time" in when.early_firing()
     assert When(cron=None, interval=60.0, timezone=None).early_firing() is None
-    monkeypatch.setattr(deployments, "early_firing", lambda *_: _nothing())
+    monkeypatch.setattr(trigger, "early_firing", lambda *_: _nothing())
     assert when.early_firing() is None
 
 

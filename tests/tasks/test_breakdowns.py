@@ -131,7 +131,7 @@ def test_interactions_have_intervals_where_every_combination_has_enough_examples
 @pytest.mark.parametrize(
     ("constraints", "said"),
     [
-        ([], "they decided nothing"),
+        ([], "no decision used them"),
         ([{"metric": "valid", "at_least": 0.9, "at_most": None}], "by valid candidates were chosen, too: "),
     ],
 )

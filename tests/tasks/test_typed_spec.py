@@ -124,10 +124,10 @@ SHORT = {
 def test_short_forms_and_defaults_are_those_of_a_file(tmp_path):
     spec = winnow.Spec(**SHORT)
     file = tmp_path / "short.yaml"
-    file.write_text(yaml.safe_dump({**SHORT, "objective": "best-mean"}))
+    file.write_text(yaml.safe_dump(SHORT))
     assert is_same(spec, load_spec(file))
     assert (spec.selector.name, spec.stopping.delta, spec.judge.type) == ("champion", 0.05, "f1")
-    assert spec.to_yaml().splitlines()[:3] == ["name: a", "objective: best-mean", "models:"]
+    assert spec.to_yaml().splitlines()[:3] == ["name: a", "models:", "  - gpt-4o"]
     assert "selector" not in spec.to_yaml()
 
 
