@@ -53,7 +53,7 @@ def test_a_campaign_that_stopped_early_gives_a_trace_that_says_what_it_is(folder
 def test_a_metric_of_how_good_a_selector_is_is_refused_on_a_trace(folder):
     result = simulate(folder, "--metric", "accuracy")
     assert result.returncode == 2
-    assert "--metric accuracy: campaign:survivor has 22% of its scores" in one_message(result)
+    assert "--metric accuracy: only 22% of the scores of campaign:survivor exist" in one_message(result)
     assert not (folder / "results").exists()
 
 

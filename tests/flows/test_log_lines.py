@@ -114,7 +114,7 @@ def test_a_hostile_text_is_one_line_in_either_format(capsys, text):
     with logged(LogFormat.text):
         logging.getLogger("winnow.test").warning("%s", forged)
     written = capsys.readouterr().err
-    assert written.startswith("check: ")
+    assert written.startswith("warning: ")
     assert written.count("\n") == 1
     assert not set(written.rstrip("\n")) & set("\x1b\x07\r\x08\x85\u2028\u202e")
 

@@ -77,5 +77,5 @@ def test_other_numbers_of_gpus_are_refused(gpus):
 
 @pytest.mark.parametrize("key", [{"ray_address": "local"}, {"ray_gpus": 1}])
 def test_settings_of_a_cluster_without_a_cluster_are_refused(key):
-    with pytest.raises(ValidationError, match="are for cluster: ray; add it"):
+    with pytest.raises(ValidationError, match="ray_address and ray_gpus need cluster: ray; add cluster: ray"):
         ExecutionSpec(**key)

@@ -318,7 +318,10 @@ def test_a_change_of_an_autoevaluator_is_told_though_no_comparison_names_its_tex
     ("answer", "said"),
     [
         (refused(404, "The model does not exist."), "without the answers of certify.autoevaluator no loss"),
-        (refused(400, "max_tokens is not supported"), "say it in what certify.autoevaluator gives it"),
+        (
+            refused(400, "max_tokens is not supported"),
+            "what certify.autoevaluator gives it as this message requires",
+        ),
     ],
 )
 def test_an_autoevaluator_that_never_answers_costs_no_candidate_its_place(database, answer, said):
@@ -414,7 +417,7 @@ def test_a_server_that_refuses_a_parameter_of_every_request_ends_the_campaign_in
     assert said.startswith(
         "model 'one': the server says 400: Unsupported parameter: 'max_tokens'. Use 'max_comp"
     )
-    assert "say it in model_args or generate_configs as the server wants it, then begin anew" in said
+    assert "Change model_args or generate_configs as this message requires, then start a new campaign" in said
     assert len(server.calls) == 4  # those of the first round
 
 
@@ -610,5 +613,8 @@ def test_a_judge_whose_server_refuses_a_parameter_of_every_request_ends_the_camp
     assert said.startswith(
         "model 'grader': the server says 400: Unsupported parameter: 'max_tokens'. Use 'max_comp"
     )
-    assert "this round is not recorded: say it in what the judge gives them as the server wants it" in said
+    assert (
+        "this round is not recorded. Change the settings that the judge sends as this message requires"
+        in said
+    )
     assert None not in scored(database, record)
