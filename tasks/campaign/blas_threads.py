@@ -5,20 +5,13 @@ line sets one thread for its process; a program that uses Winnow as a library ke
 """
 
 import os
-import sys
 from collections.abc import Callable
 from functools import wraps
-from typing import TYPE_CHECKING, Any, TypeVar, cast
-
-if TYPE_CHECKING:
-    from threadpoolctl import ThreadpoolController
+from typing import Any, TypeVar, cast
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 VARIABLE = "OPENBLAS_NUM_THREADS"
-
-_controllers: "dict[bool, ThreadpoolController]" = {}
-"""The libraries found, before and after SciPy loaded its own; looking for them takes milliseconds."""
 
 
 def on_one_thread(function: Function) -> Function:
@@ -28,13 +21,10 @@ def on_one_thread(function: Function) -> Function:
     def limited(*args: Any, **kwargs: Any) -> Any:  # noqa: ANN401 -- what the function takes and returns
         if os.environ.get(VARIABLE) == "1":
             return function(*args, **kwargs)
-        from threadpoolctl import ThreadpoolController
+        from threadpoolctl import get_cached_controller
 
-        key = "scipy.linalg" in sys.modules
-        if key not in _controllers:
-            # Of NumPy and SciPy; engines in this process have libraries of their own.
-            _controllers[key] = ThreadpoolController().select(internal_api="openblas")
-        with _controllers[key].limit(limits=1):
+        # Of NumPy and SciPy; engines in this process have libraries of their own.
+        with get_cached_controller().select(internal_api="openblas").limit(limits=1):
             return function(*args, **kwargs)
 
     return cast("Function", limited)

@@ -1,11 +1,13 @@
 """As a library, Winnow plans on one thread of BLAS, and leaves the program's own number as it was."""
 
+from threading import Event, Thread
+
 import pytest
+import threadpoolctl
 from threadpoolctl import ThreadpoolController, threadpool_limits
 
 import winnow
 from winnow.algorithms.champion.selector import Champion
-from winnow.tasks.campaign import blas_threads
 from winnow.tasks.campaign.blas_threads import VARIABLE, on_one_thread
 
 
@@ -51,6 +53,27 @@ def test_a_selector_plans_on_one_thread_and_scores_have_those_of_the_program(
 
 def test_where_the_process_has_one_thread_nothing_is_looked_for(monkeypatch):
     monkeypatch.setenv(VARIABLE, "1")
-    monkeypatch.setattr(blas_threads, "_controllers", {})
+    looked = []
+    monkeypatch.setattr(threadpoolctl, "get_cached_controller", lambda: looked.append(None))
     assert on_one_thread(lambda: "planned")() == "planned"
-    assert blas_threads._controllers == {}
+    assert looked == []
+
+
+def test_two_campaigns_at_once_leave_the_number_as_it_was(two):
+    is_inside, may_leave = Event(), Event()
+
+    def plan():
+        is_inside.set()
+        assert may_leave.wait(60)
+
+    other = Thread(target=on_one_thread(plan))
+
+    def first():
+        other.start()
+        assert is_inside.wait(60)
+        return threads()
+
+    assert on_one_thread(first)() == {1}
+    may_leave.set()
+    other.join()
+    assert threads() == {2}
