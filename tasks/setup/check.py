@@ -24,7 +24,7 @@ from winnow.tasks.data.template_grammar import TARGET, left_out_part
 from winnow.tasks.data.trial_renders import try_templates
 from winnow.tasks.dotted_names import MISSING, value_of
 from winnow.tasks.engines.chat import Prompt, own_template, why_refused
-from winnow.tasks.engines.known_providers import REMOTE
+from winnow.tasks.engines.known_providers import AGENTS, REMOTE
 from winnow.tasks.engines.list_prices import CURRENCY, list_price
 from winnow.tasks.engines.providers import devices_wanted, require_provider
 from winnow.tasks.errors import SpecError, TemplateError, unknown_name
@@ -258,9 +258,13 @@ def _selector_code(spec: CampaignSpec) -> dict[str, str] | None:
 
 
 def _with_list_prices(checked: ResolvedCampaign) -> ResolvedCampaign:
-    """The campaign with list prices for models without a price, unless its prices are in another currency."""
+    """The campaign with list prices for models without a price, unless its prices are in another currency.
+
+    Agents report prices themselves, in a currency that only the user knows.
+    """
     execution = checked.spec.execution
-    has_own = execution.prices or execution.price_per_hour is not None
+    has_agents = any(each.provider in AGENTS for each in checked.models)
+    has_own = execution.prices or execution.price_per_hour is not None or has_agents
     if execution.currency not in ((CURRENCY,) if has_own else (CURRENCY, None)):
         return checked
     listed = {each.name: price for each in checked.models if (price := list_price(each))}

@@ -94,6 +94,15 @@ def planned(folder, *changes):
     return expected["price"], expected["currency"]
 
 
+AGENT = "models=[gpt-4o-mini, {name: mine, provider: command, command: [cat], version: '1'}]"
+
+
+def test_no_currency_is_named_for_what_agents_report(tmp_path, monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", "never sent")
+    assert planned(tmp_path, AGENT)[1] is None
+    assert planned(tmp_path, AGENT, "execution.currency=USD")[1] == "USD"
+
+
 OWN = "execution.prices={gpt-4o-mini: {input: 1e6, output: 0}, gpt-4.1: {input: 1e6, output: 0}}"
 
 
