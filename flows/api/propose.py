@@ -37,8 +37,8 @@ def propose(
 ) -> Campaign:
     """Run a campaign, and let a generator add prompts to it, up to `times` times.
 
-    The answer about all prompts has the error probability of the spec, however the generator makes its
-    proposals and whenever it stops; see docs/how-to/add-candidates.md. The answer claims nothing about
+    Proposals do not raise the error probability of the answer about all prompts, however the generator makes
+    them and whenever it stops; see docs/how-to/add-candidates.md. The answer claims nothing about
     proposals on new examples, because they were written after seeing results on these. Repeating the call
     continues after an interruption; proposals that joined before count.
 
@@ -90,10 +90,10 @@ def _resumed(spec: TypedSpec) -> tuple[TypedSpec, int]:
     with suppress(StorageError), reading(spec.storage) as session:  # `run` says what is wrong
         stored = campaign_records.get_campaign(session, spec.name).spec["prompts"]
     joined = [(found, each) for each in stored if (found := NAMED.fullmatch(each["name"]))]
-    if not joined:
-        return spec, 0
-    prompts = [PromptSpec.model_validate(_given(each)) for _, each in joined]
-    return spec.replace(prompts=[*spec.prompts, *prompts]), max(int(found[1]) for found, _ in joined)
+    mine = {each.name for each in spec.prompts}
+    prompts = [PromptSpec.model_validate(_given(each)) for _, each in joined if each["name"] not in mine]
+    done = max((int(found[1]) for found, _ in joined), default=0)
+    return spec.replace(prompts=[*spec.prompts, *prompts]) if prompts else spec, done
 
 
 def _new(proposals: Proposals, known: list[PromptSpec], number: int) -> list[PromptSpec]:

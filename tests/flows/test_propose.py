@@ -93,6 +93,13 @@ def test_the_same_call_goes_on_after_an_interruption(spec):
     assert seen == [3]
 
 
+def test_a_proposal_that_was_taken_into_the_spec_is_one_prompt(spec):
+    winnow.propose(spec, lambda campaign: ["of 50 asks {{ input }}"], times=1)
+    taken = winnow.Prompt(name="proposal-1-1", template="of 50 asks {{ input }}")
+    again = winnow.propose(spec.replace(prompts=[*spec.prompts, taken]), lambda campaign: [])
+    assert again.answer.best == "m/proposal-1-1"
+
+
 @pytest.mark.parametrize(
     ("proposed", "said"),
     [
