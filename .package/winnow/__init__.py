@@ -1,16 +1,17 @@
 """Winnow finds the best of many language-model candidates with as few generations as possible.
 
-What a program or a notebook uses of it is imported from here, and loaded when it is first used:
+Programs and notebooks import these names from here; each is loaded when it is first used:
 
 * `Spec`, with `Model`, `Prompt`, `Dataset` and the other parts: a campaign's definition as typed classes.
-* `run`: a campaign, from its definition or its file, to its end.
-* `select`: the best of many by any Python function as the scorer, with a database or without.
-* `compare`, `plan`, `gate`, `simulate`, `rescore`, `label`: what the commands of these names do.
-* `open`: a results database, its campaigns and answers, as pandas frames.
-* `judge`, `pair_judge`, `selector`, `engine`, `embedder`: decorators that name a program's own, for its campaigns.
-* `Router`: what a campaign that routes has learned, served without a database or an engine.
-* `create_selector`, `selector_names`: the algorithms, to be asked and told by a loop of one's own.
-* `WinnowError`, `SpecError`, `StorageError`, `AlgorithmError`: the errors that a program can act on.
+* `run`: run a campaign to its end, from its definition or its file.
+* `select`: find the best candidate with a Python function as scorer, with or without a database.
+* `propose`: run a campaign, and add prompts that are written after seeing its results.
+* `compare`, `plan`, `gate`, `simulate`, `rescore`, `label`: the commands of these names, as functions.
+* `open`: open a results database; its campaigns and answers are pandas frames.
+* `judge`, `pair_judge`, `selector`, `engine`, `embedder`: decorators that register a program's own plug-ins.
+* `Router`: load and use the policy that a route campaign learned, without a database or an engine.
+* `create_selector`, `selector_names`: the algorithms, for loops that call `ask` and `tell` themselves.
+* `WinnowError`, `SpecError`, `StorageError`, `AlgorithmError`: errors that a program can act on.
 """
 
 from importlib import import_module
@@ -162,7 +163,7 @@ _HOMES |= {
     if name not in _HOMES and name != "__version__"
 }
 
-if not TYPE_CHECKING:  # or a name that is not there would pass for one
+if not TYPE_CHECKING:  # else type checkers would accept any name
 
     def __getattr__(name: str) -> object:
         if name == "__version__":

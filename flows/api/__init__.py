@@ -1,1 +1,1 @@
-"""Python interface for notebooks and other programs."""
+"""The functions and classes of the package `winnow`, for notebooks and other programs."""

@@ -1,4 +1,4 @@
-"""Checks of calls by programs: the URL of a database, and whether an event loop runs."""
+"""Checks of arguments that programs pass, and of a running event loop."""
 
 import asyncio
 import os
@@ -9,20 +9,25 @@ from winnow.tasks.errors import SpecError
 
 
 def require_url(storage: object) -> None:
-    """Refuse a results database whose URL is not text.
+    """Refuse a database URL that is not a str.
 
     Raises:
-        SpecError: If it is not text; the message names the right form.
+        SpecError: If the URL is refused; the message has an example.
     """
     if not isinstance(storage, str):
         raise SpecError(f"storage is {storage!r}; give the URL of a database, such as 'sqlite:///winnow.db'")
 
 
 def require_text(name: str, value: object, what: str) -> None:
-    """Refuse an argument that is neither a text nor a path.
+    """Refuse an argument that is neither a str nor a path.
+
+    Args:
+        name: Name of the argument.
+        value: Its value.
+        what: What to give, for the message.
 
     Raises:
-        SpecError: If it is neither.
+        SpecError: If the value is refused.
     """
     if not isinstance(value, str | os.PathLike):
         raise SpecError(f"{name} is {reprlib.repr(value)}; give {what}")
@@ -32,14 +37,14 @@ def require_count(name: str, value: object, *, at_least: int) -> None:
     """Refuse an argument that is not a whole number, or is below a minimum.
 
     Raises:
-        SpecError: If it is refused; the message names the minimum.
+        SpecError: If the value is refused; the message names the minimum.
     """
     if isinstance(value, bool) or not isinstance(value, Integral) or value < at_least:
         raise SpecError(f"{name} is {reprlib.repr(value)}; give a whole number of at least {at_least}")
 
 
 def has_running_loop() -> bool:
-    """Whether an event loop runs in this thread, as in a notebook cell, so that no second one can start."""
+    """Whether an event loop runs in this thread, as in a notebook cell; a second loop cannot start there."""
     try:
         asyncio.get_running_loop()
     except RuntimeError:

@@ -1,4 +1,4 @@
-"""`winnow.compare`: models and prompts compared on a data file, without a campaign's file."""
+"""`winnow.compare`: compare models and prompts on a data file, without a campaign's file."""
 
 import reprlib
 from collections.abc import Sequence
@@ -36,20 +36,20 @@ def compare(
 ) -> "Campaign":
     """Compare models and prompts on your examples, and find the best candidate.
 
-    Omitted arguments are guessed from the data, as `winnow compare` does. Repeating the call continues the
-    campaign, or reads its answer if it has ended.
+    Columns, prompt and judge are guessed from the data if omitted, as in `winnow compare`. The same call
+    again continues the campaign, or reads its answer if it has ended.
 
     Args:
-        data: The examples: a .csv, .jsonl, .json or .parquet file.
-        models: "openai:NAME", "http://HOST/v1#SERVED-NAME", a checkpoint's folder, the id of a hub, or a
-            `winnow.Model`.
-        prompts: Templates in which {{ COLUMN }} is replaced by a column's value, "@FILE" of a file with one,
-            or a `winnow.Prompt`.
-        input: The column of the input.
-        target: The column of the right answer.
-        judge: The name of a judge, or a `winnow.Judge`.
-        budget: Maximum number of evaluations; None for every candidate on every example.
-        name: Name of the campaign; None for that of the data file.
+        data: Path of the examples: a .csv, .jsonl, .json or .parquet file.
+        models: Models, each "openai:NAME", "http://HOST/v1#SERVED-NAME", the folder of a checkpoint, a model
+            id of the Hugging Face hub, or a `winnow.Model`.
+        prompts: Prompts, each a template in which {{ COLUMN }} is replaced by a column's value, "@FILE" for a
+            file with a template, or a `winnow.Prompt`.
+        input: Name of the input column.
+        target: Name of the column with the right answer.
+        judge: Name of a judge, or a `winnow.Judge`.
+        budget: Maximum number of evaluations; None allows every candidate on every example.
+        name: Name of the campaign; None uses the name of the data file.
         storage: URL of the results database.
         progress: Whether to write the guesses, and one line per round, to standard error.
         trust: See `winnow.run`.
@@ -58,8 +58,8 @@ def compare(
         The campaign with its answer.
 
     Raises:
-        SpecError: If a guess cannot be made, an argument is invalid, or a campaign of this name began with
-            another definition.
+        SpecError: If an omitted argument cannot be guessed, an argument is invalid, or a campaign of this
+            name began with another definition.
         WinnowError: If the campaign cannot continue.
         StorageError: If the database cannot be used, or another process runs the campaign.
     """
@@ -100,5 +100,5 @@ def _part(what: str, given: str | ModelSpec | PromptSpec | JudgeSpec) -> str | J
         return given
     written = as_in_a_file(given)
     if not isinstance(written, dict):
-        raise SpecError(f"{what} is {reprlib.repr(given)}; give a text, or one of winnow's classes")
+        raise SpecError(f"{what} is {reprlib.repr(given)}; give a str, or winnow's class for it")
     return written

@@ -1,4 +1,4 @@
-"""`winnow.gate`: compare candidates with a baseline, for programs that act on the result."""
+"""`winnow.gate`: run a campaign that compares candidates with a baseline."""
 
 import json
 import os
@@ -28,7 +28,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class GateResult:
-    """The result of a gate. As a text, it is the answer printed by `winnow gate`."""
+    """The result of a gate; its `str` is the answer that `winnow gate` prints."""
 
     baseline: str
     no_worse: tuple[str, ...]
@@ -36,10 +36,10 @@ class GateResult:
     worse: tuple[str, ...]
     """Candidates shown to be worse."""
     open: tuple[str, ...]
-    """All other candidates: neither worse nor no worse is shown."""
+    """All other candidates: not shown to be worse, and not shown to be no worse."""
     exit_code: int
-    """Exit code of `winnow gate`: 0 if all are shown to be no worse, 4 if some is shown to be worse, else
-    3."""
+    """Exit code of `winnow gate`: 0 if all are shown to be no worse, 4 if at least one is shown to be worse,
+    else 3."""
     campaign: Campaign
 
     @property
@@ -63,16 +63,16 @@ def gate(
 ) -> GateResult:
     """Run a campaign until each candidate is shown to be no worse than a baseline, or to be worse.
 
-    Worse means by more than `stopping.epsilon`; the probability that anything shown is wrong is at most
-    `stopping.delta`.
+    A candidate counts as worse if its mean is lower by more than `stopping.epsilon`. The probability that any
+    of these results is wrong is at most `stopping.delta`.
 
     Args:
         spec: See `winnow.run`.
-        baseline: Name of the candidate that the others are compared with; required unless the selector is
-            gate.
-        junit: File for a test report, as JUnit's XML.
-        markdown: File for a summary for a pull request.
-        storage: URL of the results database; None for the spec's.
+        baseline: Name of the candidate that the others are compared with; required unless the spec's selector
+            is gate.
+        junit: Path of a test report to write, in JUnit's XML format.
+        markdown: Path of a summary to write, for a pull request.
+        storage: URL of the results database; None uses the spec's.
         progress: See `winnow.run`.
         trust: See `winnow.run`.
 
@@ -80,7 +80,7 @@ def gate(
         The result for each candidate, and the exit code of `winnow gate`.
 
     Raises:
-        SpecError: If the spec is invalid, or names no baseline.
+        SpecError: If the spec is invalid, or neither the spec nor `baseline` names a baseline.
         WinnowError: If the campaign cannot continue, or a file cannot be written.
         StorageError: If the database cannot be used, or another process runs the campaign.
     """
@@ -135,20 +135,20 @@ def run_gate(
     approve: "Approve",
     run: "Callable[[StoredCampaign], T]",
 ) -> tuple[T, "CampaignStatus"]:
-    """Run a file's campaign as a gate; write its files.
+    """Run the campaign of a file as a gate, and write the gate's files.
 
     Args:
-        file: The file.
-        baseline: The baseline, unless the file names it.
+        file: The campaign's file.
+        baseline: Name of the baseline; None if the file's selector names it.
         files: The files to write.
         approve: See `tasks.setup.load.check_spec_file`.
-        run: Runs the stored campaign.
+        run: Function that runs the stored campaign.
 
     Returns:
-        What `run` returned, and the status of the campaign then.
+        The return value of `run`, and the campaign's status after the run.
 
     Raises:
-        SpecError: If the file is invalid, or names no baseline.
+        SpecError: If the file is invalid, or no baseline is named.
     """
     from winnow.flows.run.launch import launching
     from winnow.tasks.queries.status import campaign_status
@@ -176,15 +176,15 @@ def run_gate(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GateFiles:
-    """The files that a gate writes for a pipeline; None for each unwanted one."""
+    """The files that a gate writes for a pipeline; None for a file that is not requested."""
 
     source: str
-    """The command or function, in words."""
+    """Path of the campaign's file, or "spec"; shown in the files."""
     junit: Path | None
     markdown: Path | None
 
     def begin(self) -> None:
-        """Write to both files that the gate has no answer yet.
+        """Write placeholders that say that the gate has no answer yet.
 
         Raises:
             WinnowError: If a file cannot be written.
@@ -198,7 +198,7 @@ class GateFiles:
         begin_gate_files(self.source, junit=self.junit, markdown=self.markdown)
 
     def write(self, status: "CampaignStatus") -> None:
-        """Write the results."""
+        """Write the results of the gate to the files."""
         from winnow.flows.reports.export.gate_files import write_gate_files
 
         write_gate_files(status, junit=self.junit, markdown=self.markdown)

@@ -1,4 +1,4 @@
-"""Judgments and labels given by a program, as rows; stores judgments of outputs."""
+"""Read labels and judgments that a program passes, and store judgments of outputs."""
 
 import getpass
 import math
@@ -25,10 +25,10 @@ if TYPE_CHECKING:
     import pandas as pd
 
 GivenLabels: TypeAlias = "Mapping[str, object] | Sequence[JsonView] | pd.DataFrame | str | Path | None"
-"""Labels by id, rows with the columns of a file, the path of a file, or none."""
+"""A mapping from id to label, rows or a frame with a file's columns, the path of a file, or None."""
 
 IN_PROGRAM = "labels"
-"""The origin of labels without a file."""
+"""Source of labels that are passed as values, in errors and in the database."""
 
 
 def store_judgments(
@@ -39,7 +39,7 @@ def store_judgments(
     *,
     correct: bool,
 ) -> Taken:
-    """Store judgments of outputs, all or none; see `winnow.label`."""
+    """Store judgments of outputs; if one is invalid, none is stored. See `winnow.label`."""
     who = login() if annotator is None else annotator
     require_name(who)
     if isinstance(given, str | Path):
@@ -50,7 +50,7 @@ def store_judgments(
 
 
 def login() -> str:
-    """The name of the user who is logged in.
+    """Login name of the current user.
 
     Raises:
         WinnowError: If the system reports no login name.
@@ -62,11 +62,16 @@ def login() -> str:
 
 
 def rows_of(given: GivenLabels, columns: tuple[str, str]) -> Iterable[PlacedRow]:
-    """Rows given by a program, each with its place for errors; a frame's missing values become None."""
+    """Yield each row with its place, such as "row 3", for errors; NaN values become None.
+
+    Raises:
+        SpecError: If the labels are of no accepted type.
+        DatasetError: If a row lacks one of the two columns.
+    """
     key, value = columns
     rows: object = given
     if isinstance(given, Mapping):
-        rows = [{key: each, value: said} for each, said in given.items()]
+        rows = [{key: id_, value: answer} for id_, answer in given.items()]
     elif given is not None and hasattr(given, "to_dict"):
         rows = given.to_dict("records")
     if not isinstance(rows, Sequence) or not all(isinstance(each, Mapping) for each in rows):

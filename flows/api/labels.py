@@ -1,4 +1,4 @@
-"""`winnow.label`: store human labels or judgments for a campaign that waits for them."""
+"""`winnow.label`: store human labels or judgments that a campaign waits for."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -27,16 +27,16 @@ class StoredLabels:
 
     new: int
     same: int
-    """Labels or judgments that existed already."""
+    """Labels or judgments that were stored before."""
     changed: int
     empty: int
-    """Rows without an answer yet."""
+    """Rows without an answer, which were skipped."""
     wanted: int
     """Labels or judgments that the campaign still needs."""
     skipped: int = 0
-    """New and changed labels for which no human can answer the example."""
+    """New and changed labels that mark an example as unanswerable."""
     unused: tuple[str, ...] = ()
-    """Examples for which this campaign needs no label."""
+    """Ids of labelled examples for which this campaign needs no label."""
 
 
 def label(
@@ -48,26 +48,33 @@ def label(
     annotator: str | None = None,
     storage: str = DEFAULT_STORAGE,
 ) -> StoredLabels:
-    """Store the human labels or judgments that a campaign waits for, all or none.
+    """Store human labels or judgments that a campaign waits for.
+
+    If one of them is refused, none is stored.
 
     Args:
         name: Name of a certify campaign with labels, or of a campaign with a human judge.
-        labels: A mapping from the id of an example to its answer (or from the id of a task to its verdict);
-            or rows, a frame or a file with the columns of `Campaign.view("labels")`. Rows without an answer
-            are skipped.
-        skip: Examples that no human can answer; their loss counts as 1.
-        correct: Allow labels to replace others that were not used yet.
-        annotator: Name of the annotator; None for the login.
+        labels: A mapping from the id of an example to its answer, or from the id of a task to its verdict; or
+            rows, a frame or a file with the columns of `Campaign.view("labels")`. Rows without an answer are
+            skipped.
+        skip: Ids of examples that no human can answer; their loss counts as 1.
+        correct: Whether labels may replace stored labels that were not used yet.
+        annotator: Name of the annotator. None uses the login name for judgments, and names no annotator for
+            labels of examples.
         storage: URL of the results database.
 
+    Returns:
+        Counts of what was stored, and what the campaign still needs.
+
     Raises:
+        SpecError: If there is nothing to store, or `skip` is used for a campaign with a human judge.
         DatasetError: If the rows cannot be read.
         WinnowError: If an example or task is unknown, or has another label that cannot be replaced.
         StorageError: If the database cannot be used.
     """
     require_url(storage)
     if labels is None and not skip:
-        raise SpecError("labels is None; give labels, or name examples that no human can answer by skip")
+        raise SpecError("nothing to store: give labels, or ids of unanswerable examples as skip")
     with existing(storage) as database:
         with database.reading() as session:
             campaign = campaign_records.get_campaign(session, name)
@@ -98,7 +105,7 @@ def label(
 
 
 def refuse_skip(skip: Sequence[str]) -> None:
-    """Refuse `skip` for a campaign with a human judge of outputs."""
+    """Refuse `skip` for a campaign with a human judge."""
     if skip:
         raise SpecError(
             f"--skip is for labels of examples; answer {UNCLEAR!r} if a comparison cannot be judged"
@@ -114,7 +121,7 @@ def store_labels(
     *,
     correct: bool,
 ) -> human_labels.Labelled:
-    """Store labels of examples, and the unanswerable ones; see `label`."""
+    """Store labels of examples, and mark the examples of `skip` as unanswerable; see `label`."""
     found: list[tuple[str, str, human_labels.Answers]] = []
     source = annotator or TERMINAL
     if isinstance(given, str | Path):

@@ -22,7 +22,7 @@ from winnow.tasks.simulation.simulate import apart_from_the_program
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class CampaignPlan(Plan):
-    """The forecast of a campaign. As a text, it is the output of `winnow plan`."""
+    """The forecast of a campaign; its `str` is the output of `winnow plan`."""
 
     def __repr__(self) -> str:
         return "\n".join(plan_lines(self))
@@ -30,7 +30,7 @@ class CampaignPlan(Plan):
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class CampaignCeiling(Ceiling):
-    """Upper bound on a campaign's cost, if its end cannot be predicted; a text like `CampaignPlan`."""
+    """Upper bound on the cost of a campaign whose end cannot be predicted; `str` as for `CampaignPlan`."""
 
     def __repr__(self) -> str:
         return "\n".join(ceiling_lines(self))
@@ -50,24 +50,25 @@ def plan(
 ) -> CampaignPlan | CampaignCeiling:
     """Forecast a campaign: requests, tokens, price, hours, and the difference in mean that it can detect.
 
-    This sends no request. The campaign's selector runs on assumed scores, or on those of a table or an
-    earlier campaign; the plan is as good as these scores.
+    No request is sent. The campaign's selector runs on assumed scores, or on those of a table or an earlier
+    campaign. The forecast is only as good as these scores.
 
     Args:
         spec: See `winnow.run`.
-        assume: Means of scores of 0 and 1, as {"best": 0.8, "worst": 0.4} or "best=0.8,rest=0.7"; a key
-            "alike" in [0, 1) says how far candidates fail on the same examples. None for the first of these.
+        assume: Means of scores that are 0 or 1, as {"best": 0.8, "worst": 0.4} or "best=0.8,rest=0.7". A key
+            "alike" in [0, 1) is how much candidates fail on the same examples. None assumes best=0.8 and
+            worst=0.4.
         table: A table of scores to use instead, in a format of `winnow.simulate`.
-        like: A stored campaign whose scores are used instead.
-        rate: Requests per second; None for the rate measured on stored outputs of the same models.
-        seeds: Number of simulated runs, and again for each difference that is tried.
-        workers: Processes; None for one per core.
-        storage: URL of the results database; None for the spec's.
+        like: Name of a stored campaign whose scores are used instead.
+        rate: Requests per second; None uses the rate measured on stored outputs of the same models.
+        seeds: Number of simulated runs; also for each difference that is tried.
+        workers: Number of processes; None starts one per core.
+        storage: URL of the results database; None uses the spec's.
         trust: See `winnow.run`.
 
     Returns:
-        A `CampaignPlan`; for other objectives than best-mean, for a gate and with constraints a
-        `CampaignCeiling`, the most that the budget allows.
+        A `CampaignPlan`. For other objectives than best-mean, for a gate, and with constraints, a
+        `CampaignCeiling`: the cost of the whole budget.
 
     Raises:
         SpecError: If the spec or an argument is invalid.
@@ -78,8 +79,8 @@ def plan(
     if workers is not None:
         require_count("workers", workers, at_least=1)
     if rate is not None and not (isinstance(rate, Real) and 0.0 < rate < float("inf")):
-        said = f"{rate:g}" if isinstance(rate, Real) else repr(rate)
-        raise SpecError(f"rate {said}: give a number of requests per second above 0")
+        shown = f"{rate:g}" if isinstance(rate, Real) else repr(rate)
+        raise SpecError(f"rate {shown}: give a number of requests per second above 0")
     source = table if like is None else f"{CAMPAIGN}{like}"
     assumption = read_assumption(_in_words(assume) or DEFAULT)
     approve = approving(Trust(everything=True)) if trust else None

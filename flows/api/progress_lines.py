@@ -1,4 +1,4 @@
-"""The progress of a selection, as lines on standard error."""
+"""Write the progress of a selection to standard error."""
 
 import math
 import reprlib
@@ -9,14 +9,14 @@ from winnow.algorithms.decision import Decision
 from winnow.flows.reports.output import tell
 
 SECONDS = 1.0
-"""Minimum seconds between two lines."""
+"""Minimum time between two lines, in seconds."""
 
 
 class ProgressLines:
-    """Write the progress of a selection after rounds, at most one line per second, and after the last one.
+    """Write a progress line after a round, at most one per second; always after the last round.
 
     Args:
-        candidates: The candidates, by arm.
+        candidates: The candidates, indexed by arm.
         n_examples: Number of examples.
     """
 
@@ -25,10 +25,10 @@ class ProgressLines:
         self._shown = -math.inf
 
     def show(self, round_: int, comparisons: int, decision: Decision) -> None:
-        """Show the state after a round, unless the last line is too recent.
+        """Write a line for a round, unless the last line is less than a second old.
 
         Args:
-            round_: Number of rounds so far.
+            round_: Number of completed rounds.
             comparisons: Number of scores requested so far.
             decision: The decision after the round.
         """

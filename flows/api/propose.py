@@ -1,4 +1,4 @@
-"""`winnow.propose`: a campaign whose later prompts are written after seeing its results."""
+"""`winnow.propose`: run a campaign, and add prompts that are written after seeing its results."""
 
 import re
 from collections.abc import Callable, Iterable, Mapping
@@ -16,12 +16,12 @@ from winnow.tasks.setup.typed_spec import TypedSpec
 from winnow.tasks.spec.sections.prompts import PromptSpec
 
 Proposals: TypeAlias = Iterable[str | Mapping[str, object] | PromptSpec]
-"""Templates, or prompts with the keys of a campaign's file, whose names are replaced."""
+"""Templates, or prompts with the keys of a campaign's file; names of prompts are replaced."""
 
 WITH_ADDITIONS = ("champion", "race")
 
 EXPECTED = {"additions": "expected"}
-"""With this parameter the error probability stays, whatever decides how often prompts are added."""
+"""Selector parameter that keeps the error probability, whatever decides how often prompts are added."""
 
 NAME = "proposal-{}-{}"
 NAMED = re.compile(NAME.format("([0-9]+)", "[0-9]+"))
@@ -37,20 +37,24 @@ def propose(
 ) -> Campaign:
     """Run a campaign, and let a generator add prompts to it, up to `times` times.
 
-    Proposals do not raise the error probability of the answer about all prompts, however the generator makes
-    them and whenever it stops; see docs/how-to/add-candidates.md. The answer claims nothing about
-    proposals on new examples, because they were written after seeing results on these. Repeating the call
-    continues after an interruption; proposals that joined before count.
+    Proposals do not raise the error probability of the answer about all prompts. This holds however the
+    generator makes them and whenever it stops; see docs/how-to/add-candidates.md. The answer claims nothing
+    about proposals on new examples, because they were written after seeing results on the campaign's
+    examples. After an interruption, the same call continues; proposals added before count towards `times`.
 
     Args:
-        spec: The campaign and its first prompts. Its selector is champion or race. A budget covers all rounds
-            of proposals together; without one, comparisons are unlimited.
-        generator: Receives the campaign so far, such as its `leaderboard()` and `comparisons()`, and returns
-            templates or prompts. The second of the first list is named `proposal-1-2`. Proposals that the
-            campaign already has are left out; the call ends when a list has no new one.
+        spec: The campaign and its first prompts. Its selector must be champion or race. A budget covers all
+            rounds of proposals together; without a budget, the number of comparisons is unlimited.
+        generator: Function that receives the campaign so far, such as its `leaderboard()` and
+            `comparisons()`, and returns a list of templates or prompts. They are named by list and position:
+            `proposal-1-2` is the second prompt of the first list. Prompts that the campaign already has are
+            left out. The call ends when a list has no new prompt.
         times: Maximum number of lists of proposals.
-        progress: Same as in `winnow.run`.
-        trust: Same as in `winnow.run`.
+        progress: See `winnow.run`.
+        trust: See `winnow.run`.
+
+    Returns:
+        The campaign with its answer.
 
     Raises:
         SpecError: If the selector accepts no added candidates, or a proposal is not a prompt.
@@ -67,10 +71,10 @@ def propose(
 
 
 def _expecting(spec: TypedSpec) -> TypedSpec:
-    """The spec with a selector that expects additions.
+    """The spec, with its selector set to expect added candidates.
 
     Raises:
-        SpecError: If its selector accepts no added candidates.
+        SpecError: If this is not a `winnow.Spec`, or its selector accepts no added candidates.
     """
     if not isinstance(spec, TypedSpec):
         raise SpecError(
@@ -78,31 +82,31 @@ def _expecting(spec: TypedSpec) -> TypedSpec:
         )
     if spec.selector.name not in WITH_ADDITIONS:
         raise SpecError(
-            f"selector {spec.selector.name} takes no further prompts; use {' or '.join(WITH_ADDITIONS)}"
+            f"selector {spec.selector.name} accepts no added prompts; use {' or '.join(WITH_ADDITIONS)}"
         )
     params = {**EXPECTED, **spec.selector.params}
     return spec.replace(selector={"name": spec.selector.name, "params": params})
 
 
 def _resumed(spec: TypedSpec) -> tuple[TypedSpec, int]:
-    """The spec with the proposals that its stored campaign has, and the number of their lists."""
+    """The spec with the proposals of its stored campaign, and the number of their last list (0 if none)."""
     stored: list[JsonView] = []
-    with suppress(StorageError), reading(spec.storage) as session:  # `run` says what is wrong
+    with suppress(StorageError), reading(spec.storage) as session:  # `run` reports the error
         stored = campaign_records.get_campaign(session, spec.name).spec["prompts"]
-    joined = [(found, each) for each in stored if (found := NAMED.fullmatch(each["name"]))]
+    added = [(found, each) for each in stored if (found := NAMED.fullmatch(each["name"]))]
     mine = {each.name for each in spec.prompts}
-    prompts = [PromptSpec.model_validate(_given(each)) for _, each in joined if each["name"] not in mine]
-    done = max((int(found[1]) for found, _ in joined), default=0)
+    prompts = [PromptSpec.model_validate(_set_keys(each)) for _, each in added if each["name"] not in mine]
+    done = max((int(found[1]) for found, _ in added), default=0)
     return spec.replace(prompts=[*spec.prompts, *prompts]) if prompts else spec, done
 
 
-def _new(proposals: Proposals, known: list[PromptSpec], number: int) -> list[PromptSpec]:
-    """The proposals of a list that are not in use, named by its number.
+def _new(proposals: Proposals, prompts: list[PromptSpec], number: int) -> list[PromptSpec]:
+    """The proposals of a list that the campaign does not have, with names for the list's number.
 
     Raises:
         SpecError: If a proposal is not a prompt.
     """
-    texts = [_unnamed(each) for each in known]
+    texts = [_unnamed(each) for each in prompts]
     found: list[PromptSpec] = []
     if isinstance(proposals, str | Mapping):
         raise SpecError("the generator returned one prompt; return a list of prompts")
@@ -114,17 +118,17 @@ def _new(proposals: Proposals, known: list[PromptSpec], number: int) -> list[Pro
                 f"the generator proposed {type(each).__name__}; return templates or winnow.Prompt"
             )
         try:
-            prompt = PromptSpec.model_validate({**_given(values), "name": NAME.format(number, position)})
+            prompt = PromptSpec.model_validate({**_set_keys(values), "name": NAME.format(number, position)})
         except ValueError as error:
-            raise SpecError(f"the generator proposed no prompt: {error}") from error
+            raise SpecError(f"the generator proposed an invalid prompt: {error}") from error
         if _unnamed(prompt) not in texts:
             texts.append(_unnamed(prompt))
             found.append(prompt)
     return found
 
 
-def _given(prompt: JsonView) -> dict[str, object]:
-    """A prompt without the keys that are not set."""
+def _set_keys(prompt: JsonView) -> dict[str, object]:
+    """The keys of a prompt whose value is not None."""
     return {key: value for key, value in prompt.items() if value is not None}
 
 

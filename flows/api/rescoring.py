@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from winnow.tasks.spec.campaign import JudgeSpec
 
 GivenJudge: TypeAlias = "JudgeSpec | Mapping[str, object] | str | Path | None"
-"""A judge: a `winnow.Judge`, its keys as a mapping, its name, a path of a file with one, or none."""
+"""A `winnow.Judge`, a mapping with its keys, its name, the path of a file that defines it, or None."""
 
 
 def rescore(
@@ -29,14 +29,16 @@ def rescore(
     progress: bool = False,
     trust: bool = False,
 ) -> "Campaign":
-    """Judge a campaign's stored outputs with another judge, as a new campaign; generates nothing.
+    """Judge a campaign's stored outputs with another judge, as a new campaign.
+
+    No candidate generates an output.
 
     Args:
         name: Name of the campaign whose outputs are judged.
-        judge: A `winnow.Judge`, a mapping, the name of a judge, or the path of a YAML file with a judge. None
-            for the campaign's own judge in the version that Winnow has now.
-        new_name: Name of the new campaign; None for NAME-rescored.
-        changes: New values of other settings, by dotted key, such as {"stopping.budget": 2000}.
+        judge: A `winnow.Judge`, a mapping with its keys, the name of a judge, or the path of a YAML or JSON
+            file that defines a judge. None uses the campaign's own judge in the installed version.
+        new_name: Name of the new campaign; None uses NAME-rescored.
+        changes: New values of other settings by dotted key, such as {"stopping.budget": 2000}.
         storage: URL of the results database.
         progress: See `winnow.run`.
         trust: See `winnow.run`.
@@ -45,14 +47,14 @@ def rescore(
         The new campaign. The same call continues it, or reads its answer if it has ended.
 
     Raises:
-        SpecError: If the judge is invalid, or the campaign cannot be judged again.
+        SpecError: If the judge is invalid, or the campaign's outputs cannot be judged again.
         WinnowError: If the new campaign cannot continue.
         StorageError: If the database cannot be used.
     """
     from winnow.flows.api.results import Campaign
 
     require_url(storage)
-    given = _written(judge)
+    given = _file_or_keys(judge)
     overrides = _overrides(changes)
     found = interruptible(
         lambda interrupts: _rescore(
@@ -91,8 +93,8 @@ def _overrides(changes: Mapping[str, object] | None) -> list[str]:
     return written_changes(changes or {})
 
 
-def _written(judge: GivenJudge) -> str | Mapping[str, object] | None:
-    """The path of a file, or the keys of a judge."""
+def _file_or_keys(judge: GivenJudge) -> str | Mapping[str, object] | None:
+    """Path of a judge's file, or a judge's keys; None for None."""
     from winnow.tasks.errors import SpecError
     from winnow.tasks.setup.written_files import as_in_a_file
 

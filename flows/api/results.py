@@ -1,4 +1,4 @@
-"""Results databases for programs and notebooks."""
+"""`winnow.open` and `winnow.Campaign`: results databases, for programs and notebooks."""
 
 from collections.abc import Iterator, Mapping
 from html import escape
@@ -31,47 +31,51 @@ EXPORT_POLICY = "winnow.tasks.objectives.route.exporting:export_policy"
 
 
 class Printer(Protocol):
-    """The used part of IPython's printer interface."""
+    """The part of IPython's pretty printer that is used here."""
 
     def text(self, text: str) -> None:
-        """Append a text."""
+        """Append text to the output."""
 
 
 class Results:
-    """The campaigns of a results database, opened read-only unless one of them is resumed.
+    """The campaigns of a results database; opened read-only, except to resume or export a campaign.
 
         db = winnow.open("sqlite:///winnow.db")
         db.campaigns()
         db["sum-prompts"].leaderboard()
 
-    Every call reads the current state, so a running campaign can be watched.
+    Every call reads the database again, so results of a running campaign are up to date.
 
     Args:
         storage: URL of the database.
 
     Raises:
-        SpecError: If the URL is not text.
+        SpecError: If the URL is not a str.
         StorageError: If the database cannot be read.
     """
 
     def __init__(self, storage: str) -> None:
         require_url(storage)
         self._storage = storage
-        self.sql("SELECT 1")  # complains at once
+        self.sql("SELECT 1")  # raises now if the database cannot be read
 
     def __repr__(self) -> str:
         return f"<Results of {shown_url(self._storage)}>"
 
     def campaigns(self) -> "pd.DataFrame":
-        """One row per campaign, oldest first: its status and cost."""
+        """One row per campaign with its status and cost, oldest first."""
         return frames.campaigns(self._storage)
 
     def series(self, name: str) -> "pd.DataFrame":
-        """One row per campaign of a schedule, oldest first."""
+        """One row per campaign of a schedule, oldest first.
+
+        Args:
+            name: Name of the series: the campaign's name in the scheduled file.
+        """
         return frames.series(self._storage, name)
 
     def sql(self, statement: str) -> "pd.DataFrame":
-        """Rows of a custom SELECT; see `winnow.tasks.queries.frames.sql_frame`."""
+        """Result of a SQL SELECT statement; see `winnow.tasks.queries.frames.sql_frame`."""
         return frames.sql_frame(self._storage, statement)
 
     def __iter__(self) -> Iterator[str]:
@@ -80,14 +84,18 @@ class Results:
             return iter([record.name for record in campaign_records.readable_campaigns(session)[0]])
 
     def __getitem__(self, name: str) -> "Campaign":
-        """The campaign of this name; raises `CampaignNotFound` if it does not exist."""
+        """The campaign of this name.
+
+        Raises:
+            CampaignNotFound: If the database has no such campaign.
+        """
         with reading(self._storage) as session:
             campaign_records.get_campaign(session, name)
         return Campaign(self._storage, name)
 
 
 class Campaign:
-    """The results of one campaign so far."""
+    """The current results of one campaign."""
 
     def __init__(self, storage: str, name: str) -> None:
         self._storage, self._name = storage, name
@@ -105,7 +113,7 @@ class Campaign:
         return self._name
 
     def details(self) -> str:
-        """Every line of the answer, as `winnow status` prints them."""
+        """All lines of the answer, as `winnow status` prints them."""
         return self._lines(is_brief=False)
 
     def _lines(self, *, is_brief: bool) -> str:
@@ -113,15 +121,15 @@ class Campaign:
         return "\n".join(summary_lines(status, self._storage, is_brief=is_brief))
 
     def _repr_pretty_(self, printer: Printer, _cycle: bool) -> None:
-        """Print the results, for a notebook."""
+        """Print the answer in IPython."""
         printer.text(str(self))
 
     def _repr_html_(self) -> str:
-        """The headline and the leaderboard, for a notebook."""
+        """The headline and the leaderboard as HTML, for a notebook."""
         status = status_of(self._storage, self._name, in_full=True)
-        said = escape(headline(status.answer, status.state))
+        title = escape(headline(status.answer, status.state))
         board = self.leaderboard()[["candidate", "estimate", "lower", "upper", "status"]]
-        return f"<p><b>{said}</b></p>{board.to_html(index=False, float_format=rounded, na_rep='')}"
+        return f"<p><b>{title}</b></p>{board.to_html(index=False, float_format=rounded, na_rep='')}"
 
     @property
     def answer(self) -> Answer:
@@ -129,26 +137,31 @@ class Campaign:
         return status_of(self._storage, self._name, in_full=True).answer
 
     def leaderboard(self) -> "pd.DataFrame":
-        """One row per candidate, the best first."""
+        """One row per candidate, best first."""
         return self.view("leaderboard")
 
     def comparisons(self, *, candidate: str | None = None, limit: int | None = None) -> "pd.DataFrame":
-        """One row per comparison: candidate, example, and the score or the reason why it is missing."""
+        """One row per comparison: candidate, example, and the score or the reason why it is missing.
+
+        Args:
+            candidate: Name of a candidate, to get only its comparisons; None for all.
+            limit: Maximum number of rows; None for all.
+        """
         return frames.frame(self._storage, self._name, "comparisons", candidate=candidate, limit=limit)
 
     def view(self, view: str) -> "pd.DataFrame":
-        """Any other view of `winnow query`, such as "curve", "coverage" or "costs"."""
+        """The rows of a view of `winnow query`, such as "curve", "coverage" or "costs"."""
         return frames.frame(self._storage, self._name, view)
 
     def resume(
         self, changes: Mapping[str, object] | None = None, *, progress: bool = False, trust: bool = False
     ) -> "Campaign":
-        """Resume the campaign like `winnow resume`, without its file. See `winnow.run`.
+        """Resume the campaign without its file, as `winnow resume` does; see `winnow.run`.
 
             winnow.open("sqlite:///winnow.db")["sum-prompts"].resume({"stopping.budget": 2000})
 
         Args:
-            changes: New values of changeable settings, by dotted key: stopping.budget, execution, tags.
+            changes: New values by dotted key of settings that may change: stopping.budget, execution, tags.
             progress: See `winnow.run`.
             trust: See `winnow.run`.
 
@@ -163,14 +176,14 @@ class Campaign:
         return self
 
     def export_policy(self, folder: str | Path) -> "ExportedPolicy":
-        """Export a route campaign's learned policy to a folder, for `winnow.Router.load`.
+        """Write a route campaign's learned policy to a folder, for `winnow.Router.load`.
 
         Returns:
-            The number of prompts behind the policy, and why one candidate may be as good for all prompts, if
-            it may.
+            The number of prompts that the policy learned from. If one candidate may be as good for all
+            prompts, also the reason.
 
         Raises:
-            WinnowError: If the campaign does not route, or the folder cannot be written.
+            WinnowError: If the campaign's objective is not route, or the folder cannot be written.
             StorageError: If the database cannot be used.
         """
         from winnow.storage.admin.schema import existing
@@ -182,24 +195,27 @@ class Campaign:
             return exported
 
     def plot_lead(self) -> "Figure":
-        """The lead of the best candidate over each other one, with intervals. See `plot_curve`."""
+        """The best candidate's lead over each other candidate, with intervals; see `plot_curve`."""
         return self._figure("lead")
 
     def plot_estimates(self) -> "Figure":
-        """The candidates' estimates with intervals, best first. See `plot_curve`."""
+        """The estimate and interval of each candidate, best first; see `plot_curve`."""
         return self._figure("estimates")
 
     def plot_curve(self) -> "Figure":
-        """The leader and its interval against spending, as a Plotly figure.
+        """The leader's estimate and interval against spending, as a Plotly figure.
 
         Raises:
             ExtraMissing: If Plotly is not installed.
-            WinnowError: If the campaign has nothing to show here.
+            WinnowError: If the campaign has no results for this figure.
         """
         return self._figure("curve")
 
     def plot_factors(self) -> "Figure":
-        """One line per candidate, from its model, prompt and sampling to its mean; see `plot_curve`."""
+        """Parallel coordinates: a line per candidate over model, prompt, sampling and mean.
+
+        See `plot_curve`.
+        """
         require("report", "figures")
         from winnow.flows.reports.html.figures.estimates import parallel
         from winnow.tasks.queries.factors import factor_tables
@@ -226,12 +242,12 @@ class Campaign:
 
     def _nothing(self, figure: str) -> WinnowError:
         return WinnowError(
-            f"{self._name}: no figure of its {figure} can be drawn yet, or for its objective; "
-            f"winnow status {self._name} says what it has"
+            f"{self._name} has no results for the figure {figure!r} yet, or its objective has no such "
+            f"figure; to see its results, run winnow status {self._name}"
         )
 
     def report(self, path: str | Path) -> Path:
-        """Write the campaign's report as one HTML file; return its path.
+        """Write the campaign's report as one HTML file, and return its path.
 
         Raises:
             ExtraMissing: If Plotly is not installed.

@@ -1,4 +1,4 @@
-"""Run a campaign from a program, new or resumed, to its end or an interrupt."""
+"""Run or resume a campaign from a program, until it ends or is interrupted."""
 
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 REMEDY = "undo the change, or give the campaign another name; stored outputs are reused"
-"""Remedy in an error: a program's campaign began with another definition."""
+"""Remedy in the error of a campaign that began with another definition, for programs."""
 
 
 def interruptible(call: "Callable[[Interrupts], T]") -> T:
-    """Call a function that Ctrl-C can stop; in a new thread if this one has a running event loop."""
+    """Call a function that Ctrl-C can stop; in a new thread if an event loop runs in this one."""
     settle_environment()
     from winnow.flows.run.signals import Interrupts
 
@@ -55,7 +55,13 @@ def _resume(
 def to_the_end(
     campaign: "Campaign", interrupts: "Interrupts", progress: bool, check: Callable[[], None]
 ) -> None:
-    """Run a stored campaign unless it has ended; `check` can raise to refuse the run.
+    """Run a stored campaign unless it has ended.
+
+    Args:
+        campaign: The campaign.
+        interrupts: Requests to stop.
+        progress: Whether to write a line per round to standard error.
+        check: Called before a run; raises to refuse it.
 
     Raises:
         KeyboardInterrupt: If the run was interrupted; its results are stored.
@@ -75,7 +81,7 @@ def to_the_end(
 
 @contextmanager
 def remedied() -> Iterator[None]:
-    """Turn the error of a changed definition into one with a remedy for programs."""
+    """Replace the remedy in errors about a changed definition by one for programs."""
     from winnow.tasks.setup.identity import IdentityChanged
 
     try:
@@ -85,14 +91,14 @@ def remedied() -> Iterator[None]:
 
 
 def allowed(*, everything: bool) -> "Trust":
-    """The permissions that a program gives, with the way to give all of them."""
+    """Permissions of a call by a program; the remedy in errors is `trust=True`."""
     from winnow.flows.run.trust_prompt import Trust
 
     return Trust(everything=everything, how="pass trust=True")
 
 
 def _in_a_thread(call: "Callable[[Interrupts], T]", interrupts: "Interrupts") -> T:
-    """Call a function in a thread without an event loop, and wait; Ctrl-C requests a stop."""
+    """Call a function in a new thread and wait for it; Ctrl-C requests a stop."""
     with ThreadPoolExecutor(1, "winnow-run") as executor:
         future = executor.submit(copy_context().run, call, interrupts)
         while True:

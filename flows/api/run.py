@@ -25,23 +25,23 @@ GivenSpec: TypeAlias = "TypedSpec | SpecFile | str | Path | Mapping[str, object]
 def run(
     spec: GivenSpec, *, storage: str | None = None, progress: bool = False, trust: bool = False
 ) -> "Campaign":
-    """Run a campaign to its end; one that began before continues where it stopped.
+    """Run a campaign to its end; a campaign that has begun continues where it stopped.
 
-    Works in a script, in a thread, and if an event loop is already running, as in Jupyter. Ctrl-C finishes
-    the round, stores it and raises `KeyboardInterrupt`: call `run` again to continue.
+    Works in a script, in a thread, and while an event loop runs, as in Jupyter. Ctrl-C finishes the round,
+    stores it and raises `KeyboardInterrupt`. Call `run` again to continue.
 
     Args:
-        spec: A `winnow.Spec`, the path of a campaign's file, or a mapping of its content.
-        storage: URL of the results database; None for the spec's.
+        spec: A `winnow.Spec`, the path of a campaign's file, or a mapping with the file's keys.
+        storage: URL of the results database; None uses the spec's.
         progress: Whether to write a line per round to standard error.
-        trust: Give all permissions that the command line would ask for: keys sent to new servers, code of a
-            model, files outside the working folder.
+        trust: Give all permissions that the command line would ask for, such as to send keys to new servers,
+            to run a model's code, or to read files outside the working folder.
 
     Returns:
-        The same as `winnow.open(storage)[name]`: the answer, frames, the report.
+        The campaign, as `winnow.open(storage)[name]` returns it: its answer, frames and report.
 
     Raises:
-        SpecError: If the spec is invalid or needs a permission, or a package is missing.
+        SpecError: If the spec is invalid, needs a permission, or needs a package that is not installed.
         WinnowError: If the campaign cannot continue.
         StorageError: If the database cannot be used, or another process runs the campaign.
     """
@@ -54,7 +54,7 @@ def run(
 
 
 def _run(file: "SpecFile", interrupts: "Interrupts", progress: bool, trust: "Trust") -> tuple[str, str]:
-    """Store and run the campaign of a file; return its database and its name."""
+    """Store and run the campaign of a file; return the database's URL and the campaign's name."""
     from winnow.flows.run.launch import launching, require_free
     from winnow.flows.run.trust_prompt import approving
     from winnow.tasks.setup.load import check_spec_file
@@ -70,11 +70,11 @@ def _run(file: "SpecFile", interrupts: "Interrupts", progress: bool, trust: "Tru
 def file_of(
     spec: GivenSpec, storage: str | None = None, changes: Mapping[str, object] | None = None
 ) -> "SpecFile":
-    """The campaign file equivalent to the arguments.
+    """Convert a definition into a `SpecFile`, with the given storage and changes.
 
     Args:
         spec: See `winnow.run`.
-        storage: URL of the results database; None for the spec's.
+        storage: URL of the results database; None keeps the spec's.
         changes: New values by dotted key.
 
     Raises:

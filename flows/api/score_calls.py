@@ -1,4 +1,4 @@
-"""Calls of a program's scoring function: in parallel, with retries, awaiting coroutines."""
+"""Call a program's scoring function: in parallel, with retries, plain or as a coroutine."""
 
 import asyncio
 import inspect
@@ -23,15 +23,15 @@ Example = TypeVar("Example")
 OnError = Literal["raise", "unscored"]
 
 AWAITED_AT_ONCE = 16
-"""Concurrent calls of a coroutine function unless `max_workers` is set."""
+"""Number of concurrent calls of a coroutine function if `max_workers` is None."""
 
 LONGEST_PAUSE = 30.0
-"""Maximum seconds between two attempts at a call. The first pause is 0.5 s, each next one twice as long."""
+"""Maximum pause between two attempts, in seconds. The first pause is 0.5 s; each further one is doubled."""
 
 
 @dataclass(frozen=True, slots=True)
 class FailedCall(Generic[Candidate, Example]):
-    """A call of the scoring function that raised at every attempt, and counts as no score."""
+    """A call of the scoring function that raised at every attempt; it counts as a missing score."""
 
     candidate: Candidate
     example: Example
@@ -39,18 +39,18 @@ class FailedCall(Generic[Candidate, Example]):
 
 
 class ScoreCalls(Generic[Candidate, Example]):
-    """Scores of pairs of positions, by calls of a program's function; each pair is called once.
+    """Compute the scores of pairs (arm, example) by calls of a program's function.
 
-    Leaving this context manager waits for running calls and starts no other.
+    On exit, this context manager waits for running calls and cancels those that have not started.
 
     Args:
         score: The function, or a coroutine function; see `winnow.select`.
-        candidates: Candidates, to which the first position of a pair refers.
-        examples: Examples, to which the second position of a pair refers.
-        max_workers: Concurrent calls, at least 1; 1 calls in the caller's thread. None for 1, or for
-            `AWAITED_AT_ONCE` if the function is a coroutine function.
-        retries: Number of retries of a call that raises, at least 0.
-        on_error: Whether the error of the last attempt is raised, or counts as no score.
+        candidates: Candidates, indexed by arm.
+        examples: Examples, indexed by the second number of a pair.
+        max_workers: Number of concurrent calls, at least 1; with 1, calls run in the caller's thread. None is
+            1, or `AWAITED_AT_ONCE` for a coroutine function.
+        retries: Maximum number of further attempts after a call raises, at least 0.
+        on_error: "raise" to raise the last attempt's error, "unscored" to count it as a missing score.
 
     Raises:
         SpecError: If an argument is invalid.
@@ -78,7 +78,7 @@ class ScoreCalls(Generic[Candidate, Example]):
         self._loop = _Loop()
         self._begun: dict[tuple[int, int], Future[float]] = {}
         self.failed: list[FailedCall[Candidate, Example]] = []
-        """Failed calls that count as no score, in order of completion."""
+        """Calls that count as missing scores because they raised, in order of completion."""
 
     def __enter__(self) -> "ScoreCalls[Candidate, Example]":
         return self
@@ -90,11 +90,11 @@ class ScoreCalls(Generic[Candidate, Example]):
 
     @property
     def are_parallel(self) -> bool:
-        """Whether calls run in parallel."""
+        """Whether calls run in parallel, in threads of their own."""
         return self._workers is not None
 
     def begin(self, pairs: Iterable[tuple[int, int]]) -> None:
-        """Start the calls of pairs, as many as can run in parallel."""
+        """Submit the calls of pairs to the worker threads; do nothing if calls are not parallel."""
         if self._workers is None:
             return
         for arm, example in pairs:
@@ -103,16 +103,21 @@ class ScoreCalls(Generic[Candidate, Example]):
                 self._begun[arm, example] = self._workers.submit(call)
 
     def is_made(self, arm: int, example: int) -> bool:
-        """Whether a started call returns a score, or none, without an error; waits for its end."""
+        """Whether the call of a pair was submitted and ends without an error.
+
+        Waits for a running call; cancels a call that has not started.
+        """
         begun = self._begun.get((arm, example))
         return begun is not None and not begun.cancel() and begun.exception() is None
 
     def __call__(self, arm: int, example: int) -> float:
-        """The score of a pair; NaN if the function returned None, or a failure that counts as no score.
+        """The score of a pair; NaN if it is missing.
+
+        A score is missing if the function returned None, or if it raised and `on_error` is "unscored".
 
         Raises:
-            WinnowError: If the function did not return a number in [0, 1].
-            Exception: Raised by the function, unless it counts as no score.
+            WinnowError: If the function returned neither None nor a number in [0, 1].
+            Exception: The function's error at the last attempt, if `on_error` is "raise".
         """
         begun = self._begun.pop((arm, example), None)
         return self._scored(arm, example) if begun is None else begun.result()
@@ -130,12 +135,12 @@ class ScoreCalls(Generic[Candidate, Example]):
                 else:
                     self.failed.append(FailedCall(candidate, given, error))
             else:
-                return _checked(value, arm, example)
+                return _as_score(value, arm, example)
         return np.nan
 
 
 class _Loop:
-    """An event loop in its own thread, started with the first coroutine."""
+    """An event loop in a separate thread, which starts with the first awaitable."""
 
     def __init__(self) -> None:
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -143,14 +148,14 @@ class _Loop:
         self._starting = threading.Lock()
 
     def awaited(self, value: object) -> object:
-        """The value, or the result of an awaitable; waits for it."""
+        """Wait for an awaitable and return its result; return any other value unchanged."""
         if not inspect.isawaitable(value):
             return value
 
         async def waits() -> tuple[object, BaseException | None]:
             try:
                 return await value, None
-            except (KeyboardInterrupt, SystemExit) as error:  # it would end the loop while others wait
+            except (KeyboardInterrupt, SystemExit) as error:  # would end the loop while other calls wait
                 return None, error
 
         found, ended = asyncio.run_coroutine_threadsafe(waits(), self._running()).result()
@@ -159,7 +164,7 @@ class _Loop:
         return found
 
     def close(self) -> None:
-        """Cancel pending tasks, and stop the loop, if it was started."""
+        """Cancel pending tasks and stop the loop; do nothing if it never started."""
         if self._loop is None or self._thread is None:
             return
         asyncio.run_coroutine_threadsafe(_cancel_others(), self._loop).result()
@@ -179,7 +184,7 @@ class _Loop:
 
 
 async def _cancel_others() -> None:
-    """Cancel all other tasks of the running loop, and wait for them."""
+    """Cancel all tasks of the running loop except this one, and wait until they end."""
     others = [each for each in asyncio.all_tasks() if each is not asyncio.current_task()]
     for each in others:
         each.cancel()
@@ -192,15 +197,15 @@ def _is_coroutine_function(score: object) -> bool:
     return any(map(inspect.iscoroutinefunction, (score, type(score).__call__)))
 
 
-def _checked(value: object, arm: int, example: int) -> float:
-    """A score as a float, NaN for None."""
+def _as_score(value: object, arm: int, example: int) -> float:
+    """A returned value as a float; NaN for None. See `ScoreCalls.__call__` for the error."""
     if value is None:
         return np.nan
     if isinstance(value, (bool, int, float, np.integer, np.floating, np.bool_)) and -1 < value < 2:
-        number = at_bound(float(value))  # no whole number is too large for that
+        number = at_bound(float(value))  # cannot overflow, because the value is below 2
         if 0.0 <= number <= 1.0:
             return number
     raise WinnowError(
         f"the score of candidate {arm} on example {example} is {value!r}; return a number in [0, 1], or "
-        "None if there is no score"
+        "None for a missing score"
     )

@@ -1,4 +1,4 @@
-"""Find the best of many candidates with any Python function as scorer, optionally with a database."""
+"""`winnow.select`: find the best candidate with a Python function as scorer."""
 
 import reprlib
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -33,10 +33,10 @@ if TYPE_CHECKING:
     from winnow.flows.api.results import Campaign
 
 COMPARED: tuple[ArmStatus, ...] = ("better", "no-worse", "worse")
-"""Possible statuses of a candidate that is compared with a baseline."""
+"""Statuses of a candidate after its comparison with a baseline."""
 
 OF_EACH = {"costs": "candidate", "groups": "example", "group_weights": "group"}
-"""Parameters with one number for each candidate, example or group."""
+"""Parameters that are arrays of numbers, and what each number belongs to."""
 
 Candidate = TypeVar("Candidate")
 Example = TypeVar("Example")
@@ -48,50 +48,57 @@ class Selection(Generic[Candidate]):
     """The result of a selection: the best candidate, and the claim about it."""
 
     best: Candidate | None
-    """The candidate named by the selector, which is the current leader if nothing is claimed (`claim.kind` is
-    "none"); None if no score is known, and for a gate, which has no best one. With `top_m` the claim is not
-    stronger for it than for the others of `top` and `tied`."""
+    """The selector's best candidate. If nothing is claimed (`claim.kind` is "none"), the current leader.
+
+    None before the first score, and for a gate, which looks for no best candidate. With `top_m`, the claim
+    about this candidate is not stronger than that about the others in `top` and `tied`."""
     chosen: Candidate | None
     """With `prefer="cost"`, the cheapest candidate shown to be within `epsilon` of `best`; None if that
     candidate is `best` itself."""
     top: tuple[Candidate, ...]
-    """With `top_m`, those shown to be among the m best and not tied for the last place, best first."""
+    """With `top_m`, the candidates shown to be among the m best and not tied for the last place, best
+    first."""
     tied: tuple[Candidate, ...]
-    """Candidates tied for first place, or for the last places of the m best."""
+    """Candidates tied for first place; with `top_m`, those tied for the last places of the m best."""
     claim: Claim
-    """The claim: what is proven, its error probability, and its assumptions. It is about `best`;
-    with `top_m`, it is that `top` and `tied` are the best ones, in any order; with a selector that compares
-    with a baseline, it is about `decision.status`. Nothing is claimed about candidates with the status
-    "dropped", and nothing certain about a single remaining one."""
+    """What is proven, with its error probability and its assumptions.
+
+    The claim is about `best`. With `top_m`, the claim is that `top` and `tied` are the best candidates, in
+    any order. With a selector that compares with a baseline, it is about `decision.status`. Nothing is
+    claimed about candidates with the status "dropped"; about a single remaining candidate, nothing
+    certain."""
     epsilon: float
-    """The margin of the claim: another candidate's mean may be higher by that much."""
+    """Margin of the claim: another candidate's mean may be higher by at most this much."""
     decision: Decision
-    """The selector's full decision, by position of the candidates. While nothing is claimed about the best,
-    its `excess` bounds from above how much better another candidate can be than one of them."""
+    """The selector's full decision, indexed by the position of the candidates.
+
+    While nothing is claimed about the best candidate, `decision.excess` is an upper bound on how much better
+    another candidate can be than the candidate `decision.excess.over`."""
     candidates: tuple[Candidate, ...]
     scores: FloatArray
-    """Shape (K, N), every requested score; NaN elsewhere, and for missing scores."""
+    """The requested scores, shape (K, N); NaN for other pairs and for missing scores."""
     comparisons: int
-    """The number of requested scores; with a database, including those of earlier calls."""
+    """Number of requested scores; with a database, including those of earlier calls."""
     results: "Campaign | None" = None
-    """With a database, the same as `winnow.open(storage)[name]`: the answer in words, frames, the report."""
+    """With a database, the campaign as `winnow.open(storage)[name]` returns it; None without a database."""
     names: tuple[str, ...] = ()
-    """With a database, the stored names of `candidates`, in order: letters, digits, `.`, `_` and `-`, with a
-    suffix where names would be equal. Empty without a database."""
+    """With a database, the stored names of `candidates`, in order; empty without a database.
+
+    A name has letters, digits, `.`, `_` and `-`, and a suffix if names would otherwise be equal."""
     failed: tuple[FailedCall[Candidate, Any], ...] = ()
-    """With on_error="unscored", the calls of this process that raised, which count as no score."""
+    """With on_error="unscored", the calls of this process that raised; they count as missing scores."""
 
     def __repr__(self) -> str:
-        left_out = self._named("dropped")
-        dropped = f", dropped {reprlib.repr(left_out)}" if left_out else ""
+        excluded = self._named("dropped")
+        dropped = f", dropped {reprlib.repr(excluded)}" if excluded else ""
         error = "" if self.claim.delta is None else f" (wrong with probability at most {self.claim.delta:g})"
-        asked = f"{self.comparisons} of {self.scores.size} scores"
-        asked += f", {len(self.failed)} failed" if self.failed else ""
+        cost = f"{self.comparisons} of {self.scores.size} scores"
+        cost += f", {len(self.failed)} failed" if self.failed else ""
         within = f" to within {self.epsilon:g}" if self.epsilon and self.claim.kind != "none" else ""
-        return f"<Selection: {self._found()}{dropped}, claim {self.claim.kind}{within}{error}, {asked}>"
+        return f"<Selection: {self._result()}{dropped}, claim {self.claim.kind}{within}{error}, {cost}>"
 
-    def _found(self) -> str:
-        """The candidates of the claim, and those still open, in words."""
+    def _result(self) -> str:
+        """The result as a clause: against a baseline, the m best, or the best candidate."""
         compared = [f"{word} {reprlib.repr(found)}" for word in COMPARED if (found := self._named(word))]
         if (baselines := self._named("baseline")) or compared:
             open_ = self._named("active")
@@ -111,11 +118,11 @@ class Selection(Generic[Candidate]):
 
     @property
     def share(self) -> float:
-        """The requested share of all candidates x examples."""
+        """Requested scores as a share of all pairs (candidates x examples)."""
         return self.comparisons / self.scores.size
 
     def leaderboard(self) -> "pd.DataFrame":
-        """One row per candidate, the best estimate first; see `Decision` for the columns."""
+        """One row per candidate, highest estimate first; see `Decision` for the columns."""
         import pandas as pd
 
         decision = self.decision
@@ -158,53 +165,54 @@ def select(
 ) -> Selection[Candidate]:
     """Find the candidate with the best mean score over the examples, with as few scores as possible.
 
-    With `storage`, the scores are stored as a campaign, which the command line shows like any other. The same
-    call continues it after an interruption or a crash, and computes no stored score again; for a campaign
-    that has ended, it only returns the result.
+    With `storage`, the scores are stored as a campaign, which the command line shows like any other. After an
+    interruption or a crash, the same call continues the campaign and reuses all stored scores. If the
+    campaign has ended, the call only returns the result.
 
     Args:
         score: Function of a candidate and an example, called once per pair unless it raises. Returns a number
-            in [0, 1] (up to a rounding error of 1e-9), or None for a missing score, which counts as 0 or 1,
-            whichever is worse for the claim. An awaitable result, as of a
-            coroutine function, is awaited in a separate event loop.
+            in [0, 1] (up to a rounding error of 1e-9), or None for a missing score. A missing score counts as
+            0 or 1, whichever is worse for the claim. An awaitable result, as of a coroutine function, is
+            awaited in a separate event loop.
         candidates: K candidates, at least two.
         examples: N examples.
-        selector: A best-mean selector, of Winnow or of a plug-in; see `selector_names`.
-        delta: The accepted error probability, at most 0.5; None to spend a `budget`.
-        epsilon: The margin of the claim, at least 0: another candidate's mean may be higher by that much.
-            "auto" is the resolution of a benchmark with N examples, as `stopping.epsilon: auto` of a
+        selector: Name of a best-mean selector of Winnow or of a plug-in; see `selector_names`.
+        delta: Accepted error probability, at most 0.5; None to spend a `budget` instead.
+        epsilon: Margin of the claim, at least 0: another candidate's mean may be higher by at most this much.
+            "auto" is the resolution of a benchmark with N examples, like `stopping.epsilon: auto` in a
             campaign's file.
-        budget: Maximum number of scores; None for all pairs.
+        budget: Maximum number of scores; None allows all pairs.
         batch_size: Number of scores per round; after each round the selector chooses the next pairs.
         top_m: Number of best candidates to find, below K.
         baseline: Position of the candidate with which a gate compares the others.
         prefer: "cost" to choose the cheapest candidate within `epsilon` of the best.
         costs: With prefer="cost", the cost of each candidate, shape (K,).
         groups: Group number of each example, shape (N,), with 2 to 100 different numbers.
-        group_weights: Weight of each group, in the order of the numbers.
+        group_weights: Weight of each group, in ascending order of the group numbers.
         seed: Seed of the choice of examples; the same seed and scores give the same answer. Use another seed
-            after changing a candidate, a baseline, `top_m` or groups in response to an earlier result: on the
-            same examples, the claim would not hold for them. With `storage`, Winnow itself draws new examples
-            if the candidates or the function's source differ; code that the function calls or reads is not
-            compared.
+            after you change a candidate, a baseline, `top_m` or groups in response to an earlier result: on
+            the same examples, the claim would not hold for the changed ones. With `storage`, Winnow itself
+            draws new examples if the candidates or the function's source differ from those of the earlier
+            campaign. It does not compare code that the function calls or reads.
         storage: URL of a results database, such as "sqlite:///winnow.db"; None stores nothing. Candidates and
             examples are identified by their text, which must be the same in every run, and the function by
-            its source, as far as Python provides it. After a change of any of these, use another name.
+            its source if Python can find it. After a change of any of these, use another name.
         name: Name of the campaign.
         max_workers: Number of scores computed at once, in separate threads. None is 1, in the calling thread,
-            or 16 for a coroutine function. With several, the function must be thread-safe. A killed process
-            loses the scores of at most one round.
-        retries: Number of repetitions of a call that raises, after 0.5 s, 1 s, 2 s and so on, at most 30 s.
-        on_error: "raise" raises the last attempt's exception after storing the known scores; "unscored"
-            counts it as a missing score, stored like None, and lists it in `Selection.failed`.
+            or 16 for a coroutine function. If it is above 1, a plain function must be thread-safe. If the
+            process is killed, at most the scores of one round are lost.
+        retries: Maximum number of further attempts after a call raises, after pauses of 0.5 s, 1 s, 2 s and
+            so on, at most 30 s.
+        on_error: "raise" stores the scores so far, then raises the last attempt's exception. "unscored"
+            counts and stores the call as a missing score, and lists it in `Selection.failed`.
         progress: Whether to write a line to standard error after a round, at most one per second.
-        params: Further parameters of the selector, such as ties="resolve", which continues until the ties for
-            first place are known; by default a run stops once no candidate can be better. With `storage`, all
-            of them are stored; `history` is then refused.
+        params: Further parameters of the selector. For example, ties="resolve" continues until the ties for
+            first place are resolved; by default, a run stops once no candidate can be better. With `storage`,
+            these parameters are stored, and `history` is refused.
 
     Raises:
-        SpecError: If the selector does not exist, or does not accept these parameters, if candidates or
-            examples are too few, or a campaign of this name began with a different definition.
+        SpecError: If the selector does not exist or does not accept these parameters, if there are too few
+            candidates or examples, or if a campaign of this name began with a different definition.
         WinnowError: If a score is not a number in [0, 1].
         StorageError: If the database cannot be used, or another process runs the campaign.
     """
@@ -217,7 +225,7 @@ def select(
             f"select needs two candidates and an example, got {len(candidates)} and {len(examples)}"
         )
     if "constraints" in params:
-        raise SpecError("select receives only scores, and constraints need other values; remove them")
+        raise SpecError("select has only scores, and constraints need other values; remove constraints")
     if not isinstance(selector, str):
         raise SpecError(f"selector is {selector!r}; give the name of one, such as 'champion'")
     if counted := sorted(params.keys() & {"n_arms", "n_examples"}):
@@ -238,7 +246,7 @@ def select(
         **_arrays({"costs": costs, "groups": groups, "group_weights": group_weights}),
     }
     given = {"delta": delta, **params, **{key: value for key, value in named.items() if value is not None}}
-    if storage is None and selector in ENDS_WITH_TIES:  # as a campaign has it that is stored
+    if storage is None and selector in ENDS_WITH_TIES:  # the defaults of a stored campaign
         given = {"ties": "open", "excess": True, **given}
     try:
         if (objective := describe(selector).objective) != SELECTED:
@@ -257,7 +265,7 @@ def select(
         score, candidates, examples, max_workers=max_workers, retries=retries, on_error=on_error
     ) as calls:
         if storage is None:
-            played = _played(chooser, calls, len(candidates), len(examples), seed, lines)
+            outcome = _run(chooser, calls, len(candidates), len(examples), seed, lines)
         else:
             from winnow.flows.api.stored_selection import stored_selection
 
@@ -271,17 +279,17 @@ def select(
                 params=given,
                 progress=lines,
             )
-            played = Played(*stored)
-    return _selection(played, candidates, given, calls.failed)
+            outcome = Outcome(*stored)
+    return _selection(outcome, candidates, given, calls.failed)
 
 
-class Played(NamedTuple):
-    """The outcome of a selection, by the selector's positions."""
+class Outcome(NamedTuple):
+    """The outcome of a selection, indexed by arm."""
 
     arms: Sequence[int]
-    """The position of each arm among the given candidates, shape (K,)."""
+    """Position of each arm in the caller's candidates, shape (K,)."""
     scores: FloatArray
-    """Shape (K, N); NaN for a pair without a score."""
+    """Scores, shape (K, N); NaN for a pair without a score."""
     comparisons: int
     decision: Decision
     results: "Campaign | None" = None
@@ -289,12 +297,12 @@ class Played(NamedTuple):
 
 
 def _selection(
-    played: Played,
+    outcome: Outcome,
     given: Sequence[Candidate],
     params: Mapping[str, object],
     failed: Sequence[FailedCall[Candidate, Any]],
 ) -> Selection[Candidate]:
-    candidates, decision = tuple(given[arm] for arm in played.arms), played.decision
+    candidates, decision = tuple(given[arm] for arm in outcome.arms), outcome.decision
     known = np.nan_to_num(decision.estimates, nan=-np.inf)
     by_estimate = sorted(range(len(candidates)), key=lambda arm: (arm != decision.best, -known[arm]))
     top = tuple(candidates[arm] for arm in by_estimate if decision.status[arm] == "top")
@@ -311,31 +319,31 @@ def _selection(
         epsilon=float(epsilon) if isinstance(epsilon, (int, float, np.number)) else 0.0,
         decision=decision,
         candidates=candidates,
-        scores=played.scores,
-        comparisons=played.comparisons,
-        results=played.results,
-        names=tuple(played.names),
+        scores=outcome.scores,
+        comparisons=outcome.comparisons,
+        results=outcome.results,
+        names=tuple(outcome.names),
         failed=tuple(failed),
     )
 
 
 def _claim(decision: Decision) -> Claim:
-    """The claim about the best candidate: nothing certain if all others were dropped."""
+    """The decision's claim; weakened to a heuristic if all other candidates were dropped."""
     n_left = sum(status != "dropped" for status in decision.status)
     return (
         HEURISTIC if n_left == 1 < len(decision.status) and decision.claim.kind != "none" else decision.claim
     )
 
 
-def _played(
+def _run(
     chooser: Selector,
     calls: ScoreCalls[Any, Any],
     n_candidates: int,
     n_examples: int,
     seed: int,
     progress: ProgressLines | None,
-) -> Played:
-    """Score the pairs proposed by a selector until it proposes none."""
+) -> Outcome:
+    """Score the pairs that a selector proposes, round by round, until it proposes no pair."""
     scores = np.full((n_candidates, n_examples), np.nan)
     comparisons = round_ = 0
     ask, tell = on_one_thread(chooser.ask), on_one_thread(chooser.tell)
@@ -349,14 +357,15 @@ def _played(
         round_ += 1
         if progress is not None:
             progress.show(round_, comparisons, chooser.decision())
-    return Played(range(n_candidates), scores, comparisons, chooser.decision())
+    return Outcome(range(n_candidates), scores, comparisons, chooser.decision())
 
 
 def _in_order(name: str, given: Sequence[Item]) -> tuple[Item, ...]:
-    """The given items by position, independent of their own index and of later changes to the original.
+    """Copy a collection to a tuple, so that items are found by position.
 
-    Refuses collections without a first and second item: generators, sets, mappings (keys are not positions),
-    arrays without a dimension, and tables, which iterate over columns.
+    Raises:
+        SpecError: If items have no position: for generators, sets, mappings, arrays without a dimension, and
+            tables, which iterate over their columns.
     """
     is_table = hasattr(given, "columns")
     if (
@@ -367,24 +376,27 @@ def _in_order(name: str, given: Sequence[Item]) -> tuple[Item, ...]:
     ):
         how = "the rows as a list" if is_table else "a list or another sequence"
         raise SpecError(
-            f"{name} is a {type(given).__name__}; give {how}, because entries are read by position, "
-            "in any order"
+            f"{name} is a {type(given).__name__}; give {how}, because entries are read by position"
         )
     return tuple(given)
 
 
 def _arrays(params: Mapping[str, object]) -> dict[str, object]:
-    """The parameters that selectors take as arrays; lists and table columns are accepted, too."""
+    """Convert parameters that are lists, columns of tables or arrays to arrays; leave out all others.
+
+    Raises:
+        SpecError: If a value is not a list of numbers.
+    """
     found: dict[str, object] = {}
     for name, what in OF_EACH.items():
         if not hasattr(value := params.get(name), "__len__"):
             continue
         array = None
-        with suppress(ValueError):  # of lists of several lengths
+        with suppress(ValueError):  # raised for nested lists of different lengths
             array = np.asarray(value)
         if array is None or array.dtype.kind not in "biuf":
             raise SpecError(
-                f"{name} is {reprlib.repr(value)}; give a list of numbers, one for each {what} in their order"
+                f"{name} is {reprlib.repr(value)}; give a list of numbers, one per {what}, in order"
             )
         found[name] = array
     return found

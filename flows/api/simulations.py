@@ -1,4 +1,4 @@
-"""`winnow.simulate`: compare selectors on a table with known scores."""
+"""`winnow.simulate`: compare selectors on a table of scores."""
 
 import json
 import reprlib
@@ -57,33 +57,34 @@ def simulate(
 ) -> SimulationReport:
     """Compare how soon selectors find the best candidate, on a table of scores or of preferences.
 
-    A campaign that stopped before all scores were evaluated gives only a biased trace, not an estimate;
-    `winnow run SPEC --exhaustive` makes a full table.
+    A campaign that stopped before it scored all pairs gives only a biased trace, not an estimate. To get a
+    full table, run `winnow run SPEC --exhaustive`.
 
     Args:
-        table: FILE.npz[:KEY], FILE.csv, FILE.parquet or campaign:NAME; rows are candidates, columns are
-            examples, or candidates for duels.
-        selectors: Selectors to compare: names, "ucb-e:a=0.5", or `winnow.Selector`s. The name of an objective
-            means all of Winnow's selectors for it.
-        budgets: Budgets to report: a float up to 1.0 is a share of all pairs, a whole number a count.
-        delta: Error probability at which every selector may stop.
+        table: FILE.npz[:KEY], FILE.csv, FILE.parquet or campaign:NAME. Rows are candidates; columns are
+            examples, or for duels also candidates.
+        selectors: Selectors to compare: names, names with parameters such as "ucb-e:a=0.5", or
+            `winnow.Selector`s. The name of an objective stands for all of Winnow's selectors for it.
+        budgets: Budgets to report: a float up to 1.0 is a share of all pairs, a whole number a count. None
+            uses defaults that depend on the objective.
+        delta: Error probability at which every selector may stop; None lets none stop early.
         seeds: Number of runs per selector.
         seed: The first seed.
-        metric: The metric; None for accuracy, or outscore-the-best for routes.
+        metric: The metric; None is accuracy, or outscore-the-best for routes.
         gap: For top1-eps: tolerance below the best mean.
         level: For top1-mcnemar: the significance level.
         history: A table with earlier scores on the same examples, used as history.
-        history_share: A random share of the candidates used as history instead.
-        contexts: For routes: a file with a vector of each example, or campaign:NAME.
-        embed: For routes: a template whose text is embedded, if the table is a campaign.
+        history_share: Share of the candidates, drawn at random, that is used as history instead.
+        contexts: For routes: a file with a vector for each example, or campaign:NAME.
+        embed: For routes, if the table is a campaign: the template of the text to embed.
         types: For routes: a file with the type of each example, or a field of the examples.
-        workers: Processes; None for one per core.
+        workers: Number of processes; None starts one per core.
         storage: URL of the results database with the campaigns.
-        out: A folder for runs and figures; None writes nothing.
-        progress: Whether to show a bar on standard error, if that is a terminal.
+        out: Folder for runs and figures; None writes nothing.
+        progress: Whether to show a progress bar on standard error, if that is a terminal.
 
     Returns:
-        The runs and their averages. As a text, it is the output of `winnow simulate`.
+        The runs and their averages; the `str` is the output of `winnow simulate`.
 
     Raises:
         SpecError: If an argument is invalid.
@@ -99,8 +100,8 @@ def simulate(
     simulated = traits_of(compared[0].objective).simulated
     if simulated is None:
         raise SpecError(
-            f"--selector {compared[0].selector} certifies, which cannot be simulated on a table of scores; "
-            "compare selectors for best-mean or best-duel"
+            f"--selector {compared[0].selector} is for certify campaigns, which cannot be simulated on a "
+            "table of scores; compare selectors for best-mean or best-duel"
         )
     measured = metric_for(simulated, metric)
     given = Given(
@@ -123,7 +124,7 @@ def simulate(
         measure = measure_by(measured, environment, gap=gap, level=level)
     except InvalidParameter as error:
         raise SpecError(f"--{error.parameter}: {error}") from error
-    folder = None if out is None else _made(Path(out))
+    folder = None if out is None else _make_folder(Path(out))
     picks = _picks_by(environment, looks[-1])
     right = _right_by(environment, compared, measured)
     all_seeds = range(seed, seed + seeds)
@@ -142,7 +143,7 @@ def simulate(
 
 
 def _require_no_metric(chosen: str | None, subject: Subject) -> None:
-    """Refuse to measure a selector's quality on a partial table, which would be biased."""
+    """Refuse a metric on a partial table, because its values would be biased."""
     if chosen is not None:
         raise SpecError(
             f"--metric {chosen}: only {subject.facts['filled']:.0%} of the scores of {subject.source} "
@@ -151,13 +152,13 @@ def _require_no_metric(chosen: str | None, subject: Subject) -> None:
 
 
 def _oracles(environment: Environment, budgets: Sequence[int], seeds: Sequence[int]) -> Iterator[Run]:
-    """Runs of the one-arm oracle for routes: it needs no selector."""
+    """Yield a run of the one-arm oracle per seed, for routes; yield nothing for other tables."""
     if isinstance(environment, RouteEnvironment):
         yield from (one_arm_oracle(environment, budgets=budgets, seed=seed) for seed in seeds)
 
 
 def _picks_by(environment: Environment, budget: int) -> Callable[[Run], FloatArray | None]:
-    """A function from a run to the shares of each prompt type by arm; it returns None without types."""
+    """A function from a run to its shares of prompts by type and arm; it returns None without types."""
     found = picks_by(environment, budget) if isinstance(environment, RouteEnvironment) else None
     return found or (lambda _: None)
 
@@ -165,7 +166,10 @@ def _picks_by(environment: Environment, budget: int) -> Callable[[Run], FloatArr
 def _right_by(
     environment: Environment, compared: Sequence[ComparedSelector], measured: Metric
 ) -> Callable[[Run, FloatArray], bool | None]:
-    """A function that checks whether a stopped run was right: by its claim, or by a chosen metric."""
+    """A function that checks whether a stopped run was right: by its claim for accuracy, else by metric.
+
+    The function returns None for a selector whose claim cannot be checked on this table.
+    """
     claims = {each.label: claims_truly(each, environment) for each in compared}
 
     def right(run: Run, values: FloatArray) -> bool | None:
@@ -179,14 +183,15 @@ def _right_by(
 
 def _may_stop(compared: Sequence[ComparedSelector]) -> set[str]:
     """Labels of selectors that have a `delta`; route selectors are left out because they never stop."""
-    asked = (each for each in compared if each.params.get("delta") is not None)
-    return {each.label for each in asked if not traits_of(each.objective).is_stream}
+    with_delta = (each for each in compared if each.params.get("delta") is not None)
+    return {each.label for each in with_delta if not traits_of(each.objective).is_stream}
 
 
 def _compared(selectors: Sequence[str | SelectorSpec], delta: float | None) -> list[ComparedSelector]:
-    """The selectors with their parameters; the name of an objective means all of Winnow's for it.
+    """The selectors with their parameters; an objective's name stands for all of Winnow's selectors for it.
 
-    Selectors for duels cannot all be compared: some need features, which few tables have.
+    Only the names of objectives with scores are accepted, because some selectors for duels need features,
+    which few tables have.
     """
     if not isinstance(selectors, list | tuple) or not all(
         isinstance(each, str | SelectorSpec) for each in selectors
@@ -194,8 +199,8 @@ def _compared(selectors: Sequence[str | SelectorSpec], delta: float | None) -> l
         raise SpecError(f"selectors is {reprlib.repr(selectors)}; give a list of names or winnow.Selectors")
     refuse_confidence(delta, "--delta")
     common = {} if delta is None else {"delta": delta}
-    stand = {each: SELECTORS[each] for each in SELECTORS if traits_of(each).scores_a_benchmark}
-    named = [name for each in selectors for name in stand.get(_label(each), [each])]
+    groups = {each: SELECTORS[each] for each in SELECTORS if traits_of(each).scores_a_benchmark}
+    named = [name for each in selectors for name in groups.get(_label(each), [each])]
     found = []
     for label, given in {_label(each): each for each in named}.items():
         name, params = _read(given)
@@ -208,14 +213,14 @@ def _compared(selectors: Sequence[str | SelectorSpec], delta: float | None) -> l
     for other in found:
         if other.objective != found[0].objective:
             raise SpecError(
-                f"{other.selector} answers {other.objective} and {found[0].selector} {found[0].objective}: "
-                "compare selectors of one objective"
+                f"selector {other.selector} is for {other.objective}, and {found[0].selector} is for "
+                f"{found[0].objective}: compare selectors of one objective"
             )
     return found
 
 
 def _label(given: str | SelectorSpec) -> str:
-    """A selector's name in results: with its parameters, as on the command line."""
+    """A selector's label in results: its name and parameters as on the command line."""
     if isinstance(given, str):
         return given
     params = ",".join(f"{key}={json.dumps(value, default=str)}" for key, value in given.params.items())
@@ -242,7 +247,7 @@ def _parameter(selector: str, setting: str) -> tuple[str, object]:
 
 
 def _in_words(budgets: Sequence[float] | str | None) -> str | None:
-    """Budgets as on the command line."""
+    """Budgets in the form of the command line, such as "0.1,500"; None for None."""
     if budgets is None or isinstance(budgets, str):
         return budgets
     if not isinstance(budgets, Sequence) or not all(isinstance(each, Real) for each in budgets):
@@ -250,16 +255,16 @@ def _in_words(budgets: Sequence[float] | str | None) -> str | None:
     return ",".join(str(int(each) if isinstance(each, Integral) else float(each)) for each in budgets)
 
 
-def _made(folder: Path) -> Path:
+def _make_folder(folder: Path) -> Path:
     try:
         make_folder(folder)
     except OSError as error:
-        raise SpecError(f"--out {folder} cannot be made: {error.strerror}; name another folder") from error
+        raise SpecError(f"--out {folder} cannot be created: {error.strerror}; name another folder") from error
     return folder
 
 
 def _with_progress(runs: Iterator[Run], total: int) -> Iterator[Run]:
-    """The same runs, with a progress bar on standard error if it is a terminal."""
+    """Yield the runs, with a progress bar on standard error if it is a terminal."""
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 

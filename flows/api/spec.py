@@ -1,4 +1,4 @@
-"""`winnow.Spec`: a campaign's definition that can be checked, forecast and run."""
+"""`winnow.Spec`: a campaign's definition, which can be checked, forecast and run."""
 
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Unpack
@@ -27,32 +27,34 @@ class Spec(TypedSpec):
         )
         campaign = spec.run()
 
-    It uses the same model as a campaign's file: checks, short forms, defaults and identity are those of a
-    file. A spec is immutable; `replace` returns a changed one. If a benchmark (`task`) must run before its
-    prompts are known, the spec shows placeholders.
+    Checks, short forms, defaults and identity are the same as for a campaign's file. A spec is immutable;
+    `replace` returns a changed copy. If a benchmark (`task`) must run before its prompts are known, the
+    spec has placeholders for them.
 
     Raises:
         SpecError: If a key is invalid, with one line per mistake.
     """
 
-    def __init__(self, **keys: Unpack[SpecKeys]) -> None:  # once more, or type checkers infer another one
+    def __init__(self, **keys: Unpack[SpecKeys]) -> None:  # else type checkers infer another signature
         super().__init__(**keys)
 
     def run(self, *, progress: bool = False, trust: bool = False) -> "Campaign":
-        """Run the campaign to its end, or continue it; see `winnow.run`."""
+        """Run or continue the campaign until it ends; see `winnow.run`."""
         from winnow.flows.api.run import run
 
         return run(self, progress=progress, trust=trust)
 
     def validate(self, *, trust: bool = False) -> "Validation":  # type: ignore[override] # pydantic's is deprecated
-        """Check the definition and everything that it refers to; send, store and run nothing.
+        """Check the definition and everything that it refers to.
+
+        Without `trust`, this sends no request, stores nothing and runs no code of the spec.
 
         Args:
-            trust: Give all permissions that a run needs, from now on; this call then runs the spec's code and
-                downloads a dataset.
+            trust: Give and store all permissions that a run needs. This call then runs the spec's code, and
+                downloads a missing dataset.
 
         Returns:
-            The output of `winnow validate`, as fields and as a text.
+            The findings, as fields; the `str` is the output of `winnow validate`.
 
         Raises:
             SpecError: If the definition is invalid.

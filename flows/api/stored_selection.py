@@ -1,4 +1,4 @@
-"""Selections by a program's own function as campaigns: stored, resumed, and shown like any other."""
+"""Run `winnow.select` with a database: as a campaign that is stored, resumed and shown like others."""
 
 import ast
 import hashlib
@@ -48,38 +48,40 @@ from winnow.tasks.setup.yaml_file import SpecFile, parse_spec
 from winnow.tasks.spec.selector_traits import GATE, refuse_confidence
 
 IN_PROGRAM = Path("select")
-"""Name of the arguments in messages."""
+"""Stands for the campaign's file in messages."""
 
 HISTORY = "history"
-"""A parameter that a campaign reads from a table, so it cannot be given directly."""
+"""Selector parameter that a campaign reads from a table; it cannot be passed as a value."""
 GROUPS, WEIGHTS, COSTS = "groups", "group_weights", "costs"
-"""Array parameters that a campaign's file gives by names of groups and candidates."""
+"""Array parameters that a campaign's file has as mappings from names of groups or candidates."""
 BY = "group"
-"""The field of an example with its group."""
+"""Field of an example with the name of its group."""
 
 STOPPING = ("delta", "epsilon", "ties")
 KEYS = {"batch_size": "batch_size", "max_unscored": "fail_on_error"}
-"""Selector parameters that are separate keys of a campaign's file, with these keys."""
+"""Selector parameters that are top-level keys of a campaign's file, with these keys."""
 
 CALLS_AT_ONCE = 16
-"""Number of scores committed together: with sequential calls, a kill loses at most this many, the last ones;
-else at most those of a round."""
+"""Number of scores stored in one transaction.
+
+With sequential calls, a killed process loses at most the last 16 scores; with parallel calls, at most the
+scores of one round."""
 
 BATCH_SIZE = 32
-"""Scores per round, as in selectors, if the budget allows it."""
+"""Default number of scores per round, as in selectors; a smaller budget lowers it."""
 
 MOST_SHOWN = 10_000
-"""Maximum stored characters of a candidate or an example; longer ones end in a digest."""
+"""Maximum stored characters of a candidate or an example; a longer text is cut and ends in a digest."""
 
 ADDRESS = re.compile(r" at 0x[0-9A-Fa-f]+>")
-"""The memory address in an object's default text."""
+"""The memory address in an object's default text, which differs between runs."""
 QUOTED = re.compile(r"'(?:\\.|[^'\\])*'" + r'|"(?:\\.|[^"\\])*"')
-"""A quoted text inside an object's text, which does not change between runs."""
+"""A quoted string inside an object's text; it is the same in every run."""
 
 LONGEST = 40
-"""Maximum characters of a candidate's name before its digest."""
+"""Maximum characters of a candidate's name without its digest."""
 LONGEST_ID = 100
-"""Maximum characters of an example's text if the text is its id."""
+"""Maximum characters of an example's text that is used as its id."""
 
 FIELDS = {"id": "id", "input": "input"}
 """Field roles of the dataset made from the examples."""
@@ -96,35 +98,35 @@ def stored_selection(
     params: Mapping[str, object],
     progress: ProgressLines | None = None,
 ) -> tuple[list[int], FloatArray, int, Decision, Campaign, list[str]]:
-    """Run, or continue, a campaign whose scores a function computes.
+    """Run or continue a campaign whose scores a function computes.
 
     Args:
-        calls: The score of a candidate and an example, by position; NaN without a score.
+        calls: Returns the score of a candidate and an example, by position; NaN for a missing score.
         candidates: K candidates.
         examples: N examples.
         function: The scoring function, identified by its source.
         storage: URL of the results database.
-        spec: Name, seed and selector of the campaign.
+        spec: The campaign's keys name, seed and selector.
         params: Parameters of the selector; see `winnow.select`.
-        progress: Shows each round; None for no progress.
+        progress: Writes a line after a round; None writes nothing.
 
     Returns:
-        The fields of `winnow.flows.api.select.Played`.
+        The fields of `winnow.flows.api.select.Outcome`.
 
     Raises:
-        SpecError: If the arguments define no valid campaign, or one of this name began with another
+        SpecError: If the arguments define no valid campaign, or a campaign of this name began with another
             definition.
         StorageError: If the database cannot be used, or another process runs the campaign.
     """
     for what, given in (("candidates", candidates), ("examples", examples)):
-        _require_lasting(what, given)
-        _require_apart(what, given)
+        _require_stable_texts(what, given)
+        _require_distinct_texts(what, given)
     names, groups = _names(candidates), _group_names(params)
     values = {**spec, "storage": storage, **_values(names, candidates, function, len(examples), params)}
     if groups:
         values["groups"] = {"by": BY, **_weighted(params, sorted(set(groups)))}
-    compared = {"baseline": 0} if spec["selector"] == GATE else {}  # a campaign's file has to name one
-    values["selector"] = {"name": spec["selector"], "params": _own_params({**compared, **params}, names)}
+    default = {"baseline": 0} if spec["selector"] == GATE else {}  # a campaign's file must name a baseline
+    values["selector"] = {"name": spec["selector"], "params": _own_params({**default, **params}, names)}
     scoring = Scoring(score=calls, is_made=calls.is_made, arms={each: arm for arm, each in enumerate(names)})
     with scoring_by(scoring), closing(open_database(storage)) as database:
         ensure_schema(database)
@@ -138,40 +140,40 @@ def stored_selection(
             record = open_campaign(database, checked)
         except IdentityChanged as error:
             remedy = "undo the change, or give the campaign another name"
-            raise IdentityChanged(error.what, remedy, _as_given(error.found)) from None
+            raise IdentityChanged(error.what, remedy, _in_call_terms(error.found)) from None
         record, checked = reopen_campaign(database, record.name, database.url)
-        decision = _settled(database, record, checked)
+        decision = _final_decision(database, record, checked)
         if decision is None:
             with running(database, record, checked) as campaign:
                 decision = _run(campaign, scoring, calls, progress)
         with database.reading() as session:
             scores, comparisons = _scores(Look(session, record), len(names), len(examples))
         arms = [scoring.arms[each.name] for each in checked.candidates]
-    called = [names[arm] for arm in arms]
-    return arms, scores, comparisons, decision, Campaign(storage, record.name), called
+    names_by_arm = [names[arm] for arm in arms]
+    return arms, scores, comparisons, decision, Campaign(storage, record.name), names_by_arm
 
 
-def _as_given(found: Sequence[Change]) -> list[Change]:
-    """Changes in terms of the call: candidates, which are stored as models, and a function."""
-    told: dict[str, str] = {}
+def _in_call_terms(found: Sequence[Change]) -> list[Change]:
+    """Reword changes of the stored definition: models are candidates, a revision is the function."""
+    lines: dict[str, str] = {}
     for each in found:
         line = re.sub(r"^models(\[[^\]]*\])?(\.model\b)?(?=\W)", r"candidates\1", each.line)
         is_function = re.fullmatch(r"models\[.*\]\.revision", each.key)
-        told.setdefault("the function's text changed" if is_function else line, each.key)
-    return [Change(key, line) for line, key in told.items()]
+        lines.setdefault("the function's text changed" if is_function else line, each.key)
+    return [Change(key, line) for line, key in lines.items()]
 
 
 def _batch_size(begun: CampaignRecord | None, budget: object) -> int:
-    """The batch size of the stored campaign, else the default, or the budget if smaller."""
+    """The stored campaign's batch size; for a new campaign the default, or the budget if that is smaller."""
     if begun is not None:
         return int(begun.spec["batch_size"])
     return min(BATCH_SIZE, budget) if isinstance(budget, int) and budget > 0 else BATCH_SIZE
 
 
-def _settled(database: Database, record: CampaignRecord, checked: ResolvedCampaign) -> Decision | None:
-    """The decision of an ended campaign that has no further round; None if the campaign continues.
+def _final_decision(database: Database, record: CampaignRecord, checked: ResolvedCampaign) -> Decision | None:
+    """The decision of a campaign that needs no further round; None if it continues.
 
-    This takes no lease, because another reader may hold it.
+    The decision is computed without the lease, because another process may hold it.
     """
     with database.reading() as session:
         if not campaign_status(Look(session, record)).is_settled:
@@ -185,7 +187,7 @@ def _run(
 ) -> Decision:
     """Run rounds until the campaign is decided, its budget is spent, or no pair is left.
 
-    An error of the function is raised once its earlier scores are stored.
+    An error of the function is raised after the earlier scores are stored.
     """
 
     def unless_raised(step: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
@@ -193,19 +195,19 @@ def _run(
         if step is generate_round and calls.are_parallel:
             _, round_ = args
             assert isinstance(round_, RoundRecord), "a round is generated"
-            return cast(T, _generated(campaign, scoring, calls, round_))
+            return cast(T, _generate_in_parallel(campaign, scoring, calls, round_))
         return step(*args, **kwargs)
 
-    shown = () if progress is None else (_Shown(progress),)
-    with Runner(campaign, *shown) as runner:
+    observers = () if progress is None else (_ProgressObserver(progress),)
+    with Runner(campaign, *observers) as runner:
         runner.run(unless_raised)
     return campaign.selector.decision()
 
 
-def _generated(
+def _generate_in_parallel(
     campaign: CampaignSession, scoring: Scoring, calls: ScoreCalls[Any, Any], round_: RoundRecord
 ) -> GenerationBatch:
-    """Run `generate_round`, once the calls for all missing scores have started."""
+    """Submit the calls for all missing scores of a round, then do what `generate_round` does."""
     wanted = plan_generations(campaign, round_)
     with campaign.database.reading() as session:
         planned, stored = reusable_texts(session, campaign, round_, wanted)
@@ -214,8 +216,8 @@ def _generated(
     return have_outputs(campaign, round_, wanted)
 
 
-class _Shown:
-    """Observer of a `Runner` that shows each recorded round."""
+class _ProgressObserver:
+    """Observer of a `Runner` that reports each recorded round to a `ProgressLines`."""
 
     wants_to_stop = False
 
@@ -227,17 +229,17 @@ class _Shown:
         return ()
 
     def round_done(self, campaign: CampaignSession, round_: RoundRecord, decision: Decision) -> None:
-        """Show a recorded round."""
+        """Report a recorded round."""
         self._progress.show(round_.number + 1, campaign.allowance.answered, decision)
 
 
 def _scores(look: Look, n_candidates: int, n_examples: int) -> tuple[FloatArray, int]:
-    """The scores, shape (K, N), NaN if missing, and the number of requested scores."""
+    """The stored scores, shape (K, N) with NaN if missing, and the number of requested scores."""
     scores, comparisons = np.full((n_candidates, n_examples), np.nan), 0
-    for told in round_records.told_rounds(look.session, look.record.id):
-        for arm, example, score in zip(told.arms, told.examples, told.outcomes, strict=True):
+    for observed in round_records.told_rounds(look.session, look.record.id):
+        for arm, example, score in zip(observed.arms, observed.examples, observed.outcomes, strict=True):
             scores[arm, example] = np.nan if score is None else score
-        comparisons += len(told.arms)
+        comparisons += len(observed.arms)
     return scores, comparisons
 
 
@@ -248,7 +250,7 @@ def _values(
     n_examples: int,
     params: Mapping[str, object],
 ) -> JsonObject:
-    """The campaign in the form of a file, without its selector."""
+    """The keys of an equivalent campaign's file, without the selector."""
     source, given = _source(function), {key: _plain(value) for key, value in params.items()}
     stopping = {key: given[key] for key in STOPPING if key in given}
     return {
@@ -269,7 +271,7 @@ def _values(
 
 
 def _budget(given: Mapping[str, object], grid: int) -> object:
-    """The given budget, or else all pairs; at least one round, which is a campaign's minimum."""
+    """The given budget; without one, all pairs, or one round if that is more (a campaign's minimum)."""
     budget, batch_size = given.get("budget"), given.get("batch_size")
     if budget is not None:
         return budget
@@ -277,7 +279,11 @@ def _budget(given: Mapping[str, object], grid: int) -> object:
 
 
 def _own_params(params: Mapping[str, object], names: Sequence[str]) -> JsonObject:
-    """The selector's own parameters in the form of a campaign's file."""
+    """The selector's own parameters as a campaign's file has them.
+
+    Raises:
+        SpecError: If `history` is among the parameters, because it cannot be stored.
+    """
     if params.get(HISTORY) is not None:
         raise SpecError(f"{HISTORY} cannot be stored; remove it, or remove storage")
     others = (*STOPPING, *KEYS, "budget", GROUPS, WEIGHTS)
@@ -291,7 +297,7 @@ def _own_params(params: Mapping[str, object], names: Sequence[str]) -> JsonObjec
 
 
 def _group_names(params: Mapping[str, object]) -> list[str]:
-    """The group of each example as text, numbered in order; empty without groups."""
+    """Group number of each example as text, padded so that texts sort like numbers; empty without groups."""
     if (given := params.get(GROUPS)) is None:
         return []
     numbers = [str(number) for number in np.asarray(given).tolist()]
@@ -300,7 +306,7 @@ def _group_names(params: Mapping[str, object]) -> list[str]:
 
 
 def _weighted(params: Mapping[str, object], names: Sequence[str]) -> JsonObject:
-    """The keys on combining group means in the form of a campaign's file."""
+    """How group means are combined, as keys of a campaign's file."""
     if (weights := params.get(WEIGHTS)) is None:
         return {"objective": "worst"}
     shares = np.asarray(weights, dtype=np.float64).tolist()
@@ -312,9 +318,9 @@ def _plain(value: object) -> object:
 
 
 def _names(candidates: Sequence[object]) -> list[str]:
-    """A unique name per candidate: letters and digits of its text, and if necessary a digest.
+    """A unique name per candidate, made of its text, and of a digest if that is empty or not unique.
 
-    So a candidate's name stays the same if others are added.
+    Names do not depend on the number of candidates, so they stay the same if candidates are appended.
     """
     names: dict[str, None] = {}
     for number, text in enumerate(map(_text, candidates)):
@@ -342,7 +348,10 @@ def _dataset(examples: Sequence[object], groups: Sequence[str]) -> Dataset:
 
 
 def _ids(texts: Sequence[str]) -> list[str]:
-    """A unique id per example: its text, or else a mark and its position, which is no example's text."""
+    """A unique id per example: its text if unique, short and printable, else a mark and its position.
+
+    No example's text begins with the mark.
+    """
     counts = Counter(texts)
     mark = "#"
     while any(text.startswith(mark) for text in counts):
@@ -354,7 +363,7 @@ def _ids(texts: Sequence[str]) -> list[str]:
 
 
 def _text(given: object) -> str:
-    """The storable text of an object; a long text ends in a digest."""
+    """The text of an object as it can be stored; a long text is cut and ends in a digest."""
     text = storable(str(given) or repr(given))
     if len(text) <= MOST_SHOWN:
         return text
@@ -362,48 +371,48 @@ def _text(given: object) -> str:
     return f"{text[:MOST_SHOWN]}... ({len(text):,} characters, SHA-256 {digest})"
 
 
-def _require_lasting(what: str, given: Sequence[object]) -> None:
-    """Refuse an object whose text differs between runs, because a later call could not identify it."""
+def _require_stable_texts(what: str, given: Sequence[object]) -> None:
+    """Refuse an object whose text has a memory address, because a later call could not identify it."""
     for number, each in enumerate(given):
         if not isinstance(each, str) and ADDRESS.search(QUOTED.sub("", text := _text(each))):
             raise SpecError(
-                f"{what}[{number}] reads as {reprlib.repr(text)}, which is another text in every run; with "
-                "storage each is known by its text, so give it a __repr__ that says what it is, or give "
-                "names by which the function finds it"
+                f"the text of {what}[{number}] is {reprlib.repr(text)}, which changes with every run; with "
+                "storage, entries are identified by their text, so add a __repr__ with the content, or pass "
+                "names and let the function look the objects up"
             )
 
 
-def _require_apart(what: str, given: Sequence[object]) -> None:
-    """Refuse two different objects with the same text: the next call would confuse them."""
-    known: dict[str, int] = {}
+def _require_distinct_texts(what: str, given: Sequence[object]) -> None:
+    """Refuse two different objects with the same text, because the next call would confuse them."""
+    positions: dict[str, int] = {}
     for number, each in enumerate(given):
-        first = known.setdefault(_text(each), number)
+        first = positions.setdefault(_text(each), number)
         if first != number and not _are_equal(given[first], each):
-            said = reprlib.repr(_text(each))
+            text = reprlib.repr(_text(each))
             raise SpecError(
-                f"{what}[{first}] and {what}[{number}] differ but have the same text {said}; with storage, "
+                f"{what}[{first}] and {what}[{number}] differ but have the same text {text}; with storage, "
                 "entries are identified by their text, so give different texts"
             )
 
 
 def _are_equal(one: object, other: object) -> bool:
-    """Whether two things are certainly equal; False if comparing them does not give True, as for arrays."""
+    """Whether two objects certainly are equal; False if `==` raises or does not return True (arrays)."""
     with suppress(Exception):
         return one is other or (type(one) is type(other) and (one == other) is True)
     return False
 
 
 def _source(function: Callable[..., object]) -> str | None:
-    """A digest of a function's source; None if the source cannot be found."""
+    """A digest of a function's source code; None if the source cannot be found."""
     with suppress(OSError, TypeError):
         return hashlib.sha256(_own_text(function).encode()).hexdigest()[:16]
     return None
 
 
 def _own_text(function: Callable[..., object]) -> str:
-    """The source of a function; for a lambda only its own, so that the call around it may change."""
+    """The source of a function; for a lambda only its expression, so that the code around it may change."""
     if inspect.isfunction(function) and function.__name__ == "<lambda>":
-        with suppress(SyntaxError):  # of a cell that is not Python alone
+        with suppress(SyntaxError):  # a notebook cell may contain more than Python
             text = "".join(inspect.findsource(function)[0])
             node = _own_node(function, [e for e in ast.walk(ast.parse(text)) if isinstance(e, ast.Lambda)])
             if node is not None and (own := ast.get_source_segment(text, node)):
@@ -412,12 +421,12 @@ def _own_text(function: Callable[..., object]) -> str:
 
 
 def _own_node(function: FunctionType, lambdas: Sequence[ast.Lambda]) -> ast.Lambda | None:
-    """The lambda of a file that a function is; None if unknown."""
+    """The syntax node of a lambda function among those of its file; None if it is ambiguous."""
     on_line = [each for each in lambdas if each.lineno == function.__code__.co_firstlineno]
     if len(on_line) < 2:
         return next(iter(on_line), None)
     places = [((a, b), (c, d)) for a, c, b, d in function.__code__.co_positions() if None not in (a, b, c, d)]
-    places = [(first, last) for first, last in places if first != last]  # where the function is entered
+    places = [(first, last) for first, last in places if first != last]  # the function's entry has no extent
     around = [
         each
         for each in on_line

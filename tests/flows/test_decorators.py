@@ -541,7 +541,7 @@ async def later(output, targets):
 @pytest.mark.parametrize("given", [functools.partial(short, most=1), Callable(), len, later])
 @pytest.mark.parametrize("decorator", [winnow.judge, winnow.pair_judge, winnow.selector, winnow.engine])
 def test_what_is_no_plain_function_or_class_is_refused_in_a_sentence(decorator, given):
-    with pytest.raises(SpecError, match="is a plain function or a class, not "):
+    with pytest.raises(SpecError, match="must be a plain function or a class, not "):
         decorator("mine")(given)
 
 
@@ -560,7 +560,7 @@ def more(a, b, targets, most):
         (
             winnow.pair_judge,
             more,
-            "as more(a, b, targets) (missing a required argument: 'most'); parameters of",
+            "as more(a, b, targets) (missing a required argument: 'most'); put further",
         ),
     ],
 )

@@ -294,7 +294,7 @@ def test_a_figure_of_nothing_is_refused_in_a_sentence(storage):
     found = winnow.select(
         lambda *_: None, PROMPTS, QUESTIONS, storage=storage, name="bare", delta=None, budget=32
     ).results
-    with pytest.raises(WinnowError, match="bare: no figure of its lead can be drawn yet"):
+    with pytest.raises(WinnowError, match="bare has no results for the figure 'lead' yet"):
         found.plot_lead()
-    with pytest.raises(WinnowError, match="bare: no figure of its factors can be drawn yet"):
+    with pytest.raises(WinnowError, match="bare has no results for the figure 'factors' yet"):
         found.plot_factors()

@@ -157,7 +157,7 @@ def test_labels_are_stored_from_a_mapping_rows_a_frame_or_a_file(tmp_path):
         winnow.label("survivor", {"e999": "a"}, storage=storage)
     with pytest.raises(DatasetError, match=r"labels, row 0: .*target"):
         winnow.label("survivor", [{"id": "e1"}], storage=storage)
-    for given, said in ((None, "labels is None; give labels"), (7, "labels is a int; give a mapping")):
+    for given, said in ((None, "nothing to store: give labels"), (7, "labels is a int; give a mapping")):
         with pytest.raises(SpecError, match=said):
             winnow.label("survivor", given, storage=storage)
 

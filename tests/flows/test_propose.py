@@ -105,8 +105,8 @@ def test_a_proposal_that_was_taken_into_the_spec_is_one_prompt(spec):
     [
         ("one text", "the generator returned one prompt; return a list of prompts"),
         ([3], "the generator proposed int; return templates or winnow.Prompt"),
-        ([{"template": ""}], "the generator proposed no prompt: "),
-        ([{"tempalte": "x"}], "the generator proposed no prompt: "),
+        ([{"template": ""}], "the generator proposed an invalid prompt: "),
+        ([{"tempalte": "x"}], "the generator proposed an invalid prompt: "),
         (["{{ unknown }}"], "unknown"),
     ],
 )
@@ -117,7 +117,7 @@ def test_what_is_no_prompt_is_refused_in_a_sentence(spec, proposed, said):
 
 def test_a_selector_that_takes_no_additions_is_refused(spec):
     with pytest.raises(
-        winnow.SpecError, match="selector halving takes no further prompts; use champion or race"
+        winnow.SpecError, match="selector halving accepts no added prompts; use champion or race"
     ):
         winnow.propose(spec.replace(selector="halving"), lambda campaign: [])
     with pytest.raises(winnow.SpecError, match="give a winnow"):

@@ -264,7 +264,7 @@ BAD_DUELS = {
     "history": (["--history-share", "0.5"], "duels have no history"),
     "mixed": (
         ["--selector", "ucb-e"],
-        "ucb-e answers best-mean and llm-po best-duel: compare selectors of one objective",
+        "ucb-e is for best-mean, and llm-po is for best-duel: compare selectors of one objective",
     ),
     "contradiction": (
         ["b,0.3,0.5"],
@@ -348,7 +348,7 @@ BAD_ROUTES = {
     "mixed": (
         [],
         ["--selector", "ucb-e"],
-        "ucb-e answers best-mean and pak-ucb route: compare selectors of one objective",
+        "ucb-e is for best-mean, and pak-ucb is for route: compare selectors of one objective",
     ),
     "parameter": ([], ["--selector", "random:dim=2"], "dim is set by --contexts or --embed; remove dim"),
 }

@@ -381,7 +381,7 @@ def test_selectors_that_compare_otherwise_are_stored_too(storage):
         ),
         (
             {"costs": {"guess": 1.0}, "prefer": "cost", "epsilon": 0.1},
-            "costs is {'guess': 1.0}; give a list of numbers, one for each candidate in their order",
+            "costs is {'guess': 1.0}; give a list of numbers, one per candidate, in order",
         ),
         ({"costs": [1, 2, 3]}, "costs needs prefer='cost'; add prefer='cost', or remove costs"),
         (
@@ -392,7 +392,7 @@ def test_selectors_that_compare_otherwise_are_stored_too(storage):
             {"groups": ["a"] * 80},
             "groups is ['a', 'a', 'a', 'a', 'a', 'a', ...]; give a list of numbers, one",
         ),
-        ({"groups": [[0], [1, 2]]}, "groups is [[0], [1, 2]]; give a list of numbers, one for each example"),
+        ({"groups": [[0], [1, 2]]}, "groups is [[0], [1, 2]]; give a list of numbers, one per example"),
         ({"n_arms": 3}, "select counts candidates and examples itself; remove n_arms"),
         ({"storage": "nowhere://x"}, "nowhere"),
         ({"bogus": 1}, "bogus"),
@@ -572,9 +572,9 @@ def test_what_reads_otherwise_in_every_run_is_refused_before_anything_is_asked(s
         with pytest.raises(SpecError) as refused:
             select(function, *given, storage=storage)
         assert str(refused.value) == (
-            f"{what} reads as {reprlib.repr(str(objects[0]))}, which is another text in every run; with "
-            "storage each is known by its text, so give it a __repr__ that says what it is, or give names by "
-            "which the function finds it"
+            f"the text of {what} is {reprlib.repr(str(objects[0]))}, which changes with every run; with "
+            "storage, entries are identified by their text, so add a __repr__ with the content, or pass "
+            "names and let the function look the objects up"
         )
     assert function.asked == []
     assert list(tmp_path.iterdir()) == []

@@ -177,5 +177,5 @@ def test_a_plan_says_the_most_that_the_budget_allows(tmp_path):
 
 
 def test_select_knows_scores_alone():
-    with pytest.raises(SpecError, match="select receives only scores, and constraints need other values"):
+    with pytest.raises(SpecError, match="select has only scores, and constraints need other values"):
         select(lambda candidate, example: 1.0, "ab", "cd", constraints=np.array([0.5]))
