@@ -23,7 +23,7 @@ from winnow.tasks.engines.server_keys import (
     is_openais_own,
     key_in,
     key_variable,
-    why_unaskable,
+    unsupported_key,
 )
 from winnow.tasks.errors import SpecError, unknown_name
 from winnow.tasks.spec.sections.generate_config import GenerateConfig, StructuredOutput
@@ -121,7 +121,7 @@ def _no_provider(model: ModelSpec) -> str:
 
 def _check_litellm(model: ModelSpec, place: str) -> None:
     """Refuse settings that litellm does not support, or that need more than the spec gives."""
-    if why := why_unaskable(model.model, chat=model.chat, model_args=model.model_args):
+    if why := unsupported_key(model.model, chat=model.chat, model_args=model.model_args):
         raise SpecError(why[1], path=f"{place}.{why[0]}")
     api = api_of(model.model)
     assert api is not None

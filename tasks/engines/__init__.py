@@ -1,1 +1,4 @@
-"""Language models behind one narrow protocol: requests in, answers out in the same order, a seed for each."""
+"""Engines that generate or score texts with language models, behind one protocol.
+
+Each request has its own seed, and answer i belongs to request i.
+"""

@@ -1,6 +1,6 @@
-"""Chats: prompts as texts or messages, a model's reasoning before its answer, and chat templates.
+"""Chats: prompts as text or messages, separation of reasoning, chat templates.
 
-The template is the one in a checkpoint's folder. Whether it accepts given messages is found by rendering.
+Templates come from a checkpoint's folder. Rendering shows whether a template accepts given messages.
 """
 
 import json
@@ -24,11 +24,11 @@ class Message(NamedTuple):
 
     role: Role
     content: str
-    """As rendered; untrusted, may hold any characters."""
+    """Rendered text of the message; untrusted, may hold any characters."""
 
 
 Prompt = str | tuple[Message, ...]
-"""At least one message; if the last one is the assistant's, the model continues it."""
+"""A text, or at least one message; if the last message is the assistant's, the model continues it."""
 
 
 def is_continued(prompt: Prompt) -> bool:
@@ -37,14 +37,14 @@ def is_continued(prompt: Prompt) -> bool:
 
 
 def as_stored(prompt: Prompt) -> str:
-    """Stored and displayed form of a prompt: a text unchanged, messages as JSON with one message per line."""
+    """Prompt as stored and displayed: text unchanged, messages as JSON, one per line."""
     if isinstance(prompt, str):
         return prompt
     return "[" + ",\n ".join(json.dumps(each._asdict(), ensure_ascii=False) for each in prompt) + "]"
 
 
 def from_stored(text: str) -> tuple[Message, ...]:
-    """Messages of a prompt that `as_stored` wrote; a text becomes a single user message."""
+    """Messages of a prompt that `as_stored` wrote; a text becomes one user message."""
     if text.startswith('[{"role": '):
         with suppress(ValueError, TypeError, KeyError):
             messages = tuple(Message(each["role"], each["content"]) for each in json.loads(text))
@@ -54,7 +54,7 @@ def from_stored(text: str) -> tuple[Message, ...]:
 
 
 def words_of(prompt: Prompt) -> str:
-    """All text of a prompt without roles, by which its length is measured."""
+    """All text of a prompt without roles, for measuring its length."""
     return prompt if isinstance(prompt, str) else "\n".join(each.content for each in prompt)
 
 
@@ -76,11 +76,11 @@ def special_tokens(tokenizer: object) -> dict[int, str]:
 
 
 MOST_READ = 1 << 20
-"""Number of bytes read of a tokenizer's file: its added tokens come before a much larger vocabulary."""
+"""Maximum bytes read of `tokenizer.json`, whose added tokens come before a much larger vocabulary."""
 
 
 def hides_thoughts(folder: Path) -> bool:
-    """Whether the tokenizer in a folder treats a think tag as special, so that decoded texts lack it."""
+    """Whether a folder's tokenizer treats a think tag as special, so that decoding drops it."""
     try:
         with open_plain(folder / "tokenizer.json") as file:
             text = file.read(MOST_READ).decode("utf-8", "replace")
@@ -95,26 +95,25 @@ class Reasoning(NamedTuple):
     """Rule that separates a model's reasoning from its answers."""
 
     parser: Literal["think-tags", "server"]
-    """Position of the reasoning: "think-tags", between `START` and `END`; "server", returned separately."""
+    """Where the reasoning is: "think-tags", between `START` and `END`; "server", in a separate field of the
+    reply."""
     strip: bool
     """Whether the reasoning is removed from answers."""
     begins_inside: bool
-    """Whether texts begin inside the reasoning, because the chat template or the prompt has opened it
-    already."""
+    """Whether texts begin inside the reasoning, because the chat template or the prompt has already opened
+    it."""
 
 
 def separated(text: str, told: str | None, how: Reasoning | None) -> tuple[str, str | None]:
-    """Split a text into its answer and the reasoning before it; without reasoning, the second part is None.
+    """Split a text into its answer and its reasoning; None as reasoning if it has none.
 
-    If `how` is None, the whole text is the answer.
-
-    Reasoning ends at the first `END`. If it never ends, as in a text that was cut off, all is reasoning and
-    the answer is empty.
+    With "think-tags", the reasoning ends at the first `END`. If it begins but never ends, as in a text that
+    was cut off, everything is reasoning. If `how.strip` is false, the returned answer is the whole text.
 
     Args:
-        text: As generated.
+        text: The generated text.
         told: Reasoning that a server returned separately.
-        how: If None, texts are not split.
+        how: The rule; if None, the whole text is the answer.
     """
     if how is None:
         return text, None
@@ -143,7 +142,7 @@ SPECIAL_TOKENS = ("bos_token", "eos_token", "unk_token", "pad_token", "sep_token
 
 
 def own_template(folder: Path) -> str | None:
-    """Default chat template of the tokenizer in a folder; None if the tokenizer has no default template."""
+    """Default chat template of a folder's tokenizer; None if it has no default template."""
     named = folder / TEMPLATE
     if named.is_file():
         return named.read_text("utf-8", errors="replace")
@@ -155,13 +154,13 @@ def own_template(folder: Path) -> str | None:
 
 
 def why_refused(template: str, folder: Path, messages: tuple[Message, ...], args: JsonView) -> str | None:
-    """Reason why a chat template refuses messages, as the end of a sentence; None if it accepts the messages.
+    """Reason why a chat template rejects messages, as a clause; None if it accepts them.
 
     Args:
-        template: In jinja2, as in checkpoints.
+        template: Jinja2 source, as in checkpoints.
         folder: Folder of the checkpoint, whose special tokens a template may name.
-        messages: At least one.
-        args: Further variables of the template.
+        messages: At least one message.
+        args: Additional variables of the template.
     """
     from transformers.utils.chat_template_utils import render_jinja_template
 
@@ -181,7 +180,7 @@ def why_refused(template: str, folder: Path, messages: tuple[Message, ...], args
 
 @contextmanager
 def _bounded() -> Generator[None, None, None]:
-    """Stop a template that takes more than `MOST_STEPS` or `MOST_SECONDS`; raises `RuntimeError`.
+    """Stop a template after `MOST_STEPS` or `MOST_SECONDS`; raises `RuntimeError`.
 
     Steps are lines of the code that jinja2 generates; their number does not depend on the machine's load.
     """

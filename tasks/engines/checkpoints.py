@@ -1,4 +1,4 @@
-"""Checks of the folder of a checkpoint or a LoRA adapter, before an expensive loader is started on it."""
+"""Checks of a checkpoint's or LoRA adapter's folder, before an expensive loader starts."""
 
 import json
 from collections.abc import Sequence
@@ -10,10 +10,11 @@ from winnow.tasks.engines.protocol import ModelRef
 
 
 def refuse_missing_checkpoint(model: ModelRef) -> None:
-    """Refuse a local path that holds no checkpoint; a possible id on the hub is left to the loader.
+    """Refuse a local path without a checkpoint; the loader checks a possible id on the hub.
 
     Raises:
-        EngineLoadFailed: If `model.model` is a path without a readable checkpoint.
+        EngineLoadFailed: If `model.model` is a folder without `config.json`, or a local path that does not
+            exist.
     """
     folder = Path(model.model)
     if folder.is_dir():
@@ -29,17 +30,17 @@ def refuse_missing_checkpoint(model: ModelRef) -> None:
 
 
 def both_readings(model: ModelRef) -> str:
-    """Prefix for a loader's error about a model that may be a mistyped path or an id on the hub.
+    """Prefix for a loader's error if the model may be a mistyped path or an id on the hub.
 
-    Empty if the folder exists. Otherwise a loader mentions only the hub, although a path may have been
-    intended.
+    Empty if the folder exists. Otherwise the loader's error mentions only the hub, although a path may have
+    been intended.
     """
     folder = Path(model.model)
     if folder.is_dir():
         return ""
     return (
-        f"there is no folder {folder.absolute()}, and as an id on the hub {model.model!r} cannot be loaded; "
-        "correct the path, or see that the hub has it and can be reached: "
+        f"there is no folder {folder.absolute()}, and {model.model!r} cannot be loaded from the hub; "
+        "correct the path, or check that the hub has this model and is reachable: "
     )
 
 
@@ -52,14 +53,14 @@ WEIGHTS = ("adapter_model.safetensors", "adapter_model.bin")
 RANKS = (1, 8, 16, 32, 64, 128, 256, 320, 512)
 """Values of the maximum rank that vLLM accepts."""
 MOST_ON_DEVICE = 8
-"""Adapters that an engine keeps on its device; the others stay in the machine's memory until requested."""
+"""Maximum number of adapters on an engine's device; the others stay in main memory until requested."""
 
 
 def adapter_rank(folder: Path) -> int:
     """Rank of the adapter in a folder, the largest if its layers differ.
 
     Raises:
-        ValueError: If the folder does not hold a LoRA adapter that can be read, with what to do.
+        ValueError: If the folder holds no readable LoRA adapter; the message says what to do.
     """
     path = folder / CONFIG
     if not path.is_file():
@@ -73,7 +74,7 @@ def adapter_rank(folder: Path) -> int:
         config = json.loads(path.read_text(encoding="utf-8"))
         if config.get("peft_type", "LORA") != "LORA":
             raise ValueError(
-                f"'{path}' is of a {config['peft_type']} adapter; only LoRA adapters can be used"
+                f"'{path}' describes a {config['peft_type']} adapter; only LoRA adapters can be used"
             )
         ranks = [config["r"], *config.get("rank_pattern", {}).values()]
     except (KeyError, AttributeError, UnicodeDecodeError, json.JSONDecodeError) as error:

@@ -4,7 +4,7 @@
   - EngineLoadFailed    the model cannot be loaded             (permanent: fails its candidates)
   - EngineDied          the engine ended by itself             (transient: start another one)
   - EngineTimeout       the engine did not answer in time      (transient: start another one)
-* ClusterUnavailable    there is nowhere to start engines      (start the cluster, or name another)
+* ClusterUnavailable    engines have no machines to run on      (start the cluster, or name another)
 """
 
 from winnow.tasks.errors import WinnowError
@@ -17,15 +17,15 @@ OUT_OF_MEMORY = (
     "free memory on device",
     "error in memory profiling",
 )
-"""Phrases, in lower case, by which libraries report that memory is short for now, or that others freed
-some."""
+"""Lower-case phrases by which libraries report that memory is short now, or that another process freed memory
+meanwhile."""
 
 
 class EngineError(WinnowError):
     """An engine cannot answer.
 
-    It may end in the last lines of the engine's log. The constructor's arguments are the exception's `args`,
-    so that it survives pickling by a task runner.
+    The message may end with the last lines of the engine's log. The constructor's arguments are the
+    exception's `args`, so that it survives pickling by a task runner.
     """
 
     has_lines = True
@@ -61,7 +61,7 @@ def is_transient(error: BaseException | None) -> bool:
 
 
 def lacks_memory(why: str) -> bool:
-    """Whether a model failed to load because others hold the memory, so that it may load a moment later."""
+    """Whether a load error reports a lack of memory, so that a later attempt may succeed."""
     return any(words in why.lower() for words in OUT_OF_MEMORY)
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 AGENTS = frozenset(
     path.stem for path in Path(__file__).with_name("agents").glob("*.py") if not path.stem.startswith("_")
 )
-"""Providers of programs, endpoints and functions as candidates: the files of `tasks.engines.agents`."""
+"""Providers of agents (programs, endpoints, functions): names of the files in `tasks.engines.agents`."""
 
 
 def is_agent(provider: object) -> bool:
@@ -24,7 +24,7 @@ PROVIDERS: dict[str, str] = {
 """Provider of a model reference -> "module:function" of an `EngineFactory`."""
 
 BUILT_IN_EMBEDDERS = ("transformers", "vllm", "precomputed")
-"""Types of Winnow's embedders."""
+"""Types of the built-in embedders."""
 
 RECORDED = "recorded"
 """Provider that reads outputs from the data instead of generating them."""
@@ -34,10 +34,10 @@ FUNCTION = "function"
 belongs to a running program."""
 
 REMOTE: frozenset[str] = frozenset({"litellm", "openai"})
-"""Providers whose models run on servers with a protocol for models."""
+"""Providers that send requests to servers or APIs of models."""
 
 ELSEWHERE = REMOTE | AGENTS
-"""Providers that use no device of this machine; their models run at the same time as all others."""
+"""Providers that use no device of this machine, so that their models run at the same time as all others."""
 
 OWN_TOKENS = frozenset({"transformers", "vllm"})
 """Providers whose prompts Winnow tokenizes itself."""
@@ -46,4 +46,4 @@ WIDTH_ARGS = ("tensor_parallel_size", "pipeline_parallel_size")
 """Arguments of vLLM whose product is the number of devices of an engine."""
 
 NO_SEED = "(no seed)"
-"""End of the identity of an engine that sends its server no seed."""
+"""End of an engine's identity if it sends its server no seed."""

@@ -24,7 +24,7 @@ MILLION = 1_000_000
 
 
 def list_price(model: ModelRef) -> tuple[float, float] | None:
-    """Prices of a million input and output tokens of a model, in `CURRENCY`; None if the prices are unknown.
+    """List prices in `CURRENCY` per million input and output tokens; None if unknown.
 
     A model with its own base URL has no list price, because the operator of that server sets the price.
     """
@@ -43,7 +43,7 @@ def list_price(model: ModelRef) -> tuple[float, float] | None:
 
 
 def source_of_prices() -> str:
-    """The name of the table, such as "LiteLLM 1.81.16"."""
+    """Name of the table of prices in use, such as "LiteLLM 1.81.16"."""
     return _table()[0]
 
 

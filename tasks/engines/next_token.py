@@ -1,10 +1,10 @@
-"""The next token: changes to its logits, and how it is drawn. V is the size of the vocabulary.
+"""Bias, penalties and drawing of the next token; V is the size of the vocabulary.
 
-The token drawn has the largest sum of logit and Gumbel noise, with one noise value for each token of the
-vocabulary, so that it has the distribution of the softmax. Rounding swaps two of these sums only if they are
-that close. Campaigns started before this rule draw along the cumulated probabilities. That has the same
-distribution, but a rounded logit moves the boundary of every later token, so that in a vocabulary of 262,144
-tokens 279 of 36,000 draws differed.
+The token with the largest sum of logit and Gumbel noise is drawn. Each token of the vocabulary has its own
+noise value, so that draws follow the softmax. Rounding changes a draw only if the two largest sums are about
+as close as the rounding error. Campaigns started before this rule draw from the cumulated probabilities. The
+distribution is the same, but a rounded logit moves the boundary of every later token: in a vocabulary of
+262,144 tokens, 279 of 36,000 draws differed.
 """
 
 from collections.abc import Sequence
@@ -18,13 +18,13 @@ Row = NDArray[np.floating]
 
 
 def shifted_logits(logits: Row, sampling: Sampling, prompt: NDArray[np.integer], text: Sequence[int]) -> Row:
-    """Add the bias, and the penalties for tokens that occurred already, to logits.
+    """Logits with the bias, and with the penalties for tokens that have occurred.
 
     Args:
-        logits: Shape (V,); unchanged.
-        sampling: The settings that hold the bias and the penalties.
-        prompt: The different token ids of the prompt.
-        text: The token ids generated so far.
+        logits: Shape (V,); not modified.
+        sampling: Settings with the bias and the penalties.
+        prompt: Distinct token ids of the prompt.
+        text: Token ids generated so far.
 
     Returns:
         Shape (V,), of the same type.
@@ -46,14 +46,14 @@ def shifted_logits(logits: Row, sampling: Sampling, prompt: NDArray[np.integer],
 
 
 def choose_token(logits: NDArray[np.floating], sampling: Sampling, rng: np.random.Generator) -> int:
-    """Draw one token id: temperature first, then min-p, top-k and top-p, as vLLM orders them.
+    """Draw a token id: temperature first, then min-p, top-k and top-p, in vLLM's order.
 
-    If noise is drawn, the generator gives V numbers each time, for any logits.
+    With Gumbel noise, each draw takes V numbers from the generator, whatever the logits.
 
     Args:
-        logits: Unnormalised log-probabilities, shape (V,); minus infinity rules a token out.
-        sampling: The settings by which to draw; greedy draws leave the generator untouched.
-        rng: The request's own source of randomness.
+        logits: Unnormalised log-probabilities, shape (V,); minus infinity excludes a token.
+        sampling: Sampling settings; greedy decoding does not use the generator.
+        rng: The request's own generator.
 
     Returns:
         A token id in [0, V).

@@ -1,7 +1,7 @@
-"""Checks that returned log-probabilities can be used.
+"""Checks that returned log-probabilities are usable.
 
-They are untrusted: a model with broken weights returns NaN, and a server may write a placeholder for an
-unknown value. Without the checks, these would give a certain verdict or a tie without any basis.
+Log-probabilities are untrusted: a model with broken weights returns NaN, and a server may write a placeholder
+for an unknown value. Unchecked, such values would give a verdict of certainty or a tie without any basis.
 """
 
 import math
@@ -11,22 +11,23 @@ from typing import TypeVar
 Option = TypeVar("Option")
 
 PLACEHOLDER = -9999.0
-"""Number that OpenAI's API writes for a token that is not among the most probable ones, and vLLM's server
-instead of minus infinity."""
+"""Placeholder log-probability: OpenAI's API returns it for a token that is not among the most probable ones,
+and vLLM's server instead of minus infinity."""
 
 MOST = 1.01
-"""Maximum sum of the probabilities of different continuations; some servers round to two digits."""
+"""Maximum sum of the probabilities of different continuations; above 1 because some servers round to two
+digits."""
 
 
 def why_unusable(logprobs: Mapping[Option, float], options: Iterable[Option]) -> str | None:
-    """Reason why log-probabilities of options cannot be used, as the end of a sentence; None if they can.
+    """Reason why log-probabilities of options are unusable, as a clause; None if usable.
 
-    Each must be a finite number above `PLACEHOLDER`, and together they may not be more probable than 1. How
-    small they are does not matter: their ratios count.
+    Each must be a finite number above `PLACEHOLDER`, and the probabilities may add up to at most `MOST`.
+    Small values are accepted, because only their ratios count.
 
     Args:
-        logprobs: Natural log-probabilities of continuations of which none begins another.
-        options: Those that are needed, each once.
+        logprobs: Natural log-probabilities of continuations, none of which is the beginning of another.
+        options: The options that are needed, each once.
     """
     wanted = list(options)
     for option in wanted:
@@ -45,10 +46,10 @@ def expected_value(values: Mapping[str, float], logprobs: Mapping[str, float] | 
 
     Args:
         values: Values by option, each in [0, 1].
-        logprobs: Log-probabilities from an engine, of at least these options; None if it returned none.
+        logprobs: Log-probabilities by option as the engine returned them, or None.
 
     Returns:
-        None if no probabilities were returned, or none that can be used; see `why_unusable`.
+        The mean, in [0, 1]; None if no log-probabilities were returned or `why_unusable` rejects them.
     """
     if logprobs is None or why_unusable(logprobs, values):
         return None

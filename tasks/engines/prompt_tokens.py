@@ -1,4 +1,4 @@
-"""Tokenization of prompts, the same for every engine that has the tokenizer."""
+"""Tokenization of prompts, the same for every engine with an available tokenizer."""
 
 from collections.abc import Sequence
 from contextlib import suppress
@@ -9,7 +9,7 @@ from winnow.tasks.engines.chat import Message, Prompt, as_dicts, is_continued, w
 from winnow.tasks.engines.errors import EngineLoadFailed, one_sentence
 from winnow.tasks.engines.protocol import GenerationFailure, ModelRef
 
-if TYPE_CHECKING:  # the tokenizer is handed in; this file need not load its library
+if TYPE_CHECKING:  # the tokenizer is passed in, so this file does not load its library
     from transformers import PreTrainedTokenizerBase
 
 
@@ -116,14 +116,14 @@ class PromptEncoder:
         return self._max_model_len - 1
 
     def why_unfit(self, ids: Sequence[int]) -> GenerationFailure | None:
-        """Reason why tokens, at least one, cannot be sent; None if they can."""
+        """Reason why the model cannot receive these ids, at least one; None if it can."""
         if len(ids) >= self._max_model_len:
             return GenerationFailure(
                 reason="prompt_too_long",
                 detail=f"the prompt has {len(ids)} tokens, which leaves no room for an answer in "
                 f"max_model_len {self._max_model_len}",
             )
-        if max(ids) >= self._vocabulary:  # engines do not look: they would read beyond the weights
+        if max(ids) >= self._vocabulary:  # engines do not check ids and would read beyond the weights
             return GenerationFailure(
                 reason="bad_prompt",
                 detail=f"the tokenizer produced token {max(ids)}, but the model has only {self._vocabulary}",
@@ -131,14 +131,14 @@ class PromptEncoder:
         return None
 
     def ids_of(self, text: str) -> list[int]:
-        """Token ids of the result of `text_of`, or of that and a continuation."""
+        """Token ids of a text from `text_of`, with or without a continuation."""
         return list(self._tokenizer(text, **self._how)["input_ids"])
 
     def text_of(self, prompt: Prompt) -> str:
-        """The prompt as the model reads it: in the chat template, if there is one."""
+        """The prompt as read by the model: a chat in the chat template, a text unchanged."""
         if not self._chat:
             if not isinstance(prompt, str):
-                raise ValueError("messages are for chat models; set chat: true")
+                raise ValueError("messages need a chat model; set chat: true")
             return prompt
         messages = (Message("user", prompt),) if isinstance(prompt, str) else prompt
         is_open = is_continued(messages)

@@ -1,4 +1,7 @@
-"""Requests to an engine and its answers, as plain values: importing this loads no model library."""
+"""Protocol of engines: models, requests and answers as plain values.
+
+Importing this module loads no model library.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
@@ -13,8 +16,8 @@ JsonScalar = str | int | float | bool | None
 JsonTree: TypeAlias = "JsonScalar | Sequence[JsonTree] | Mapping[str, JsonTree]"
 
 SEED_LIMIT = 2**63  # seeds are signed 64-bit integers in both torch and vLLM
-GREEDY_BELOW = 1e-5  # temperatures: dividing logits by less overflows float32; vLLM draws the same line
-TOKEN_LIMIT = 2**26  # beyond any context window; a database adds up 32 of them, of canaries, in 32 bits
+GREEDY_BELOW = 1e-5  # temperatures: dividing logits by less overflows float32; vLLM has the same threshold
+TOKEN_LIMIT = 2**26  # above any context window; the sum of 32 canaries' counts fits a 32-bit column
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,7 +41,7 @@ class ModelRef:
     chat_template_args: Mapping[str, JsonScalar] = field(default_factory=dict)
     """Extra variables of the chat template, such as `enable_thinking`."""
     model_base_url: str | None = None
-    """URL of the server that runs the model; None is the provider's own. It contains no password."""
+    """URL of the server that runs the model, without a password; None means the provider's own URL."""
     api_key: str | None = None
     """Name of the environment variable that holds the server's key; None if the server needs none."""
     served_identity: str | None = None
@@ -51,7 +54,7 @@ class ModelRef:
     entry: str | None = None
     """For an agent: name of its entry in the campaign's file, before `params` were expanded."""
     params: Mapping[str, JsonScalar] | None = None
-    """For an agent: the `params` of this combination; None for models."""
+    """For an agent: the values of `params` in this combination; None for models."""
     setup: Mapping[str, JsonTree] = field(default_factory=dict)
     """For an agent: all keys of its entry; see `tasks.engines.agents`. Not stored with a candidate."""
 
@@ -60,7 +63,7 @@ StructureKind = Literal["regex", "choice", "json_schema", "grammar"]
 
 
 class Structure(NamedTuple):
-    """A form that a whole text must have; the engine offers the model no token that would violate it."""
+    """Required form of a whole output; the engine excludes each token that would violate it."""
 
     kind: StructureKind
     value: str
@@ -69,14 +72,15 @@ class Structure(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sampling:
-    """Settings for drawing tokens.
+    """Sampling settings.
 
-    A token's logit gets its bias, then the penalties for repetition, frequency and presence, and is divided
-    by the temperature; then `min_p`, `top_k` and `top_p` leave tokens out, in this order. So does vLLM.
+    The engine adds the bias to each token's logit, applies the penalties for repetition, frequency and
+    presence, and divides by the temperature. Then `min_p`, `top_k` and `top_p` exclude tokens, in this order,
+    as in vLLM.
     """
 
     temperature: float = 0.0
-    """0 is greedy decoding."""
+    """Temperature; 0 means greedy decoding."""
     top_p: float = 1.0
     """Draw from the smallest set of tokens whose probability reaches this, in (0, 1]."""
     top_k: int = 0
@@ -84,9 +88,10 @@ class Sampling:
     max_tokens: int = 256
     """Upper limit of new tokens; a model's context window may end a text sooner."""
     stop: tuple[str, ...] = ()
-    """A text ends before the first of these that is complete; on a tie, the first in this order."""
+    """Stop strings: the output ends before the first one that is complete; on a tie, the first in this order.
+    """
     choices: tuple[str, ...] = ()
-    """Texts of which the output is exactly one; empty means any text. `temperature`, `min_p`, `top_k` and
+    """Texts of which the output is exactly one; empty allows any text. `temperature`, `min_p`, `top_k` and
     `top_p` apply to the probabilities of the choices instead of those of tokens; other fields are ignored."""
     min_p: float = 0.0
     """Exclude tokens less probable than this share of the most probable one, in [0, 1]; 0 keeps all."""
@@ -95,23 +100,24 @@ class Sampling:
     frequency_penalty: float = 0.0
     """Number subtracted from a token's logit for each of its occurrences in the text, in [-2, 2]."""
     repetition_penalty: float = 1.0
-    """Divides positive logits of tokens that occur in the prompt or the text, and multiplies negative
-    ones."""
+    """Number that divides positive logits and multiplies negative logits of tokens that occur in the prompt
+    or the text; above 0."""
     logit_bias: tuple[tuple[int, float], ...] = ()
-    """Token ids, each once, with the number added to their logits, in [-100, 100]."""
+    """Token ids, each once, with the number added to the token's logit, in [-100, 100]."""
     stop_token_ids: tuple[int, ...] = ()
-    """Tokens that end a text, in addition to the model's own; they are not part of it."""
+    """Ids of tokens that end the text, in addition to the model's own; the text does not include them."""
     structure: Structure | None = None
     """Form that the output must have; None means any text."""
     logprobs: bool = False
     """Whether to return the log-probability of each generated token."""
     gumbel: bool = False
-    """Whether the token with the largest sum of logit and Gumbel noise is drawn, so that rounding hardly ever
-    changes it; else tokens are drawn along cumulated probabilities. For engines whose tokens Winnow draws."""
+    """Whether to draw the token with the largest sum of logit and Gumbel noise, so that rounding hardly ever
+    changes it; otherwise tokens are drawn from the cumulated probabilities. Only for engines whose tokens
+    Winnow draws."""
     one_bos: bool = False
-    """Whether a prompt that already spells out the tokenizer's first token gets no second one."""
+    """Whether to omit the tokenizer's first token if the prompt already spells it out."""
     think_tags: bool = False
-    """Whether the tags around a model's reasoning stay in a text if they are special tokens."""
+    """Whether a text keeps the tags around a model's reasoning if they are special tokens."""
 
     def __post_init__(self) -> None:
         if not 0.0 <= self.temperature < float("inf"):
@@ -157,7 +163,7 @@ class Sampling:
             raise ValueError(f"repetition_penalty must be above 0, got {self.repetition_penalty}")
         if not all(token >= 0 and -100.0 <= bias <= 100.0 for token, bias in self.logit_bias):
             raise ValueError(
-                f"logit_bias must be token ids and numbers in [-100, 100], got {self.logit_bias}"
+                f"logit_bias must be pairs of a token id and a number in [-100, 100], got {self.logit_bias}"
             )
         if not all(token >= 0 for token in self.stop_token_ids):
             raise ValueError(f"stop_token_ids must be 0 or more, got {self.stop_token_ids}")
@@ -169,15 +175,15 @@ class Sampling:
     def _check_choices(self) -> None:
         choices = self.choices
         if isinstance(choices, str) or not all(choices) or len(set(choices)) < len(choices):
-            raise ValueError(f"choices must be a tuple of different strings, none empty, got {choices!r}")
+            raise ValueError(f"choices must be a tuple of different, non-empty strings, got {choices!r}")
         if len(choices) == 1:
-            raise ValueError(f"choices must be at least two to choose from, got {choices!r}")
+            raise ValueError(f"choices must be at least two texts, got {choices!r}")
         if starts := [pair for pair in permutations(choices, 2) if pair[1].startswith(pair[0])]:
-            raise ValueError(f"choices must be such that none begins another, got {starts[0]!r}")
+            raise ValueError(f"choices must be such that none is the beginning of another, got {starts[0]!r}")
 
 
 ALWAYS = frozenset({"temperature", "top_p", "top_k", "max_tokens", "stop", "choices"})
-"""Fields of a `Sampling` that are stored whatever their values."""
+"""Fields of a `Sampling` that are always stored; the others are stored only if they differ from `PLAIN`."""
 
 PLAIN = Sampling()
 
@@ -191,26 +197,26 @@ class Request:
     """Request for one text, or for the log-likelihoods of given continuations."""
 
     prompt: str
-    """The prompt as rendered; untrusted, may hold any characters. For a chat, its messages as written by
+    """The rendered prompt; untrusted, may hold any characters. For a chat, its messages as written by
     `as_stored`."""
     sampling: Sampling
-    """Settings for drawing its tokens."""
+    """Sampling settings."""
     seed: int
-    """Seed of its randomness, in [0, 2**63); other requests of the batch do not affect it."""
+    """Seed of the request's randomness, in [0, 2**63), independent of other requests of the batch."""
     adapter: str | None = None
     """Folder of the LoRA adapter to use; None means the model without adapter."""
     continuations: tuple[str, ...] = ()
-    """Texts whose log-likelihoods after the prompt are requested instead of a text: nothing is drawn, so that
-    `sampling` and `seed` do not matter. Empty requests a text."""
+    """Texts whose log-likelihoods after the prompt are requested instead of an output. Nothing is drawn, so
+    `sampling` and `seed` have no effect. Empty: the request is for an output."""
     is_greedy: bool = False
-    """Whether to report as well if greedy decoding would give the continuation; there is then one
+    """Whether to report as well whether greedy decoding would give the continuation; needs exactly one
     continuation."""
     messages: tuple[Message, ...] = ()
-    """Messages sent instead of `prompt`; empty if that is the whole prompt."""
+    """Messages to send instead of `prompt`; empty if `prompt` itself is sent."""
 
     @property
     def asked(self) -> Prompt:
-        """The prompt to send: the messages if there are any, else the text."""
+        """The prompt to send: `messages`, or `prompt` if there are no messages."""
         return self.messages or self.prompt
 
     def __post_init__(self) -> None:
@@ -218,25 +224,25 @@ class Request:
             raise ValueError(f"seed must be in [0, 2**63), got {self.seed}")
         texts = self.continuations
         if isinstance(texts, str) or not all(texts) or len(set(texts)) < len(texts):
-            raise ValueError(f"continuations must be a tuple of different strings, none empty, got {texts!r}")
+            raise ValueError(f"continuations must be a tuple of different, non-empty strings, got {texts!r}")
         if texts and self.sampling.choices:
             raise ValueError("a request has continuations or choices, not both")
         if self.is_greedy and len(texts) != 1:
-            raise ValueError(f"greedy decoding is asked about one continuation, got {len(texts)}")
+            raise ValueError(f"is_greedy needs exactly one continuation, got {len(texts)}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Completion:
-    """A generated text."""
+    """Output of a request: a generated text, or scored choices or continuations."""
 
     text: str
-    """Generated text without prompt and special tokens, cut before a stop string. Untrusted. For a request
-    with continuations: the most probable one, the first in a tie. For a request about greedy decoding: the
-    continuation if greedy decoding gives it, else empty."""
+    """Generated text without prompt and special tokens, cut before a stop string. Untrusted. With
+    continuations: the most probable one, the first in a tie. If `is_greedy` was requested: the continuation
+    if greedy decoding gives it, else empty."""
     finish_reason: str
     """"stop" (end of text or a stop string) or "length" (max_tokens or the context window)."""
     input_tokens: int
-    """Number of prompt tokens as the model read it, plus those of the continuations, if any."""
+    """Number of tokens of the prompt as read by the model, and of the continuations, if any."""
     output_tokens: int
     """Number of generated tokens, including those of the stop string and the end of text; 0 for
     continuations."""
@@ -245,9 +251,9 @@ class Completion:
     each moment the time is divided equally among the requests in progress, so that the sum over requests is
     the engine's time."""
     latency: float | None = None
-    """Wall seconds from when the request was sent, or the model started on it, to its answer, with other
-    requests running at the same time. For engines that generate whole batches: the time of the batch. None
-    for choices and continuations, which may take several calls."""
+    """Wall seconds from when the request was sent, or the model started on it, to its answer; other requests
+    may run at the same time. For engines that generate whole batches: the time of the batch. None for choices
+    and continuations, which may take several calls."""
     choice_logprobs: Mapping[str, float] | None = None
     """Log-probability of each choice or continuation, as defined in `tasks.engines.scoring`; None if neither
     was given."""
@@ -257,15 +263,15 @@ class Completion:
     """Natural log-probability of each generated token, including the end of the text, before biases,
     penalties and the temperature are applied; None if not requested or not returned by the engine."""
     is_greedy: bool | None = None
-    """Whether no other token was more probable at any token of the continuation; None if not requested."""
+    """Whether no other token was more probable at any position of the continuation; None if not requested."""
     cached_tokens: int | None = None
-    """Number of the prompt's tokens found in the engine's prefix cache and not computed again; None if it
-    does not report this, or has no cache."""
+    """Number of prompt tokens found in the engine's prefix cache and not computed again; None if the engine
+    does not report this number or has no cache."""
     served_as: str | None = None
-    """The server's name for the model that wrote the text, whatever was requested; None if it gives none.
-    Untrusted."""
+    """The server's name for the model that wrote the text, which may differ from the requested one; None if
+    the server names no model. Untrusted."""
     reported: Mapping[str, float] | None = None
-    """For an agent: the numbers that it reported for the run, its metrics and its `cost`. Untrusted."""
+    """For an agent: the metrics and the `cost` that it reported for the run. Untrusted."""
 
     def __post_init__(self) -> None:
         if not isinstance(self.text, str):
@@ -295,31 +301,37 @@ class Completion:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GenerationFailure:
-    """Reason why a request has no text. The other requests of its batch are not affected."""
+    """Reason why a request has no output. Other requests of its batch are not affected."""
 
     reason: str
-    """One machine-readable word. Faults of the prompt: "not_rendered" (its template fails), "empty_prompt",
-    "prompt_too_long", "no_room" (for the tokens that the request allows), "bad_prompt" (cannot be encoded);
-    of the choices: "bad_choices"; refusals of the engine: "refused", "no_logprobs" (or unusable ones); faults
-    of the model: "load_failed", "engine_failed", "bad_logits" (not numbers); and "no_stored_text" if no
-    output may be generated."""
+    """Machine-readable reason, in one word.
+
+    * prompt: "not_rendered" (its template fails), "empty_prompt", "prompt_too_long", "no_room" (for the
+      requested tokens), "bad_prompt" (cannot be encoded)
+    * choices: "bad_choices"
+    * engine: "refused", "no_logprobs" (or unusable ones)
+    * model: "load_failed", "engine_failed", "bad_logits" (not numbers)
+    * no output may be generated: "no_stored_text"
+    """
     detail: str
     """One sentence for the user."""
     spent: Completion | None = None
-    """An output that was generated and charged although it is not used, for example if a filter ended it."""
+    """Output that was generated and charged but is not used, for example because a filter ended it."""
 
     def __post_init__(self) -> None:
         if not (isinstance(self.reason, str) and self.reason and isinstance(self.detail, str)):
-            raise ValueError(f"a failure has a reason and a detail, got {self.reason!r}, {self.detail!r}")
+            raise ValueError(
+                f"a failure needs a reason and a detail as text, got {self.reason!r}, {self.detail!r}"
+            )
 
 
 Answer = Completion | GenerationFailure
 
 
 class BatchUnfinished(Exception):
-    """An engine ended in the middle of a batch; holds the answers it had given by then.
+    """An engine ended during a batch; holds the answers received before.
 
-    Only an engine whose answers are expensive raises it; its `identity` may still be read.
+    Only engines whose answers are expensive raise it. The engine's `identity` can still be read.
 
     Args:
         answered: Answers by the position of their request in the batch; at least one.
@@ -333,9 +345,10 @@ class BatchUnfinished(Exception):
 
 
 class Engine(Protocol):
-    """A loaded model, or one that is loading: the constructor may return early.
+    """Interface of an engine: one model, loaded or still loading.
 
-    Used by one thread at a time, unless it `JoinsBatches`. After an `EngineError` only `close` may be called.
+    The constructor may return before the model is loaded. One thread at a time uses an engine, unless it
+    implements `JoinsBatches`. After an `EngineError` only `close` may be called.
     """
 
     @property
@@ -356,50 +369,53 @@ class Engine(Protocol):
         """
 
     def close(self) -> None:
-        """Free all memory before returning. May be called again, and after an error."""
+        """Free all memory before returning. Can be called repeatedly, and after an error."""
 
 
 Came = Callable[[int, Answer], None]
-"""Receives the position of a request in its batch, and its answer, as soon as it is available."""
+"""Callback that receives a request's position in its batch and its answer, as soon as this is available."""
 
 
 @runtime_checkable
 class AnswersAsTheyCome(Protocol):
-    """Interface of an engine that reports answers before their whole batch is done, to be stored."""
+    """Interface of an engine that reports answers before their batch is complete, to be stored."""
 
     def generate_each(self, requests: Sequence[Request], came: Came) -> list[Answer]:
-        """Like `Engine.generate`; calls `came` for each complete answer, one at a time, in any thread."""
+        """Answer like `Engine.generate`, and pass each complete answer to `came`.
+
+        `came` is called for one answer at a time, from any thread.
+        """
 
 
 @runtime_checkable
 class LoadsAside(Protocol):
-    """Interface of an engine that continues to load after its constructor returned, and measures the time."""
+    """Interface of an engine that loads in the background and measures the time."""
 
     @property
     def load_seconds(self) -> float:
-        """Wall seconds until the engine was ready; read it only once `identity` is known."""
+        """Wall seconds until the engine was ready; valid only after `identity` has returned."""
 
 
 @runtime_checkable
 class JoinsBatches(Protocol):
-    """Interface of an engine that several threads can call at once: new requests join those in progress.
+    """Interface of an engine that several threads can call at once.
 
-    When it ends, it ends for all of them. `close` is still called by one thread, possibly while others wait
-    for their answers: those then get an `EngineDied`.
+    New requests join those in progress. If the engine ends, it ends for all threads. One thread calls
+    `close`, possibly while others wait for answers; their calls then raise `EngineDied`.
     """
 
     @property
     def joins(self) -> bool:
-        """Whether requests can join; read it only once `identity` is known."""
+        """Whether requests can join; valid only after `identity` has returned."""
 
 
 @runtime_checkable
 class Sleeper(Protocol):
-    """Interface of an engine that can free its device's memory and keep its weights in the machine's own."""
+    """Interface of an engine that can free device memory and keep its weights in main memory."""
 
     @property
     def can_sleep(self) -> bool:
-        """Whether the engine can sleep on its device; read it only once `identity` is known."""
+        """Whether the engine can sleep on its device; valid only after `identity` has returned."""
 
     def sleep(self) -> None:
         """Free the device's memory before returning; raises `EngineError`."""

@@ -1,6 +1,6 @@
 """Engines by provider: which engine serves a model reference, on which devices.
 
-The modules of engines, and with them torch or vLLM, are imported only when an engine starts.
+Modules of engines, and with them torch or vLLM, are imported only when an engine starts.
 """
 
 import json
@@ -18,45 +18,45 @@ from winnow.tasks.plugins.extras import Extra, require
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EngineSettings:
-    """Settings of engines; except for `is_fresh`, none of them changes an engine's answers."""
+    """Settings of engines; only `is_fresh` can change an engine's answers."""
 
     log_folder: Path
     """Folder for the output of engines that run in separate processes."""
     load_timeout: float = 600.0
-    """Seconds a model may take to load."""
+    """Maximum seconds for loading a model."""
     batch_timeout: float | None = 600.0
     """Maximum seconds of a batch; if an engine works on several batches, maximum seconds without any answer.
-    None waits forever."""
+    None means no limit."""
     max_connections: int = 64
     """Maximum number of concurrent requests to a server."""
     request_timeout: float = 120.0
-    """Seconds a server may take to answer one request."""
+    """Maximum seconds for a server's answer to one request."""
     max_retries: int = 5
-    """Maximum number of times that a request to a server is sent again."""
+    """Maximum number of times that a request to a server is repeated."""
     devices: tuple[int, ...] = ()
-    """Devices that the engine runs on, as CUDA numbers them; if empty, the engine chooses."""
+    """Devices of the engine, by CUDA number; if empty, the engine chooses."""
     memory_share: float = 1.0
     """Share of its devices' memory, for an engine that takes all by default; below 1 if the devices are
     shared."""
     sleeps: bool = False
-    """Whether it must be able to sleep, if the device allows it."""
+    """Whether the engine must be able to sleep, if its device allows it."""
     is_fresh: bool = False
-    """Whether it must discard computed state between calls, so that no call depends on earlier ones."""
+    """Whether the engine must discard computed state between calls, so that no call depends on earlier ones.
+    """
     adapters: tuple[str, ...] = ()
-    """Folders of the LoRA adapters that will be requested."""
+    """Folders of the LoRA adapters that requests may name."""
 
 
 EngineFactory = Callable[[ModelRef, EngineSettings], Engine]
 
 OF_PLUGINS = "winnow.tasks.engines.external.plugin:PluginEngine"
-"""Import path of the class that starts a plug-in's engine, so that other campaigns do not load it."""
+"""Import path of the class that starts a plug-in's engine; imported only if a campaign needs it."""
 
 TAKES_NO_DEVICE = "winnow.tasks.engines.external.plugin:takes_no_device"
-"""Address of the function that tells whether a plug-in's engine needs no device."""
+"""Import path of the function that returns whether a plug-in's engine needs no device."""
 
 GROUP = "winnow.engines"
-"""Entry-point group in which packages add providers, each an `EngineFactory`; none replaces a built-in
-one."""
+"""Entry-point group of third-party providers, each an `EngineFactory`; they cannot replace a built-in one."""
 
 EXTRAS: dict[str, Extra] = {"litellm": "litellm", "transformers": "local", "vllm": "vllm"}
 """Provider -> the extra that installs its packages."""
@@ -66,17 +66,17 @@ ADAPTING = frozenset({"vllm"})
 
 
 def provider_names() -> list[str]:
-    """Provider names allowed in a file, built in or from plug-ins, in alphabetical order; imports none."""
+    """Provider names allowed in a file, built in or from plug-ins, sorted; imports no plug-in."""
     return sorted({*PROVIDERS, *plugins(GROUP)} - {FUNCTION})
 
 
 def is_provider(name: str) -> bool:
-    """Whether a provider exists; plug-ins, which take long to list, are searched last."""
+    """Whether a provider exists; searches plug-ins last, because listing them is slow."""
     return name in PROVIDERS or name in plugins(GROUP)
 
 
 def start_engine(model: ModelRef, settings: EngineSettings) -> Engine:
-    """Start the engine of the model's provider, which may continue loading after this returns.
+    """Start the engine of the model's provider; it may still be loading on return.
 
     Raises:
         EngineLoadFailed: If the provider does not exist or refuses the model.
@@ -103,14 +103,17 @@ def require_provider(model: ModelRef) -> None:
     """Refuse a model whose provider's packages are not installed.
 
     Raises:
-        ExtraMissing: With the command that installs them.
+        ExtraMissing: If a package is missing; the message has the command that installs it.
     """
     if extra := EXTRAS.get(model.provider):
         require(extra, f"model {model.name!r} (provider: {model.provider})")
 
 
 def engine_key(model: ModelRef) -> str:
-    """Key of all parts of a reference that affect what an engine loads; adapters share an engine."""
+    """Key of an engine: all parts of a model reference that affect what it loads.
+
+    Models that differ only in their adapter share an engine.
+    """
     parts = (model.provider, model.model, model.revision, model.chat, model.model_base_url, model.api_key)
     args = (dict(model.model_args), dict(model.chat_template_args), model.chat_template)
     setup = [dict(model.setup)] if model.setup else []
@@ -118,7 +121,7 @@ def engine_key(model: ModelRef) -> str:
 
 
 def adapters_by_engine(models: Sequence[ModelRef]) -> dict[str, frozenset[str]]:
-    """Adapters that each engine has to serve, by its key: those of all models that share it."""
+    """Folders of the LoRA adapters that each engine serves, by `engine_key`."""
     found: dict[str, set[str]] = {}
     for each in models:
         if each.lora is not None:
@@ -127,9 +130,9 @@ def adapters_by_engine(models: Sequence[ModelRef]) -> dict[str, frozenset[str]]:
 
 
 def seats_wanted(model: ModelRef) -> int:
-    """Number of devices that the model's engine occupies; 0 if it can run at the same time as all others.
+    """Number of devices that the model's engine occupies; 0 if it can run beside all others.
 
-    A plug-in's engine occupies one unless its class says `devices = 0`.
+    A plug-in's engine occupies as many as a built-in one, unless its class has `devices = 0`.
     """
     if model.provider in PROVIDERS or (entry := plugins(GROUP).get(model.provider)) is None:
         return devices_wanted(model)
@@ -138,7 +141,7 @@ def seats_wanted(model: ModelRef) -> int:
 
 
 def devices_wanted(model: ModelRef) -> int:
-    """Number of devices of this machine that the model's engine takes; 0 if it runs elsewhere.
+    """Number of devices of this machine that the model's engine uses; 0 if it runs elsewhere.
 
     Raises:
         ValueError: If a parallelism argument is not a whole number of at least 1.

@@ -1,4 +1,4 @@
-"""Log-likelihood scoring of given texts, for every engine with an available tokenizer.
+"""Log-likelihood scoring of given texts, for engines with an available tokenizer.
 
 A request gives choices, one of which is drawn, or continuations, each of which is scored to its last token.
 
@@ -19,15 +19,15 @@ the choice includes that space.
     sum over k = 1 ... n of log P(t_k | x, t_1 ... t_(k-1)).
 
 They are scored to their last token, as lm-eval scores those of multiple_choice and loglikelihood tasks, so
-that one of them can begin another. Prompt and continuation are encoded together and split as lm-eval splits
-them: as many tokens as the prompt has alone belong to the prompt. White space at the prompt's end goes to the
-continuation first, because most tokenizers put a space into the token of the word after it.
+one continuation may be the beginning of another. Prompt and continuation are encoded together and split as in
+lm-eval: the first tokens, as many as the prompt has alone, belong to the prompt. White space at the prompt's
+end is moved to the continuation first, because most tokenizers put a space into the token of the next word.
 
-Greedy decoding gives a continuation if each of its tokens is at least as probable as any other in its place.
-That is lm-eval's `is_greedy`, except that lm-eval accepts only the lower of two token ids that are equally
-probable to the last digit.
+Greedy decoding gives a continuation if each of its tokens is at least as probable as any other at its
+position. That is lm-eval's `is_greedy`, except that lm-eval accepts only the lower of two token ids that are
+equally probable to the last digit.
 
-All logarithms are natural ones of the model's own probabilities, before temperature, top-k and top-p.
+All logarithms are natural, of the model's own probabilities before temperature, top-k and top-p.
 """
 
 import math
@@ -61,13 +61,13 @@ class Tokenizer(Protocol):
         ...
 
     def __call__(self, text: str, *, add_special_tokens: bool) -> Mapping[str, Sequence[int]]:
-        """The text's token ids, as `input_ids`."""
+        """Token ids of the text, under the key `input_ids`."""
         ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fork:
-    """A position at which choices diverge, or continue before they do."""
+    """Position at which choices diverge, or before they are all distinguished."""
 
     prefix: Tokens
     """The tokens between the prompt and this position."""
@@ -76,7 +76,7 @@ class Fork:
 
 
 class ChoiceTree:
-    """The forks of a set of encoded choices.
+    """Tree of encoded choices, with the positions at which they diverge.
 
     Args:
         tokens: Token ids of each of two or more choices; none is the beginning of another.
@@ -97,7 +97,10 @@ class ChoiceTree:
         self.forks = tuple(Fork(prefix=prefix, options=tuple(next_)) for prefix, next_ in options.items())
 
     def logprobs(self, at_forks: Sequence[Mapping[int, float]]) -> dict[str, float]:
-        """Log-probability of each choice, from those of the options at each of `forks`, in order."""
+        """Log-probability of each choice.
+
+        `at_forks` has the log-probabilities of the options at each of `forks`, in the same order.
+        """
         told = {fork.prefix: answer for fork, answer in zip(self.forks, at_forks, strict=True)}
         return {
             choice: sum(told[prefix][token] for prefix, token in steps)
@@ -106,10 +109,10 @@ class ChoiceTree:
 
 
 class ChoiceEncoder:
-    """Convert choices to a `ChoiceTree`, or to the reason why the model cannot choose between them.
+    """Encode choices as a `ChoiceTree`, or return why the model cannot choose between them.
 
     Args:
-        tokenizer: The model's.
+        tokenizer: The model's tokenizer.
         vocabulary: Number of token ids of the model.
     """
 
@@ -147,7 +150,7 @@ def _distinct_at(ids: Tokens, all_ids: Iterable[Tokens]) -> int:
 
 
 def _shared(first: Tokens, second: Tokens) -> int:
-    """Length of the common prefix."""
+    """Length of the common prefix of two token sequences."""
     pairs = enumerate(zip(first, second, strict=False))
     return next((k for k, (a, b) in pairs if a != b), min(len(first), len(second)))
 
@@ -158,12 +161,12 @@ def _bad(detail: str) -> GenerationFailure:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NextToken:
-    """A question to a model: the probabilities of some tokens at the next position."""
+    """Question to a model: the probabilities of some tokens at the next position."""
 
     ids: list[int]
-    """All tokens so far."""
+    """Token ids before that position."""
     options: tuple[int, ...]
-    """The token ids whose probabilities are requested."""
+    """Token ids whose probabilities are requested."""
 
 
 class OptionLogprobs(NamedTuple):
@@ -176,17 +179,17 @@ class OptionLogprobs(NamedTuple):
 
 
 TokenLogprobs = OptionLogprobs | GenerationFailure
-"""A model's answer to a question, or the reason why there is none."""
+"""A model's answer to a `NextToken` question, or the reason why it has none."""
 
 AskNext = Callable[[Sequence[NextToken]], Sequence[TokenLogprobs]]
-"""Answers questions about the next token; answer i belongs to question i."""
+"""Callback that answers questions about the next token; answer i belongs to question i."""
 
 
 class Chooser:
-    """Choose between given texts.
+    """Answer requests that give choices, by log-probabilities of next tokens.
 
     Args:
-        encode: Converts choices to tokens.
+        encode: Encodes choices.
         max_model_len: Context window in tokens.
         ask: Answers questions about the next token.
     """
@@ -197,7 +200,10 @@ class Chooser:
         self._ask = ask
 
     def answer(self, prompts: Sequence[list[int]], requests: Sequence[Request]) -> list[Answer]:
-        """Answer requests with encoded prompts; answer i belongs to request i."""
+        """Answer requests that give choices; answer i belongs to request i.
+
+        `prompts` has the token ids of each request's prompt.
+        """
         if not requests:
             return []
         started = time.perf_counter()
@@ -244,7 +250,7 @@ def _chosen(
         if isinstance(answer, GenerationFailure):
             return answer
         if why := why_unusable(answer.logprobs, fork.options):
-            return no_logprobs(f"of the next token the engine gave {why}")
+            return no_logprobs(f"for the next token the engine returned {why}")
         known.append(answer)
     logprobs = tree.logprobs([each.logprobs for each in known])
     values = np.array(list(logprobs.values()))  # (C,)
@@ -262,9 +268,10 @@ def _chosen(
 
 
 def _cached(told: Sequence[OptionLogprobs], input_tokens: int) -> int | None:
-    """Number of prompt tokens that were cached before the first question, which caches all of them.
+    """Number of prompt tokens that were cached before the first question.
 
-    None if an answer does not report it.
+    The first question caches the whole prompt for the others, so the minimum over the answers counts. None if
+    an answer does not report its cached tokens.
     """
     known = [each.cached_tokens for each in told if each.cached_tokens is not None]
     return min(*known, input_tokens) if len(known) == len(told) else None
@@ -272,26 +279,26 @@ def _cached(told: Sequence[OptionLogprobs], input_tokens: int) -> int | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Continued:
-    """A prompt and a continuation of it."""
+    """A prompt followed by a continuation, as token ids."""
 
     ids: list[int]
-    """Tokens of both."""
+    """Token ids of prompt and continuation."""
     start: int
-    """Position of the continuation's first token, at least 1 and before the end."""
+    """Position of the continuation's first token; at least 1 and before the end."""
 
 
 class ContinuationEncoder:
-    """Convert a prompt and a continuation to tokens, or to the reason why the model cannot read them.
+    """Encode a prompt with a continuation, or return why the model cannot read them.
 
-    An empty prompt becomes the token that begins a text, or else the one that ends it. A prompt that spells
-    out that token gets no second one. A chat's prompt is put into the chat template.
+    An empty prompt becomes the tokenizer's begin-of-text token, or its end-of-text token if it has no other.
+    A prompt that spells out that token gets no second one. A chat's prompt is put into the chat template.
 
-    The continuation of an empty prompt may be longer than the context window: it is then split into pieces,
-    each of which is scored once, after as much of the preceding text as fits.
+    The continuation of an empty prompt may be longer than the context window. It is then split into pieces,
+    and each of its tokens is scored in one of them; see `windows`.
 
     Args:
         tokenizer: A Hugging Face tokenizer.
-        prompts: Its encoder of prompts.
+        prompts: The encoder of prompts with this tokenizer.
         chat: Whether that encoder uses the chat template.
     """
 
@@ -303,7 +310,7 @@ class ContinuationEncoder:
         self._spelled = "" if chat or self._first is None else str(tokenizer.decode([self._first]))
 
     def __call__(self, prompt: Prompt, continuation: str) -> list[Continued] | GenerationFailure:
-        """Tokens of prompt and continuation, at least one each, in pieces shorter than the context window."""
+        """Token ids of prompt and continuation, at least one each, in pieces that fit the window."""
         try:
             f"{words_of(prompt)}{continuation}".encode()
             text, continuation = without_end_spaces(self._prompts.text_of(prompt), continuation)
@@ -333,13 +340,14 @@ class ContinuationEncoder:
 
 
 def windows(ids: list[int], longest: int) -> list[Continued]:
-    """Split a text after its first token into pieces, such that each of its tokens is scored in one.
+    """Split a text into pieces, such that each token after the first is scored in one.
 
-    Each piece begins with the last token of the one before, except the last of several, which is as long as
-    the others. This is lm-eval's `loglikelihood_rolling` with a window of `longest` - 1 tokens.
+    Each piece begins with the last token of the piece before. The last of several pieces begins earlier, so
+    that it is as long as the others. This is lm-eval's `loglikelihood_rolling` with a window of `longest` - 1
+    tokens.
 
     Args:
-        ids: Tokens, two or more.
+        ids: Token ids, two or more.
         longest: Maximum number of tokens of a piece, two or more.
     """
     pieces = [Continued(ids=ids[:longest], start=1)]
@@ -357,33 +365,34 @@ def without_end_spaces(prompt: str, continuation: str) -> tuple[str, str]:
 
 
 class KnownTokens(NamedTuple):
-    """The log-probabilities of a continuation's tokens."""
+    """Log-probabilities of a continuation's tokens, or of whole continuations."""
 
     logprobs: Sequence[float]
-    """Natural log-probability of each."""
+    """Natural log-probability of each token or continuation."""
     is_greedy: bool
-    """Whether no other token at any position is more probable."""
+    """Whether no other token is more probable at any position."""
     cached_tokens: int | None = None
     """Number of the prompt's tokens in the engine's prefix cache; None if not reported."""
 
 
 ContinuationLogprobs = KnownTokens | GenerationFailure
-"""An engine's answer about a whole continuation, or the reason why there is none."""
+"""An engine's answer about whole continuations, or the reason why it has none."""
 
 AskAllTokens = Callable[[Sequence[Continued]], Sequence[ContinuationLogprobs]]
-"""Returns the log-probabilities of the tokens of each continuation; answer i belongs to question i."""
+"""Callback that returns the log-probabilities of each continuation's tokens; answer i belongs to question i.
+"""
 
 ROUNDING = 0.01
-"""Tolerance of a log-probability above 0: some servers round to two digits."""
+"""Tolerance for log-probabilities above 0, because some servers round to two digits."""
 
 
 class Likelihoods:
-    """Score continuations.
+    """Answer requests that give continuations, by their log-likelihoods.
 
     Args:
-        encode: Converts a prompt and a continuation to tokens.
-        ask_next: Answers questions about the next token; if each continuation of a prompt is one token, one
-            question is enough for all.
+        encode: Encodes a prompt with a continuation.
+        ask_next: Answers questions about the next token. If each continuation of a prompt is one token, one
+            question covers all.
         ask_all: Returns the log-probabilities of the tokens of each continuation.
     """
 
@@ -399,7 +408,7 @@ class Likelihoods:
         started = time.perf_counter()
         encoded = [self._encoded(request) for request in requests]
         known = {i: each for i, each in enumerate(encoded) if isinstance(each, list)}
-        # What is asked of the next token alone does not say which token is the most probable one.
+        # A question about the next token does not reveal which token is the most probable one.
         short = {i: each for i, each in known.items() if _are_next_tokens(each) and not requests[i].is_greedy}
         long = {i: each for i, each in known.items() if i not in short}
         told = dict(zip(short, self._of_next_tokens(list(short.values())), strict=True))
@@ -432,7 +441,7 @@ class Likelihoods:
             if isinstance(told, GenerationFailure):
                 yield told
             elif why := why_unusable(told.logprobs, question.options):
-                yield no_logprobs(f"of the next token the engine gave {why}")
+                yield no_logprobs(f"for the next token the engine returned {why}")
             else:
                 logprobs = [told.logprobs[each.ids[-1]] for [each] in group]
                 yield KnownTokens(logprobs, is_greedy=False, cached_tokens=told.cached_tokens)
@@ -446,7 +455,7 @@ class Likelihoods:
 def likelihood_answer(
     request: Request, told: ContinuationLogprobs, input_tokens: int, seconds: float
 ) -> Answer:
-    """The answer to a request whose continuations have these log-likelihoods."""
+    """Answer to a request, from the log-likelihoods of its continuations."""
     if isinstance(told, GenerationFailure):
         return told
     text = request.continuations[int(np.argmax(told.logprobs))]
@@ -463,19 +472,19 @@ def likelihood_answer(
 
 
 def no_logprobs(detail: str) -> GenerationFailure:
-    """The failure of a request for which the engine returned no usable log-probabilities."""
+    """Failure of a request for which the engine returned no usable log-probabilities."""
     return GenerationFailure(reason="no_logprobs", detail=detail)
 
 
 def likelihood(logprobs: Sequence[float]) -> float | None:
-    """Sum of the tokens' log-probabilities; None if one of them is not a number, such as NaN."""
+    """Sum of the tokens' log-probabilities; None if any of them is unusable, such as NaN."""
     if all(PLACEHOLDER < each <= ROUNDING for each in logprobs):  # NaN is in no interval
         return math.fsum(logprobs)
     return None
 
 
 def _sums(told: Sequence[Sequence[ContinuationLogprobs]]) -> ContinuationLogprobs:
-    """The log-likelihood of each continuation, from the log-probabilities of its pieces."""
+    """Log-likelihood of each continuation, from the log-probabilities of its pieces."""
     sums: list[float] = []
     is_greedy = True
     for pieces in told:
@@ -486,7 +495,7 @@ def _sums(told: Sequence[Sequence[ContinuationLogprobs]]) -> ContinuationLogprob
             logprobs += each.logprobs
             is_greedy = is_greedy and each.is_greedy
         if (found := likelihood(logprobs)) is None:
-            return no_logprobs(f"of a continuation the engine gave the log-probabilities {logprobs[:8]}")
+            return no_logprobs(f"for a continuation the engine returned the log-probabilities {logprobs[:8]}")
         sums.append(found)
     return KnownTokens(sums, is_greedy)
 
@@ -499,14 +508,14 @@ def _are_next_tokens(group: Sequence[Sequence[Continued]]) -> bool:
 
 
 def _tokens_read(group: Sequence[Sequence[Continued]], *, shared: bool) -> int:
-    """Number of tokens of all sequences, with the prompt counted once if one question covers all."""
+    """Number of input tokens; the prompt counts once if one question covers all continuations."""
     if shared:
         return len(group[0][0].ids) + len(group) - 1
     return sum(len(each.ids) for pieces in group for each in pieces)
 
 
 class Scorer:
-    """Encodes prompts, and answers all requests of an engine except those for a text.
+    """Answer an engine's requests: choices, continuations, and texts through a callback.
 
     Args:
         tokenizer: A Hugging Face tokenizer.
@@ -517,7 +526,7 @@ class Scorer:
         ask_all: See `Likelihoods`.
 
     Raises:
-        EngineLoadFailed: If the model should chat and its tokenizer has no chat template.
+        EngineLoadFailed: If the model is a chat model and its tokenizer has no chat template.
     """
 
     def __init__(
@@ -543,12 +552,14 @@ class Scorer:
         write: Callable[[Sequence[list[int]], Sequence[Request]], Sequence[Answer]],
         why_unable: Callable[[Request], GenerationFailure | None] = lambda request: None,
     ) -> list[Answer]:
-        """Answer every request; answer i belongs to request i. Requests of one kind are processed in order.
+        """Answer every request; answer i belongs to request i.
+
+        Requests of one kind are processed in order.
 
         Args:
             requests: Requests of any kind.
             write: Answers requests for generation, with encoded prompts.
-            why_unable: Returns why the engine cannot answer a request without continuations, if it cannot.
+            why_unable: Returns why the engine cannot answer a request without continuations, or None.
         """
         answers: dict[int, Answer] = {}
         writing: dict[int, list[int]] = {}

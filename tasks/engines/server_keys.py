@@ -1,8 +1,8 @@
 """Base URL and API key of a served model, and the APIs that litellm reaches; imports no litellm.
 
-A server may move to another port in the middle of a campaign. So both settings are stored among the execution
-fields, by the key of their model; a campaign's identity holds each model's first server. The API key itself
-is never in a spec, only the name of its environment variable.
+A server may move to another port during a campaign, so both settings are stored among the execution fields,
+by the key of their model. A campaign's identity holds each model's first server. A spec never holds an API
+key, only the name of its environment variable.
 """
 
 import os
@@ -15,13 +15,13 @@ class Api(NamedTuple):
     """One of the APIs that litellm supports."""
 
     origin: str | None
-    """Its base URL; None if each customer has a different address."""
+    """Base URL of the API; None if each customer has a different address."""
     variable: str
     """Environment variable that usually holds the key."""
     top_k: bool = False
-    """Whether litellm passes `top_k` on to it."""
+    """Whether litellm passes `top_k` to the API."""
     base: str | None = None
-    """Address to give to litellm; None if all its versions use the same by themselves."""
+    """Base URL to give to litellm; None if all versions of litellm use the same one by default."""
 
 
 APIS: Mapping[str, Api] = {
@@ -38,14 +38,14 @@ APIS: Mapping[str, Api] = {
     "together_ai": Api("https://api.together.xyz", "$TOGETHERAI_API_KEY", base="https://api.together.xyz/v1"),
     "xai": Api("https://api.x.ai", "$XAI_API_KEY"),
 }
-"""Known APIs, by the part of `model` before the first slash, in litellm's spelling. Excluded are APIs that
-report a failed text as finished (cohere), and those that need more than one key."""
+"""Known APIs, by the part of `model` before the first slash, as litellm spells it. APIs that report a failed
+text as finished (cohere) or need more than one key are excluded."""
 
 ARGS = frozenset(
     {"api_version", "max_completion_tokens", "reasoning_effort", "safety_settings", "service_tier",
      "thinking", "user", "verbosity"}
 )  # fmt: skip
-"""Keys allowed in `model_args`: none of them can set another address, key, file or piece of code."""
+"""Keys allowed in `model_args`; none of them can set another address, key, file or code."""
 
 REMOVABLE = frozenset({"max_tokens", "seed", "temperature"})
 """Keys that a null in `model_args` removes from a request."""
@@ -61,23 +61,23 @@ def api_of(model: str) -> Api | None:
 
 
 def api_origin(model: str) -> str | None:
-    """Base URL of a model's API; None if it is not known."""
+    """Base URL of a model's API; None if the API is unknown or has no common address."""
     api = api_of(model)
     return None if api is None else api.origin
 
 
-def why_unaskable(model: str, *, chat: bool, model_args: Mapping[str, object]) -> tuple[str, str] | None:
-    """Key of a spec that prevents a model's use through litellm, and the reason; None if nothing does."""
+def unsupported_key(model: str, *, chat: bool, model_args: Mapping[str, object]) -> tuple[str, str] | None:
+    """Key of a spec that litellm does not support, with a message; None if it supports all."""
     if api_of(model) is None:
-        return "model", f"provider litellm wants API/MODEL, where API is one of {', '.join(APIS)}"
+        return "model", f"provider litellm needs API/MODEL, with API one of {', '.join(APIS)}"
     if not chat:
-        return "chat", "provider litellm is for chat models; set chat: true"
+        return "chat", "provider litellm supports only chat models; set chat: true"
     removed = {key for key, value in model_args.items() if value is None}
     if unknown := sorted((model_args.keys() - ARGS) - (removed & REMOVABLE)):
         return (
             "model_args",
-            f"provider litellm takes no {unknown[0]!a}; it takes {', '.join(sorted(ARGS))}, and null for "
-            f"{', '.join(sorted(REMOVABLE))}",
+            f"provider litellm does not accept {unknown[0]!a}; it accepts "
+            f"{', '.join(sorted(ARGS))}, and null for {', '.join(sorted(REMOVABLE))}",
         )
     return None
 
@@ -92,9 +92,10 @@ SERVER_KEYS = ("model_base_url", "api_key")
 
 
 def server_url(base_url: str | None) -> str:
-    """Normalise a server's base URL: lower-case host, no default port.
+    """Normal form of a server's base URL: lower-case host, no default port.
 
-    Two names of one machine stay two servers, because they cannot be distinguished from here.
+    Two host names of one machine count as two servers, because Winnow cannot recognise that they are the
+    same.
     """
     parts = urlsplit(base_url or OPENAI_URL)
     host = parts.hostname or ""
@@ -106,10 +107,10 @@ def server_url(base_url: str | None) -> str:
 
 
 def base_url_of(provider: object, model: object, base_url: str | None) -> str | None:
-    """The base URL of a model's server, from its spec; None is OpenAI's own.
+    """Base URL of a model's server, from its spec; None means OpenAI's own.
 
     Raises:
-        ValueError: If the API of the model has no common address for all customers.
+        ValueError: If the model's API is unknown or has no common address for all customers.
     """
     if provider != "litellm" or base_url is not None:
         return base_url
@@ -119,14 +120,14 @@ def base_url_of(provider: object, model: object, base_url: str | None) -> str | 
 
 
 def is_openais_own(base_url: str | None) -> bool:
-    """Whether a server is OpenAI's own, with its known limitations."""
+    """Whether a server is OpenAI's own, whose limitations are known."""
     return urlsplit(base_url or OPENAI_URL).hostname == urlsplit(OPENAI_URL).hostname
 
 
 def key_variable(base_url: str | None, api_key: str | None) -> str | None:
     """Name of the variable whose key is sent, without the dollar sign; None if no key is sent.
 
-    OpenAI's own key is sent only to OpenAI, unless a spec sets it.
+    Without `api_key`, OpenAI's key is sent only if no base URL is set.
     """
     given = api_key or (DEFAULT_VARIABLE if base_url is None else None)
     return given and given.removeprefix("$")

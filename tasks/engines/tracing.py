@@ -1,4 +1,4 @@
-"""OpenTelemetry spans for engine calls, with its attributes for generative models.
+"""OpenTelemetry spans of engine calls, with its attributes for generative models.
 
 Without the SDK nothing is recorded, and a span takes about ten microseconds.
 """
@@ -16,7 +16,10 @@ ENGINES = trace.get_tracer("winnow.engines")
 
 @contextmanager
 def engine_call(model: ModelRef, n_requests: int) -> Generator[Span, None, None]:
-    """The span of a batch of requests to one model, including loading it; an error sets its status."""
+    """Open the span of a batch of requests to one model, loading included.
+
+    An error sets the span's status.
+    """
     operation = "chat" if model.chat else "text_completion"
     with ENGINES.start_as_current_span(
         f"{operation} {model.name}",
@@ -32,8 +35,8 @@ def engine_call(model: ModelRef, n_requests: int) -> Generator[Span, None, None]
         yield span
 
 
-def tell_answers(span: Span, answers: Sequence[Answer]) -> None:
-    """Set a call's usage as attributes of its span; computes nothing if nothing records it."""
+def record_usage(span: Span, answers: Sequence[Answer]) -> None:
+    """Set a call's token counts and failures as attributes of its span, if the span is recorded."""
     if not span.is_recording():
         return
     texts = [each for each in answers if isinstance(each, Completion)]

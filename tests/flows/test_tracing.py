@@ -89,5 +89,5 @@ def test_calls_that_are_made_in_threads_belong_to_the_round_too(recorded):
 
 def test_without_an_sdk_nothing_is_recorded():
     with engine_tracing.ENGINES.start_as_current_span("call") as span:
-        engine_tracing.tell_answers(span, ["what is no answer would be looked at"])
+        engine_tracing.record_usage(span, ["what is no answer would be looked at"])
     assert not span.is_recording()

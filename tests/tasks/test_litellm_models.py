@@ -34,14 +34,14 @@ def test_an_api_that_is_known_is_asked_at_its_own_address():
     [
         ({"api_key": None}, r"api_key: litellm receives only the key named .* \$ANTHROPIC_API_KEY"),
         ({"api_key": "$NOT_SET"}, "api_key: the environment variable NOT_SET is not set"),
-        ({"chat": False}, "chat: provider litellm is for chat models; set chat: true"),
-        ({"model": "claude-x"}, "model: provider litellm wants API/MODEL, where API is one of anthropic"),
-        ({"model": "anthropic/"}, "model: provider litellm wants API/MODEL"),
-        ({"model": "huggingface/http://evil.example"}, "model: provider litellm wants API/MODEL"),
+        ({"chat": False}, "chat: provider litellm supports only chat models; set chat: true"),
+        ({"model": "claude-x"}, "model: provider litellm needs API/MODEL, with API one of anthropic"),
+        ({"model": "anthropic/"}, "model: provider litellm needs API/MODEL"),
+        ({"model": "huggingface/http://evil.example"}, "model: provider litellm needs API/MODEL"),
         ({"model": "azure/mine"}, "model_base_url: this API has a different address for each customer"),
-        ({"model_args": {"api_base": "https://evil.example"}}, "model_args: .* takes no 'api_base'"),
-        ({"model_args": {"extra_headers": {"a": "b"}}}, "model_args: .* takes no 'extra_headers'"),
-        ({"model_args": {"thinking": {"type": "enabled"}, "tools": []}}, "takes no 'tools'"),
+        ({"model_args": {"api_base": "https://evil.example"}}, "model_args: .* does not accept 'api_base'"),
+        ({"model_args": {"extra_headers": {"a": "b"}}}, "model_args: .* does not accept 'extra_headers'"),
+        ({"model_args": {"thinking": {"type": "enabled"}, "tools": []}}, "does not accept 'tools'"),
         ({"revision": "main"}, "revision: no API of litellm accepts"),
         ({"chat_template_args": {"a": 1}}, "chat_template_args: no API of litellm accepts"),
         ({"lora": "folder"}, "lora: provider 'litellm' does not support adapters"),
@@ -134,6 +134,6 @@ def test_top_k_goes_where_it_arrives():
 
 def test_probabilities_of_verdicts_are_not_asked_for():
     asked = {"template": "alpaca", "models": [ModelSpec(**KEYED).model_dump()]}
-    with pytest.raises(JudgeError, match=r"judge.read: litellm tells no probabilities, and 'm' is asked"):
+    with pytest.raises(JudgeError, match=r"judge.read: provider litellm of 'm' returns no probabilities"):
         create_pair_judge("llm", **asked, read="probabilities")
     assert create_pair_judge("llm", **asked, read="text").judges[0].ref.provider == "litellm"

@@ -1,1 +1,1 @@
-"""Engines from outside Winnow: of other packages, and functions of programs."""
+"""Engines from outside Winnow: of other packages, or a function of the running program."""

@@ -1,4 +1,4 @@
-"""Engines of other packages or programs; what they raise becomes a sentence that names the engine."""
+"""Adapt engines of other packages or programs; their exceptions name the engine."""
 
 from collections.abc import Sequence
 from importlib.metadata import EntryPoint
@@ -17,26 +17,26 @@ from winnow.tasks.engines.protocol import (
 from winnow.tasks.plugins.entry_points import Plugin, calling
 
 NO_LIKELIHOODS = (
-    "tells no log-likelihoods of continuations, which this output_type needs; choose another provider"
+    "returns no log-likelihoods of continuations, which this output_type needs; choose another provider"
 )
 
 NOT_GREEDY = (
-    "does not tell whether greedy decoding gives a continuation (is_greedy, with the continuation or nothing "
-    "as the text), which output_type: loglikelihood needs; choose another provider"
+    "does not report whether greedy decoding gives a continuation (is_greedy; the text is the continuation "
+    "or empty), which output_type: loglikelihood needs; choose another provider"
 )
 
 
 class PluginEngine:
-    """Start and call a plug-in's engine, and check what it returns against the requests.
+    """Start and call a plug-in's engine, and check its answers against the requests.
 
     Args:
-        entry: The entry point of a callable that takes a `ModelRef` and an `EngineSettings`.
+        entry: Entry point of a callable that takes a `ModelRef` and an `EngineSettings`.
         model: The model to load.
         settings: The settings of engines.
 
     Raises:
         EngineError: If the engine raises it.
-        PluginFailed: If anything else is raised.
+        PluginFailed: If the engine raises anything else.
     """
 
     def __init__(self, entry: EntryPoint, model: ModelRef, settings: object) -> None:
@@ -61,13 +61,14 @@ class PluginEngine:
         """See `Engine`.
 
         Raises:
-            PluginFailed: If anything but an `EngineError` is raised, or there is not one answer a request.
+            PluginFailed: If the engine raises anything but an `EngineError`, or returns too few or too many
+                answers.
         """
         with calling(self._plugin, EngineError):
             return self._checked(requests, list(self._inner.generate(requests)))
 
     def generate_each(self, requests: Sequence[Request], came: Came) -> list[Answer]:
-        """See `AnswersAsTheyCome`; an engine that is none reports its answers together.
+        """See `AnswersAsTheyCome`; an engine without that interface reports its answers together.
 
         Raises:
             PluginFailed: As `generate` does.
@@ -116,7 +117,7 @@ def _says_greedy(answer: Completion, request: Request) -> bool:
 
 
 def takes_no_device(entry: EntryPoint) -> bool:
-    """Whether an engine's class or function has `devices = 0`; False if it cannot be loaded."""
+    """Whether an engine's class or function has `devices = 0`; False if loading it fails."""
     try:
         return getattr(entry.load(), "devices", None) == 0
     except Exception:  # starting the engine reports it

@@ -1,7 +1,7 @@
-"""A program's own function as an engine, whose texts are scores for the judge `score`.
+"""Engine that calls a program's own function, whose scores the judge `score` reads.
 
-No file can name it. It exists while `winnow.select` runs a campaign with a database: like texts of models,
-values of the function are stored, found again, and never computed twice.
+A campaign's file cannot name it. It exists while `winnow.select` runs a campaign with a database. The
+function's values are stored and found again like outputs of models, and never computed twice.
 """
 
 import math
@@ -15,24 +15,24 @@ from winnow.tasks.engines.errors import EngineLoadFailed
 from winnow.tasks.engines.protocol import Answer, Completion, GenerationFailure, ModelRef, Request
 
 NO_SCORE = "no score"
-"""Text if the function returned no score."""
+"""Text of an answer if the function returned no score."""
 
 NOT_CALLED = GenerationFailure(reason="not_called", detail="the function has raised an error")
 """Answer after the function has raised an error; no round is recorded with it."""
 
 PROMPT = "{{ place }}: {{ input }}"
-"""The "prompt" for an example: its position, which distinguishes it from all others, and its text."""
+"""The "prompt" of an example: its position, which distinguishes it from all others, and its text."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scoring:
-    """A program's function."""
+    """Scoring function of a running program, with the errors that it raised."""
 
     score: Callable[[int, int], float]
     """Called with the positions of a candidate and an example; returns NaN for no score."""
     is_made: Callable[[int, int], bool]
-    """Whether a call for these positions has begun and will return a score, which is stored even if another
-    call fails."""
+    """Whether a call for these positions has begun and will return a score; that score is stored even if
+    another call fails."""
     arms: Mapping[str, int]
     """Position of each candidate, by the name of its model."""
     raised: list[BaseException] = field(default_factory=list)
@@ -40,7 +40,7 @@ class Scoring:
     scores that it has returned are still stored."""
 
     def pass_on(self) -> None:
-        """Raise the function's first error, if there is one."""
+        """Raise the function's first error, if it raised any."""
         if self.raised:
             raise self.raised[0]
 
@@ -50,7 +50,7 @@ _SCORING: ContextVar[Scoring | None] = ContextVar("scoring", default=None)
 
 @contextmanager
 def scoring_by(scoring: Scoring) -> Generator[None, None, None]:
-    """Let models of this provider score by a function, in this thread, until the block ends."""
+    """Let models of this provider be scored by a function, in this context, until the block ends."""
     token = _SCORING.set(scoring)
     try:
         yield
@@ -59,7 +59,7 @@ def scoring_by(scoring: Scoring) -> Generator[None, None, None]:
 
 
 def is_scoring() -> bool:
-    """Whether a function is set in this context."""
+    """Whether a scoring function is set in this context."""
     return _SCORING.get() is not None
 
 
@@ -72,7 +72,7 @@ class FunctionEngine:
         self._scoring, self._arm = scoring, scoring.arms[model.name]
 
     def generate(self, requests: Sequence[Request]) -> list[Answer]:
-        """Compute a score for each request, as text."""
+        """Score each request by a call of the function; the text is the score."""
         return [self._answer(int(request.prompt.partition(":")[0])) for request in requests]
 
     def _answer(self, example: int) -> Answer:
@@ -93,16 +93,18 @@ class FunctionEngine:
         )
 
     def close(self) -> None:
-        """Do nothing: nothing was opened."""
+        """Do nothing, because the engine holds no resources."""
 
 
 def start(model: ModelRef, _settings: object) -> FunctionEngine:
-    """Create the engine of a model that is a program's function.
+    """Create the engine that calls the program's function for a model.
 
     Raises:
         EngineLoadFailed: If no function is set in this context.
     """
     scoring = _SCORING.get()
     if scoring is None:
-        raise EngineLoadFailed(model.name, "its scores come from a function of a program, which is not here")
+        raise EngineLoadFailed(
+            model.name, "its scores come from a function of a program; run that program again"
+        )
     return FunctionEngine(scoring, model)

@@ -25,7 +25,7 @@ from winnow.tasks.engines.openai.requests import ESCAPED, MIB, prompt_fields, wh
 from winnow.tasks.engines.openai.server_calls import Connection, ServerInfo
 from winnow.tasks.engines.protocol import Engine, GenerationFailure, ModelRef, Request, Sampling
 from winnow.tasks.engines.providers import EngineSettings
-from winnow.tasks.engines.server_keys import UNKNOWN, api_of, why_unaskable
+from winnow.tasks.engines.server_keys import UNKNOWN, api_of, unsupported_key
 from winnow.tasks.processes.child_process import log_file
 from winnow.tasks.processes.replies import Replies
 from winnow.tasks.processes.worker_process import WorkerEnded, WorkerProcess
@@ -222,7 +222,7 @@ class LitellmEngine(OpenaiEngine):
         return self._connection.pid
 
     def _check_args(self, model: ModelRef) -> None:
-        if why := why_unaskable(model.model, chat=model.chat, model_args=model.model_args):
+        if why := unsupported_key(model.model, chat=model.chat, model_args=model.model_args):
             raise EngineLoadFailed(model.name, ": ".join(why))
 
     def _open_connection(self) -> Connection:

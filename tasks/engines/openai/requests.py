@@ -136,7 +136,7 @@ def why_unsendable(model: ModelRef, request: Request, *, is_vllm: bool) -> Gener
             "put this server's own setting into model_args",
         )
     if not model.chat and not isinstance(prompt, str):
-        return GenerationFailure(reason="bad_prompt", detail="messages are for chat models; set chat: true")
+        return GenerationFailure(reason="bad_prompt", detail="messages need a chat model; set chat: true")
     if not prompt and not model.chat and not request.continuations:
         return GenerationFailure(reason="empty_prompt", detail="the prompt has no tokens")
     try:

@@ -33,7 +33,7 @@ from winnow.tasks.engines.providers import (
     engine_key,
     start_engine,
 )
-from winnow.tasks.engines.tracing import engine_call, tell_answers
+from winnow.tasks.engines.tracing import engine_call, record_usage
 
 LOGGER = logging.getLogger("winnow.engines")
 
@@ -149,7 +149,7 @@ class EnginePool:
                     self._times.have_ready(model, slot, started)
                     is_ready()
                     answers = self._answers(model, started, requests, came=came, keeps=keeps)
-                    tell_answers(span, answers)
+                    record_usage(span, answers)
                     return answers
             except Exception as error:
                 cause = _cause(error, slot)

@@ -128,7 +128,7 @@ def test_messages_that_cannot_be_shown_fail_alone_in_one_sentence(checkpoint):
     assert isinstance(good, Completion)
     (refused,) = TransformersEngine(reference(checkpoint, chat=False)).generate([request(TURNS)])
     assert refused.reason == "bad_prompt"
-    assert refused.detail.endswith("messages are for chat models; set chat: true")
+    assert refused.detail.endswith("messages need a chat model; set chat: true")
 
 
 def test_a_request_comes_through_to_the_process_of_vllm_as_it_is():
@@ -213,7 +213,7 @@ def test_another_server_is_asked_for_it_only_where_its_user_says_how(serve):
 def test_a_server_is_not_sent_messages_for_completions(serve):
     server, engine = serve(chat=False)
     (bad,) = engine.generate([request(TURNS)])
-    assert (bad.reason, bad.detail) == ("bad_prompt", "messages are for chat models; set chat: true")
+    assert (bad.reason, bad.detail) == ("bad_prompt", "messages need a chat model; set chat: true")
     assert not server.calls
 
 

@@ -300,7 +300,7 @@ def test_the_next_token_alone_does_not_say_what_is_greedy():
 
 
 def test_greedy_decoding_is_asked_about_one_continuation():
-    with pytest.raises(ValueError, match="greedy decoding is asked about one continuation, got 2"):
+    with pytest.raises(ValueError, match="is_greedy needs exactly one continuation, got 2"):
         replace(request("1", "a", "b"), is_greedy=True)
 
 
@@ -324,9 +324,9 @@ def test_choices_are_weighed_after_what_the_assistant_has_begun_to_say(engine, t
 
 
 def test_a_request_weighs_different_texts_and_does_not_choose_as_well():
-    with pytest.raises(ValueError, match="different strings, none empty"):
+    with pytest.raises(ValueError, match="different, non-empty strings"):
         request("1", "a", "a")
-    with pytest.raises(ValueError, match="none empty"):
+    with pytest.raises(ValueError, match="non-empty"):
         request("1", "")
     with pytest.raises(ValueError, match="not both"):
         Request(prompt="1", continuations=("a",), sampling=Sampling(choices=("A", "B")), seed=0)
@@ -503,7 +503,7 @@ def test_an_engine_of_another_package_that_only_writes_is_refused_in_one_sentenc
     entry = EntryPoint(name="writes", group="winnow.engines", value=f"{__name__}:WritesOnly")
     engine = PluginEngine(entry, ModelRef(name="m", provider="writes", model="m"), None)
     assert engine.generate([Request(prompt="1", sampling=Sampling(), seed=0)])[0].text == "a"
-    with pytest.raises(EngineLoadFailed, match="engine 'writes' tells no log-likelihoods"):
+    with pytest.raises(EngineLoadFailed, match="engine 'writes' returns no log-likelihoods"):
         engine.generate([request("1", " a", " b")])
 
 
@@ -530,5 +530,5 @@ def test_an_engine_of_another_package_has_to_say_what_is_greedy():
     answers = engine.generate([greedy("yes", "a"), greedy("no", "a")])
     assert [(each.text, each.is_greedy) for each in answers] == [("a", True), ("", False)]
     for prompt in ("mute", "odd", "other", "word"):
-        with pytest.raises(EngineLoadFailed, match="does not tell whether greedy decoding gives"):
+        with pytest.raises(EngineLoadFailed, match="does not report whether greedy decoding gives"):
             engine.generate([greedy(prompt, "a")])

@@ -60,7 +60,7 @@ def test_an_engine_of_ours_has_no_choice_without_usable_probabilities(known):
     request = Request(prompt="?", sampling=Sampling(choices=("A", "B")), seed=0)
     (answer,) = chooser.answer([[1, 2]], [request])
     assert answer.reason == "no_logprobs"
-    assert "of the next token the engine gave" in answer.detail
+    assert "for the next token the engine returned" in answer.detail
 
 
 GOOD = {"text": "a", "finish_reason": "stop", "input_tokens": 1, "output_tokens": 1, "seconds": 0.5}
