@@ -1,1 +1,1 @@
-"""Judges: from a candidate's output to a score, or to the reason why there is none."""
+"""Judges: from a candidate's output, or two, to a score or the reason why it has none."""

@@ -1,14 +1,14 @@
-"""Judges that combine other judges: all of them, any of them, or a weighted mean.
+"""Judges that combine other judges: all, any, best-of, or a weighted mean.
 
 Each part is a judge as in a campaign, with its own options, in a list:
 
     judge: {type: all, judges: [{type: json-schema, schema: {...}}, {type: contains}]}
 
-A part that leaves an output unscored leaves the whole unscored, unless the others settle it: a zero settles
-`all`, a one settles `any`, and a weight of zero excludes a part. The whole has that part's reason, or
+An output is unscored if a part leaves it unscored, unless the other parts determine the score: a zero
+determines `all`, a one determines `any`, and a part of weight zero is ignored. The reason is that part's, or
 `part_unscored` if the part found no answer and its `no_answer` is "unscored".
 
-Parts that use a model are evaluated only if the other parts leave the score open.
+Parts that use a model are evaluated only if the other parts do not determine the score.
 """
 
 from abc import abstractmethod
@@ -31,14 +31,14 @@ from winnow.tasks.judges.registry import Made, create_judge, judge_code, within
 
 PART_UNSCORED = "part_unscored"
 NOT_ASKED = Verdict.unscored("not_asked")
-"""The verdict of a part that is not needed, because the others settle the score."""
+"""Verdict of a part that is not evaluated, because the others determine the score."""
 
 Parts = Annotated[Sequence[Mapping[str, object]], Field(min_length=1, max_length=100)]
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Combination(Judge[Sample]):
-    """A combination of judges: each part is evaluated in order, and the scores are combined."""
+    """Base class of combinations, which evaluate each part in order and combine the scores."""
 
     judges: Parts
     """The parts, each with its `type` and parameters."""
@@ -50,7 +50,7 @@ class _Combination(Judge[Sample]):
 
     @classmethod
     def code(cls, judges: Parts, **others: object) -> JsonObject:
-        """The code of its parts."""
+        """Identity of the parts' code."""
         return {"judges": list(_each(judges, judge_code))}
 
     def try_out(self) -> None:
@@ -92,7 +92,7 @@ class _Combination(Judge[Sample]):
         return knowing
 
     def judge(self, sample: Sample, /) -> Verdict:
-        """The combined score; see the module."""
+        """Combined score of the parts; see the module."""
         verdicts = [
             NOT_ASKED if part.calls(sample, self._replies) else part.judge(sample) for part in self._parts
         ]
@@ -130,9 +130,9 @@ class _Combination(Judge[Sample]):
 
 @dataclass(frozen=True, kw_only=True)
 class AllJudge(_Combination):
-    """The least score of several judges: right where all of them say so."""
+    """Minimum of several judges' scores; 0 as soon as one gives 0."""
 
-    scale: ClassVar = Scale(unit="score, 0 to 1", formula="the least of the parts")
+    scale: ClassVar = Scale(unit="score, 0 to 1", formula="the lowest of the parts")
 
     def combined(self, scores: Sequence[float | None]) -> float | None:
         """The lowest score; 0 as soon as one part has 0."""
@@ -158,10 +158,10 @@ class AnyJudge(_Combination):
 
 @dataclass(frozen=True, kw_only=True)
 class BestOfJudge(_Combination):
-    """The score of the first part for the one of several outputs that the second part likes best.
+    """Score by the first part, of the output that the second part prefers.
 
-    The second part receives no targets, so that it chooses without knowing the right answer. The judge is
-    for campaigns with `samples: {reduce: best-of}`.
+    The second part receives no targets, so that it chooses without the right answer. The judge is for
+    campaigns with `samples: {reduce: best-of}`.
     """
 
     scale: ClassVar = Scale(unit="score, 0 to 1", formula="that of the first part")
@@ -169,7 +169,7 @@ class BestOfJudge(_Combination):
     def __post_init__(self) -> None:
         super().__post_init__()
         if len(self._parts) != 2:
-            sentence = f"must be two, one that scores and one that chooses, got {len(self._parts)}"
+            sentence = f"must be two judges, one that scores and one that chooses, got {len(self._parts)}"
             raise JudgeError(sentence, "judge.judges")
 
     def calls(self, sample: Sample, replies: Replies, /) -> Sequence[JudgeCall]:
@@ -197,24 +197,24 @@ def _without_targets(sample: Sample) -> Sample:
 
 @dataclass(frozen=True, kw_only=True)
 class WeightedJudge(_Combination):
-    """The weighted mean of the scores of several judges."""
+    """Weighted mean of several judges' scores."""
 
     scale: ClassVar = SHARE
 
     weights: Sequence[float]
-    """One for each part, 0 or more; only their proportions count."""
+    """One weight for each part, 0 or more; only their proportions count."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if len(self.weights) != len(self.judges):
-            sentence = f"there are {len(self.weights)} for {len(self.judges)} judges; give one for each"
+            sentence = f"got {len(self.weights)} for {len(self.judges)} judges; set one for each judge"
             raise JudgeError(sentence, "judge.weights")
         if not all(isfinite(each) and each >= 0.0 for each in self.weights) or not any(self.weights):
-            sentence = f"must be 0 or more, and one above 0, got {list(self.weights)}"
+            sentence = f"each must be 0 or more, and at least one above 0, got {list(self.weights)}"
             raise JudgeError(sentence, "judge.weights")
 
     def combined(self, scores: Sequence[float | None]) -> float | None:
-        """The mean of the parts that have a weight."""
+        """Weighted mean of the parts' scores; None if a part with a weight is unscored."""
         counted = [each for each in zip(self.weights, scores, strict=True) if each[0] > 0.0]
         known = [(weight, score) for weight, score in counted if score is not None]
         if len(known) < len(counted):

@@ -1,7 +1,7 @@
-"""The options of every judge of outputs: `extract` and `no_answer`.
+"""Options of every judge of outputs: `extract` and `no_answer`.
 
-`extract` finds the answer in the output first; then only the answer is judged. `no_answer` sets whether an
-output without an answer is wrong or unscored.
+`extract` first finds the answer in the output, and then only this answer is judged. `no_answer` sets whether
+an output without an answer is wrong or unscored.
 """
 
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ from winnow.tasks.text.patterns import last_answer
 
 NO_ANSWER_VERSION = 1
 EXTRACT_VERSION = 1
-"""Increased when a verdict can change; see `tasks.spec.judge_tree`."""
+"""Version of the option's code, increased when a verdict can change; see `tasks.spec.judge_tree`."""
 
 NoAnswer = Literal["wrong", "unscored"]
 
@@ -28,17 +28,17 @@ ANSWERLESS = frozenset({"no_answer", "no_number", "no_choice"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WithOptions(Judge[Sample]):
-    """Pass the answer in an output to another judge, and decide how outputs without an answer count."""
+    """Judge the extracted answer by another judge; count outputs without an answer."""
 
     inner: Judge[Sample]
-    """Judges the answer as if it were the whole output."""
+    """Judge of the extracted answer, which it receives as the whole output."""
     pattern: regex.Pattern[str] | None = None
     """The last match of this pattern is the answer: its group 1 if it has one, otherwise all of it."""
     forms: Use = "never"
-    """Whether the inner judge gets targets in their other forms, if the campaign has that rule."""
+    """When the inner judge gets targets in their other forms, if the campaign uses `target_forms`."""
     no_answer: NoAnswer
-    """Wrong by default: an output without an answer did not solve the example, and excluding it would raise
-    the mean of a candidate that answers only what it knows."""
+    """"wrong" by default: an output without an answer did not solve the example, and excluding it would raise
+    the mean of a candidate that answers only easy examples."""
 
     @property
     def models(self) -> Sequence[ModelRef]:
@@ -69,7 +69,7 @@ class WithOptions(Judge[Sample]):
         return replace(self, inner=self.inner.told(replies))
 
     def judge(self, subject: Sample, /) -> Verdict:
-        """The inner judge's verdict; marked, and with `wrong` a zero, if the output has no answer."""
+        """Verdict of the inner judge; an output without an answer is marked, and scores 0 if "wrong"."""
         verdict = verdict_of(lambda: self._judged(self._shown(subject)))
         if verdict.reason == UNREADABLE_TARGET and subject.has_forms and self.forms == "if unreadable":
             verdict = verdict_of(lambda: self._judged(_in_all_forms(subject)))
@@ -84,7 +84,7 @@ class WithOptions(Judge[Sample]):
         return self.inner.judge(found) if isinstance(found, Sample) else found
 
     def _extracted(self, sample: Sample) -> Sample | Verdict:
-        """The sample with its answer as the output, or the verdict on an output without one."""
+        """The sample with its answer as output, or a verdict if the pattern finds no answer."""
         if self.pattern is None:
             return sample
         try:

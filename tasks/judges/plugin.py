@@ -1,4 +1,7 @@
-"""Adapt judges of packages and programs to `Judge`; their exceptions become verdicts."""
+"""Adapters from judges of packages and programs to `Judge`.
+
+An exception of a plug-in becomes a verdict without a score.
+"""
 
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -70,7 +73,7 @@ class PluginJudge(Judge[Sample]):
         """See `Judge`.
 
         Raises:
-            PluginFailed: If anything is raised.
+            PluginFailed: If the plug-in raises any exception.
         """
         method = getattr(self._inner, "told", None)
         with calling(self._plugin):
@@ -80,15 +83,15 @@ class PluginJudge(Judge[Sample]):
         """See `Judge`.
 
         Raises:
-            InvalidScore: If a verdict has an invalid score.
-            PluginFailed: If anything else was raised.
+            InvalidScore: If the plug-in raises it, because a verdict is invalid.
+            PluginFailed: If the plug-in raises any other exception.
         """
         asked = self._asked(subject) if self._models else {}
         with calling(self._plugin, InvalidScore):
             verdict = self._judge(subject)
         if not asked or not isinstance(verdict, Verdict) or verdict.replies:
             return verdict
-        # What a verdict rests on is stored with it, whether or not the plug-in says what it read.
+        # The replies behind a verdict are stored with it, even if the plug-in does not list them.
         read = [ReadReply(call=call, score=verdict.score, reason=verdict.reason) for call in asked]
         return replace(verdict, replies=read)
 
@@ -155,7 +158,7 @@ class PluginPairJudge(Judge[Duel]):
         return PluginPairJudge(self._plugin, self._inner, replies)
 
     def judge(self, subject: Duel, /) -> Verdict:
-        """See `Judge`; the plug-in's failures are verdicts too."""
+        """See `Judge`; failures of the plug-in become verdicts too."""
         return verdict_of(lambda: self._judged(subject))
 
     def _judged(self, duel: Duel) -> Verdict:
@@ -173,10 +176,11 @@ class PluginPairJudge(Judge[Duel]):
     def _exchange(
         self, duel: Duel, replies: Replies
     ) -> tuple[Mapping[JudgmentCall, Reply], Sequence[JudgeCall]]:
-        """The calls of a duel that have replies, and the next ones.
+        """Calls of a duel with their replies, and the calls that still lack one.
 
         Raises:
-            PluginFailed: If anything is raised, or a call is invalid or of a model that is not the judge's.
+            PluginFailed: If the plug-in raises, or a call is invalid or names a model that is not the
+                judge's.
         """
         known: dict[JudgmentCall, Reply] = {}
         while True:
@@ -201,7 +205,7 @@ CallT = TypeVar("CallT", JudgeCall, JudgmentCall)
 
 def _of_models(call: CallT, models: Sequence[ModelRef]) -> CallT:
     if call.model not in models:
-        raise ValueError(f"it calls the model {call.model.name!r}, which is not one of its models")
+        raise ValueError(f"it calls the model {call.model.name!r}, which is not in its `models`")
     return call
 
 
@@ -219,7 +223,7 @@ def _judge_call(call: JudgmentCall) -> JudgeCall:
 
 
 def _read(judgment: Judgment, known: Iterable[JudgmentCall]) -> ReadReply:
-    """A judgment with its call; a judgment without a call has no stored reply."""
+    """A judgment with its call; if the judgment has no call, with an empty one."""
 
     def place(each: Judgment | JudgmentCall) -> tuple[object, ...]:
         return each.judge, each.presentation_order, each.repeat, each.attempt
@@ -239,15 +243,15 @@ def _read(judgment: Judgment, known: Iterable[JudgmentCall]) -> ReadReply:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FunctionJudge(Judge[Sample]):
-    """Calls a function with an output and its targets."""
+    """Score outputs by a function of the output and its targets."""
 
     function: Callable[..., object]
-    """Returns a score in [0, 1], True or False, None if there is no score, or a `Verdict`."""
+    """Returns a score in [0, 1], True or False, a `Verdict`, or None if there is no score."""
     params: Mapping[str, object] = field(default_factory=dict)
     """Keyword parameters of the function."""
 
     def judge(self, sample: Sample) -> Verdict:
-        """See `Judge`; an output without a score has the reason no_score."""
+        """See `Judge`; if the function returns None, the reason is no_score."""
         found = self.function(sample.output, sample.targets, **self.params)
         if isinstance(found, Verdict):
             return found
@@ -258,22 +262,23 @@ class FunctionJudge(Judge[Sample]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FunctionPairJudge:
-    """Calls a function with two answers and the targets of their example; uses no model."""
+    """Compare two answers by a function of both and the targets; uses no model."""
 
     function: Callable[..., object]
-    """Returns the preference for the first answer, in [0, 1], None if there is none, or a `PairVerdict`."""
+    """Returns the preference for the first answer, in [0, 1], or a `PairVerdict`; None if it has no
+    preference."""
     params: Mapping[str, object] = field(default_factory=dict)
     """Keyword parameters of the function."""
     models: ClassVar[tuple[ModelRef, ...]] = ()
     identity: ClassVar[Mapping[str, object]] = MappingProxyType({})
-    is_deterministic: ClassVar = False  # nobody knows
+    is_deterministic: ClassVar = False  # a user's function may be random
 
     def calls(self, duel: Duel, replies: Mapping[JudgmentCall, Reply]) -> tuple[()]:
-        """Empty: the verdict is always ready."""
+        """Return no calls, because the verdict needs no model."""
         return ()
 
     def verdict(self, duel: Duel, replies: Mapping[JudgmentCall, Reply]) -> PairVerdict:
-        """The function's verdict; a duel without a preference has the reason no_preference."""
+        """The function's verdict; if the function returns None, the reason is no_preference."""
         found = self.function(duel.answer_a, duel.answer_b, duel.targets, **self.params)
         if isinstance(found, PairVerdict):
             return found
@@ -285,7 +290,7 @@ class FunctionPairJudge:
 def judge_factory(
     function: Callable[..., object], made: Callable[..., object] = FunctionJudge
 ) -> Callable[..., object]:
-    """A factory of such judges for a catalogue: it takes the function's keyword parameters."""
+    """Factory for a catalogue that creates judges from a function's keyword parameters."""
 
     def factory(**params: object) -> object:
         return made(function=function, params=params)

@@ -1,4 +1,4 @@
-"""The protocol of judges: the output or two answers that a judge sees, and its verdict.
+"""Protocol of judges: the outputs that a judge sees, and its verdict.
 
 A verdict has either a score or a reason, never both or neither. The reasons of the built-in judges:
 
@@ -6,17 +6,17 @@ A verdict has either a score or a reason, never both or neither. The reasons of 
 * extract_timeout    the `extract` pattern took too long on this output
 * pattern_timeout    the judge's own pattern took too long on this output
 * no_number          the output has no readable number
-* no_score           the output says that there is no score
+* no_score           a user's function returned no score, or the output reports none
 * not_reported       the agent did not report the number
 * no_choice          the output names no option, or several without choosing
-* no_likelihoods     the campaign's models generate, and the judge reads log-likelihoods of choices
+* no_likelihoods     the judge reads log-likelihoods of choices, but the campaign's models generate
 * no_target          the example has no target to compare with, or no tests
-* unreadable_target  the example has targets or tests, but none that this judge can read
+* unreadable_target  the judge can read none of the example's targets or tests
 * invalid_score      a plug-in or a user's function returned no number in its range, for example NaN
 * judge_failed       a plug-in raised an exception, see `tasks.plugins.entry_points`; or a user's function
   raised one, took too long or ended its process; or no sandbox was available
 * judge_limit        a library exceeded its limit of time or memory on this output
-* part_unscored      a part of a combination found no answer, and does not count that as wrong
+* part_unscored      a part of a combination found no answer, and its `no_answer` is "unscored"
 * verdict_missing    the reply of a judge model has no readable verdict
 * prompt_failed      the prompt for a judge model cannot be rendered or exceeds any context window
 * no_probabilities   the engine returned no usable probabilities of the labels
@@ -27,8 +27,8 @@ A verdict has either a score or a reason, never both or neither. The reasons of 
 An output with the reason no_answer, no_number or no_choice has no answer: it counts as wrong, unless the
 judge's option `no_answer` is "unscored"; see `tasks.judges.options`.
 
-A score is in [0, 1], with the unit of its measure. Results of plug-ins are checked. All proofs are about
-scores in [0, 1]: a measure with another range is mapped there, by the same formula for every output,
+A score is in [0, 1]; the judge's `Scale` has its unit. Results of plug-ins are checked. All proofs are about
+scores in [0, 1]: a measure with another range is mapped to it by the same formula for every output,
 independent of other outputs.
 """
 
@@ -45,13 +45,13 @@ from winnow.tasks.judges.asking.calls import JudgeCall, ReadReply, Replies
 from winnow.tasks.plugins.entry_points import PluginFailed
 
 NO_TARGET = "no_target"
-"""Reason if a judge compares outputs with targets, and the example has none."""
+"""Reason if a judge compares outputs with targets, and the example has no target."""
 
 UNREADABLE_TARGET = "unreadable_target"
 """Reason if a judge can read none of an example's targets."""
 
 BEST_OF = "best-of"
-"""The judge that chooses among several outputs, and the `reduce` that needs it."""
+"""Name of the judge that chooses among several outputs, and of the `reduce` that needs it."""
 
 
 INVALID_SCORE = "invalid_score"
@@ -67,87 +67,88 @@ Expected = TypeVar("Expected")
 
 
 class InvalidScore(ValueError):
-    """A judge returned something that is not a number in [0, 1], or no verdict at all."""
+    """A judge's result is not a number in [0, 1], or not a verdict."""
 
 
 def checked_score(value: object, what: str) -> float:
-    """Return the value as a plain `float` for the database; `what` names it in the message.
+    """Convert a score to a plain `float` for the database.
+
+    `what` names the value in the message.
 
     Raises:
         InvalidScore: If the value is not a number in [0, 1]; NaN is refused too.
     """
-    if type(value) is float and 0.0 <= value <= 1.0:  # as nearly all are
+    if type(value) is float and 0.0 <= value <= 1.0:  # the usual case
         return value
     if type(value).__module__ == "numpy" and type(value).__name__ in ("bool", "bool_"):
-        return float(bool(value))  # as a comparison of arrays has it; it is no number to Python
+        return float(bool(value))  # result of an array comparison, which is no `numbers.Real`
     score = at_bound(float(value)) if isinstance(value, Real) else math.nan
     if not 0.0 <= score <= 1.0:
-        raise InvalidScore(f"{what} lies in [0, 1], got {repr(value)[:100]}")
+        raise InvalidScore(f"{what} must be in [0, 1], got {repr(value)[:100]}")
     return score
 
 
 def checked_kind(value: object, kind: type[Expected]) -> Expected:
-    """Return the value if it has this type.
+    """Return the value if it has the expected type.
 
     Raises:
         InvalidScore: If the value has another type.
     """
     if not isinstance(value, kind):
-        raise InvalidScore(f"a judge returns a {kind.__name__}, got {type(value).__name__}")
+        raise InvalidScore(f"a judge must return a {kind.__name__}, got {type(value).__name__}")
     return value
 
 
 def check_words(reason: object, **others: object) -> None:
-    """Raise an error for an invalid reason, and for other values that are neither text nor None.
+    """Check a verdict's reason and its other texts.
 
     Raises:
-        InvalidScore: If a reason is empty, longer than `MOST_OF_A_REASON` or not text, or another value is
-            not text.
+        InvalidScore: If a value is neither text nor None, or the reason is empty or longer than
+            `MOST_OF_A_REASON`.
     """
     for name, value in {"reason": reason, **others}.items():
         if not isinstance(value, str | None):
-            raise InvalidScore(f"{name} is a text or None, got {type(value).__name__}")
+            raise InvalidScore(f"{name} must be a text or None, got {type(value).__name__}")
     if isinstance(reason, str) and not 0 < len(reason) <= MOST_OF_A_REASON:
-        raise InvalidScore(f"a reason has 1 to {MOST_OF_A_REASON} characters, got {len(reason)}")
+        raise InvalidScore(f"a reason must have 1 to {MOST_OF_A_REASON} characters, got {len(reason)}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sample:
     """Everything that a judge can see of one output.
 
-    Unknown fields are None or empty. Judges of duels, including the scorer of `rules`, must not know which
-    candidate gave an answer: they only see the output, the targets and the example's fields.
+    Unknown fields are None or empty. Judges of duels, including the scorer of `rules`, see only the output,
+    the targets and the example's fields, so that they cannot tell which candidate gave an answer.
     """
 
     output: str
     """The candidate's output, up to its stop sequences. Untrusted, of any length and content."""
     targets: Sequence[str] = ()
-    """The accepted answers; none if the example has none."""
+    """The accepted answers; empty if the example has no target."""
     has_forms: bool = False
     """Whether targets are also accepted in their other forms; see `tasks.judges.target_forms`."""
     fields: Mapping[str, object] = field(default_factory=dict)
-    """The example's fields except the target's, as JSON values, including `input`."""
+    """The example's fields except its target, as JSON values; includes `input`."""
     example: str | None = None
     """The example's key."""
     prompt: str | None = None
     """The candidate's prompt as rendered; a chat as a JSON list of messages."""
     reasoning: str | None = None
-    """The candidate's reasoning before the output, if its model separates it; no judge of Winnow's uses
-    it."""
+    """The candidate's reasoning before the output, if its model separates it; no built-in judge uses it."""
     finish_reason: str | None = None
     """"stop", or "length" if the output was cut off."""
     input_tokens: int | None = None
     output_tokens: int | None = None
     logprobs: Sequence[float] | None = None
-    """Natural log-probability of each generated token, if requested by its sampling."""
+    """Natural log-probability of each generated token, if its sampling settings request them."""
     choices: Sequence[str] = ()
-    """The example's choices, if models score those; `output` is the text added to the prompt for one."""
+    """The example's choices, if models score choices; `output` is then one choice as added to the prompt."""
     loglikelihoods: Sequence[float] = ()
     """Natural log-likelihood of each choice after the prompt."""
     reported: Mapping[str, float] = field(default_factory=dict)
-    """For an agent: the numbers that it reported for its run, its metrics and its `cost`."""
+    """For an agent: the metrics and the `cost` that it reported for its run."""
     candidate: Mapping[str, str] = field(default_factory=dict)
-    """Names of the choices that make the candidate: model, prompt, guardrail, generate_config."""
+    """Names of the candidate's parts, by kind: model, prompt, guardrail, generate_config."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -161,13 +162,13 @@ class Duel:
     answer_b: str
     """Untrusted, any characters."""
     targets: Sequence[str] = ()
-    """The example's targets; none if it has none."""
+    """The example's targets; empty if it has no target."""
     has_forms: bool = False
     """Whether targets are also accepted in their other forms; see `tasks.judges.target_forms`."""
     fields: Mapping[str, object] = field(default_factory=dict)
-    """The example's other fields, JSON values."""
+    """The example's other fields, as JSON values."""
     seed: int
-    """Seed of the duel's coins and of a judge's sampling; the same if the duel is judged again."""
+    """Seed of the duel's random choices and of a judge's sampling; the same if the duel is judged again."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -175,26 +176,27 @@ class Verdict:
     """One judge's verdict on one output or one duel."""
 
     score: float | None = None
-    """In [0, 1]; None if there is no judgment, which is not a zero. For a duel: 1 if A is preferred, 0 if B
-    is, 0.5 for a tie; between them for probabilities and means."""
+    """Score in [0, 1]; None if the output is unscored, which is not a zero. For a duel: 1 if A is preferred,
+    0 if B is, 0.5 for a tie; numbers in between for probabilities and means."""
     answer: str | None = None
-    """The text read from the output and compared, or a measured value with its unit; else None."""
+    """The text that was read from the output and compared, or a measured value with its unit; else None."""
     reason: str | None = None
-    """Reason of a missing score, as a short name such as "no_number"; None if `score` is set."""
+    """Reason why the score is missing, as a short name such as "no_number"; None if `score` is set."""
     detail: str | None = None
-    """The reason in a sentence, with more detail."""
+    """The reason as a sentence, with more detail."""
     no_answer: bool = False
-    """Whether the output has no answer, however that is scored; set by `create_judge`, not by a judge."""
+    """Whether the output has no answer, however this is scored; set by `create_judge`, not by a judge."""
     preference: float | None = None
-    """The preference for the output over others of its pair, in [0, 1]; only from judge best-of."""
+    """The preference for this output over the other outputs of its pair, in [0, 1]; only from judge best-of.
+    """
     replies: Sequence[ReadReply] = ()
-    """Replies of judge models, including earlier attempts."""
+    """Replies of judge models, earlier attempts included."""
 
     def __post_init__(self) -> None:
         check_words(self.reason, answer=self.answer, detail=self.detail)
         if (self.score is None) == (self.reason is None):
             raise InvalidScore(
-                f"a verdict has a score or a reason, got score={self.score!r}, reason={self.reason!r}"
+                f"a verdict must have a score or a reason, got score={self.score!r}, reason={self.reason!r}"
             )
         if self.score is not None:
             object.__setattr__(self, "score", checked_score(self.score, "a score"))
@@ -202,7 +204,7 @@ class Verdict:
 
     @classmethod
     def scored(cls, right: bool, answer: str | None) -> Self:
-        """One if the answer is right, zero if it is wrong."""
+        """A verdict with score 1 if the answer is right, 0 if it is wrong."""
         return cls(score=float(right), answer=answer)
 
     @classmethod
@@ -215,44 +217,44 @@ SAME_ANSWER = Verdict(score=0.5, answer="the same answer twice")
 """The verdict on two identical answers, which need no judgment."""
 
 SIDES = {1.0: "A", 0.0: "B", 0.5: "tie"}
-"""Verdicts on a duel, as shown in notes."""
+"""Names of a duel's outcomes in notes, by score."""
 
 SubjectT = TypeVar("SubjectT", bound="Sample | Duel", contravariant=True)
 """Subject of a judge: a single output, or two answers to one question."""
 
 
 class Judge(ABC, Generic[SubjectT]):
-    """Interface of a judge, which scores an output or prefers one of two answers, usually by targets.
+    """Interface of a judge: score an output, or prefer one of two answers.
 
     A judge keeps no state between calls: the same subject gets the same verdict. An output never causes an
     exception. Only time limits depend on the machine.
 
-    A judge that uses models makes no call itself. `models` lists its models, and `calls` the calls that are
-    still missing, given the replies to earlier ones; `told` returns the same judge with the replies, ready to
-    judge. Winnow makes the calls and stores the replies, so an interrupted run continues with the stored
-    ones. `winnow db check` requests the calls again from stored data: so they must depend only on the subject
-    and the replies, not on a clock or on `Sample.candidate`, which is empty then.
+    A judge that uses models makes no call itself. `models` lists its models. `calls` returns the calls that
+    are still missing, given the replies to earlier ones. `told` returns the same judge with the replies,
+    ready to judge. Winnow makes the calls and stores the replies, so an interrupted run continues with the
+    stored ones. `winnow db check` computes the calls again from stored data, so they must depend only on the
+    subject and the replies, not on a clock or on `Sample.candidate`, which is empty then.
 
-    A judge of another package needs no base class: a method `judge` is enough for one that scores outputs,
-    and all other members are optional. Its class, or any other factory, may have an attribute `scale`, a
-    `tasks.judges.protocol.Scale`: its unit, and the map to scores.
+    A judge of another package needs no base class. One that scores outputs needs only a method `judge`; all
+    other members are optional. Its class, or any other factory, may have an attribute `scale`, a
+    `tasks.judges.protocol.Scale` with its unit and the map to scores.
     """
 
     __slots__ = ()
 
     @property
     def models(self) -> Sequence[ModelRef]:
-        """The models that it uses; empty for most judges."""
+        """The judge's models; empty for most judges."""
         return ()
 
     @property
     def parts(self) -> "Sequence[Judge[SubjectT]]":
-        """Its component judges, if any."""
+        """Component judges; empty for most judges."""
         return ()
 
     @property
     def identity(self) -> Mapping[str, object]:
-        """JSON values that its verdicts depend on and the spec does not hold, such as a template's text."""
+        """JSON values that verdicts depend on and the spec lacks, such as a template's text."""
         return {}
 
     @property
@@ -261,44 +263,44 @@ class Judge(ABC, Generic[SubjectT]):
         return False
 
     def try_out(self) -> None:
-        """Load its code and models.
+        """Load the judge's code and models.
 
-        Called when a campaign's file is checked, once its user has approved what it does, so that an error on
-        every output appears before anything is generated.
+        Called when a campaign's file is checked, after the user has permitted what the judge does, so that an
+        error that affects every output appears before anything is generated.
 
         Raises:
-            JudgeError: Instead of any error.
+            JudgeError: In place of any error.
         """
 
     def ahead(self, subjects: Sequence[SubjectT], /) -> None:
         """Announce subjects that will be judged, so that processes can run in parallel.
 
-        Verdicts do not depend on it.
+        Verdicts do not depend on the announcement.
         """
 
     def calls(self, subject: SubjectT, replies: Replies, /) -> Sequence[JudgeCall]:
-        """The calls still needed, given the replies so far; empty once it can judge."""
+        """The calls that are still missing, given the replies so far; empty if it can judge."""
         return ()
 
     def told(self, replies: Replies, /) -> Self:
-        """Return the judge with the replies to all calls that it needs."""
+        """Return the judge with the replies to all its calls."""
         return self
 
     @abstractmethod
     def judge(self, subject: SubjectT, /) -> Verdict:
-        """The verdict; with several targets, matching one of them is enough."""
+        """Verdict on a subject; with several targets, matching one of them is enough."""
 
 
 def lacks_target(judge: Judge[Sample], sample: Sample) -> bool:
-    """Whether a judge can score no output of the sample's example because it has no target.
+    """Whether the sample's example cannot be scored because it has no target.
 
-    False for a judge that uses models: none is called here.
+    False for a judge that needs a model's reply first, because no model is called here.
     """
     return not judge.calls(sample, {}) and judge.judge(sample).reason == NO_TARGET
 
 
 def verdict_of(verdict: Callable[[], object]) -> Verdict:
-    """The verdict returned by a function; unscored if it returns none or a plug-in raises in it."""
+    """Verdict that a function returns; unscored if it is invalid or a plug-in raises."""
     try:
         return checked_kind(verdict(), Verdict)
     except InvalidScore as error:
@@ -309,17 +311,17 @@ def verdict_of(verdict: Callable[[], object]) -> Verdict:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scale:
-    """The unit in which a judge measures, and the map from values to scores."""
+    """Unit in which a judge measures, and the map from values to scores."""
 
     unit: str
-    """The native unit, with its range if it has one."""
+    """The unit of measured values, with their range if it is limited."""
     formula: str
-    """The map in the form shown to users."""
+    """The map as shown to users."""
     convert: Callable[[float], float] = float
-    """The map: native value -> score; results outside [0, 1] are clipped."""
+    """The map from a measured value to a score; results outside [0, 1] are clipped."""
 
     def score(self, value: float) -> float:
-        """The score of a native value, in [0, 1]; NaN for NaN."""
+        """Score of a measured value, in [0, 1]; NaN for NaN."""
         converted = self.convert(value)
         return converted if 0.0 <= converted <= 1.0 or converted != converted else float(converted > 0.5)
 

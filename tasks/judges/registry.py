@@ -1,7 +1,7 @@
-"""Judges by name. A judge's module is imported only when that judge is requested.
+"""Judges by name; a judge's module is imported only when that judge is requested.
 
-There is one catalogue for judges of outputs and one for judges of pairs. A package adds judges through the
-entry point groups `winnow.judges` and `winnow.pair_judges`: each entry is a callable with typed keyword
+There is one catalogue for judges of outputs and one for judges of pairs. Other packages add judges through
+the entry point groups `winnow.judges` and `winnow.pair_judges`. Each entry is a callable with typed keyword
 parameters that returns a judge. A built-in judge cannot be replaced, and judges of outputs cannot use the
 parameter names `extract` and `no_answer`.
 
@@ -47,7 +47,7 @@ _EXAMPLES = {
     "scorer": "{type: normalised}",
     "weights": "[1, 2]",
 }
-"""Example values of required parameters, by name."""
+"""Example values of required parameters for messages, by parameter name."""
 
 Factory = Callable[..., Any]
 """Creates a judge from its parameters."""
@@ -58,39 +58,39 @@ class JudgeParameter:
     """One parameter of a judge."""
 
     name: str
-    """Its key in the spec."""
+    """Key of the parameter in the spec."""
     accepts: str
-    """Its type, as in Python."""
+    """Type of the parameter, as written in Python."""
     default: object
-    """Its default value; None as well if it is required."""
+    """Default value; None as well if the parameter is required."""
     required: bool
-    """Whether it is required."""
+    """Whether the parameter must be set."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JudgeDescription:
-    """A judge's description for users who choose one."""
+    """Description of a judge for `winnow judges`."""
 
     name: str
-    """Its `type` in the spec."""
+    """The judge's `type` in the spec."""
     summary: str
     """One line on what the judge does."""
     parameters: tuple[JudgeParameter, ...]
-    """Its parameters: its own first, then those of every judge in the catalogue."""
+    """Parameters: the judge's own first, then those common to all judges of the catalogue."""
     scale: Scale | None
     """Scale on which the judge measures; None if the judge defines no scale."""
 
 
 class Catalogue:
-    """Judges by name, including those of installed packages in an entry point group.
+    """Judges by name, including those that installed packages add to an entry point group.
 
     Args:
         kind: The word for an entry in messages.
         group: The entry point group. An entry cannot replace a built-in judge.
-        built_in: The factory of each judge, by name.
+        built_in: The factory of each built-in judge, by name.
         guard: Import path of the wrapper whose exceptions name a plug-in's judge.
         common: Parameters of every judge, which the caller removes before it calls `create`.
-        elsewhere: Returns the sentence for a name that only another catalogue has, or None.
+        elsewhere: Returns the message for a name that only another catalogue has, or None.
     """
 
     def __init__(
@@ -111,11 +111,11 @@ class Catalogue:
         self._elsewhere = elsewhere
 
     def names(self) -> tuple[str, ...]:
-        """All judges, built in and installed, in alphabetical order; imports none."""
+        """Names of all judges, built in and installed, sorted; imports no judge."""
         return tuple(sorted({*self._built_in, *self._installed()}))
 
     def describe(self, name: str) -> JudgeDescription:
-        """A judge's summary and parameters.
+        """Summary and parameters of a judge.
 
         Raises:
             JudgeError: If the judge does not exist or cannot be imported.
@@ -131,10 +131,11 @@ class Catalogue:
         )
 
     def code(self, name: str, params: JsonView) -> JsonObject:
-        """The identity of a judge's code, as JSON values: its version, or digests of a plug-in's files.
+        """Identity of a judge's code: its version, or digests of a plug-in's files.
 
-        A built-in judge may run other code named by its parameters: its method `code` then identifies it. If
-        it uses libraries, `libraries` names their distributions, and their versions are part of its code.
+        The values are JSON. If parameters of a built-in judge name other code, its method `code` identifies
+        that code. If it uses libraries, `libraries` names their distributions, and their versions are part of
+        its identity.
 
         Raises:
             JudgeError: If the judge does not exist, or its code cannot be found.
@@ -196,7 +197,7 @@ class Catalogue:
         try:
             loaded: Factory = entry.load()
             _signature(loaded)
-        except (Exception, SystemExit) as error:  # another's module can fail in any way
+        except (Exception, SystemExit) as error:  # a third-party module can fail in any way
             raise JudgeError(
                 f"the installed {self._kind} {name!r} ({entry.value}) cannot be used: {in_words(error)}",
                 "judge.type",
@@ -218,13 +219,13 @@ class Catalogue:
         return {key: checked(key, known[key][0], value) for key, value in params.items()}
 
     def _remedy(self, name: str, factory: Factory, key: str, hint: object) -> str:
-        """The remedy for a missing parameter, which may be the output that a function should judge."""
+        """What to do about a missing parameter; a function may take it for the output to judge."""
         entry = self._installed().get(name)
         if entry is None or isinstance(entry, Registered) or not inspect.isfunction(factory):
             return f"add {_written(key, hint)}"
         return (
-            f"add it, or where {entry.value} is a function that judges, name in the entry point a class or "
-            "a function that makes a judge: functions that judge are for @winnow.judge"
+            f"add it; or if {entry.value} is a function that judges outputs, change the entry point to a "
+            "class or function that creates a judge, because only @winnow.judge accepts functions that judge"
         )
 
 
@@ -232,7 +233,7 @@ def checked(name: str, hint: Any, value: object) -> Any:  # noqa: ANN401 -- any 
     """Return the value if it has the type; nothing is converted.
 
     Raises:
-        JudgeError: With the position in the parameter, the required type and the value.
+        JudgeError: If it has another type; names the position in the parameter, the type and the value.
     """
     try:
         config = ConfigDict(strict=True, arbitrary_types_allowed=True)
@@ -245,7 +246,7 @@ def checked(name: str, hint: Any, value: object) -> Any:  # noqa: ANN401 -- any 
 
 
 def _written(key: str, hint: object) -> str:
-    """A required parameter in YAML, with its choices, a typical value or its type."""
+    """A required parameter as in YAML, with its choices, an example value or its type."""
     if get_origin(hint) is Literal:
         return f"{key}, one of: {', '.join(map(str, get_args(hint)))}"
     example = _EXAMPLES.get(key)
@@ -253,7 +254,7 @@ def _written(key: str, hint: object) -> str:
 
 
 def _signature(factory: Factory) -> Mapping[str, tuple[Any, object]]:
-    """Type and default (`inspect.Parameter.empty` if there is none) of each named parameter."""
+    """Type and default of each named parameter; `inspect.Parameter.empty` if it has no default."""
     return {
         each.name: (each.annotation, each.default)
         for each in parameters_of(factory)
@@ -291,7 +292,7 @@ ALSO_CALLED = {
     "javascript": "python",
     "pass_at_k": "code",
 }
-"""Winnow's judges by the names that other tools use for them, with underscores."""
+"""Built-in judges by the names that other tools use for them, with underscores."""
 
 GROUP = "winnow.judges"
 PAIR_GROUP = "winnow.pair_judges"
@@ -300,7 +301,7 @@ NO_ANSWER = "no_answer"
 
 
 def _of_pairs() -> str:
-    """The objectives that compare pairs."""
+    """Names of the objectives that compare pairs, joined by "or"."""
     return " or ".join(name for name in OBJECTIVES if traits_of(name).compares_pairs)
 
 
@@ -343,12 +344,12 @@ _PAIR_CATALOGUE = Catalogue(
 
 
 def judge_names() -> tuple[str, ...]:
-    """All judges, built in and installed, in alphabetical order; imports none."""
+    """Names of all judges of outputs, built in and installed, sorted; imports no judge."""
     return _CATALOGUE.names()
 
 
 def describe(name: str) -> JudgeDescription:
-    """A judge's summary and parameters, with `extract` and `no_answer` last if it takes them.
+    """Summary and parameters of a judge; `extract` and `no_answer` last, if it accepts them.
 
     Raises:
         JudgeError: If the judge does not exist or cannot be imported.
@@ -361,7 +362,9 @@ def describe(name: str) -> JudgeDescription:
 
 
 def judge_code(type: str, /, **params: object) -> JsonObject:
-    """The code of a judge with these parameters that its verdicts depend on, as JSON values.
+    """Identity of the code on which verdicts of a judge with these parameters depend.
+
+    The values are JSON.
 
     Raises:
         JudgeError: If the judge does not exist or cannot be imported.
@@ -374,13 +377,13 @@ def judge_code(type: str, /, **params: object) -> JsonObject:
 
 
 def create_judge(type: str, /, **params: object) -> Judge[Sample]:
-    """Create the judge of this name with these parameters.
+    """Create a judge of outputs.
 
     Args:
         type: One of `judge_names()`.
-        params: The parameters that `describe(type)` lists. `extract` is a regular expression whose last match
-            in the output is judged instead of the output (group 1 if it has one). `no_answer` sets whether an
-            output without an answer is "wrong", with the score 0, or "unscored".
+        params: The parameters that `describe(type)` lists. `extract` is a regular expression; its last match
+            in the output (group 1, if the pattern has one) is judged instead of the output. `no_answer` sets
+            whether an output without an answer is "wrong", with the score 0, or "unscored".
 
     Raises:
         JudgeError: If the name, a parameter or a value is invalid.
@@ -401,9 +404,7 @@ def create_judge(type: str, /, **params: object) -> Judge[Sample]:
 def _human_judge(params: JsonObject) -> Judge[Sample]:
     for option in (EXTRACT, NO_ANSWER):
         if option in params:
-            raise JudgeError(
-                f"people judge whole outputs as they see them; remove {option}", f"judge.{option}"
-            )
+            raise JudgeError(f"annotators judge whole outputs; remove {option}", f"judge.{option}")
     judge: Judge[Sample] = _CATALOGUE.create(HUMAN, params)
     return judge
 
@@ -416,12 +417,12 @@ def _extractor(pattern: str) -> regex.Pattern[str]:
 
 
 def pair_judge_names() -> tuple[str, ...]:
-    """All judges of pairs, built in and installed, in alphabetical order; imports none."""
+    """Names of all pair judges, built in and installed, sorted; imports no judge."""
     return _PAIR_CATALOGUE.names()
 
 
 def describe_pair_judge(name: str) -> JudgeDescription:
-    """A pair judge's summary and parameters.
+    """Summary and parameters of a pair judge.
 
     Raises:
         JudgeError: If the judge does not exist or cannot be imported.
@@ -430,7 +431,7 @@ def describe_pair_judge(name: str) -> JudgeDescription:
 
 
 def pair_judge_code(type: str, /) -> JsonObject:
-    """The code of a pair judge that its verdicts depend on, as JSON values.
+    """Identity of the code on which a pair judge's verdicts depend, as JSON values.
 
     Raises:
         JudgeError: If the judge does not exist or cannot be imported.
@@ -439,14 +440,14 @@ def pair_judge_code(type: str, /) -> JsonObject:
 
 
 def create_pair_judge(type: str, /, **params: object) -> Judge[Duel]:
-    """Create the pair judge of this name with these parameters.
+    """Create a pair judge.
 
     Args:
         type: One of `pair_judge_names()`.
         params: The parameters that `describe_pair_judge(type)` lists.
 
     Raises:
-        SpecError: If the name, a parameter, a value or a file named by one is invalid.
+        SpecError: If the name, a parameter or a value is invalid, or a file that a value names.
     """
     judge: Judge[Duel] = _PAIR_CATALOGUE.create(type, params)
     return judge
@@ -456,10 +457,12 @@ Made = TypeVar("Made")
 
 
 def within(given: Mapping[str, object], place: str, make: Callable[..., Made]) -> Made:
-    """Apply `create_judge` or `judge_code` to a judge nested in another one.
+    """Apply `create_judge` or `judge_code` to a judge nested in another judge.
+
+    `place` is the nested judge's key, which errors name.
 
     Raises:
-        JudgeError: With that key.
+        JudgeError: If the nested judge's name or parameters are invalid.
     """
     params = dict(given)
     name = params.pop("type", None)
@@ -467,7 +470,7 @@ def within(given: Mapping[str, object], place: str, make: Callable[..., Made]) -
         raise JudgeError(f"must name a judge: one of {', '.join(judge_names())}", f"{place}.type")
     if name == BEST_OF:
         sentence = (
-            f"{BEST_OF} chooses among the texts of a pair, which no judge within another one sees; make it "
+            f"{BEST_OF} chooses among the outputs of a pair, which a nested judge does not receive; make it "
             "the campaign's judge, and combine judges inside it"
         )
         raise JudgeError(sentence, f"{place}.type")

@@ -1,10 +1,10 @@
-"""Other spellings of targets, for judges that compare them with outputs as text or number.
+"""Other forms of targets, for judges that compare them with outputs as text or number.
 
 Some file formats write values in a form that models do not output: 5.0 for the whole number 5,
 0.10000000149011612 for a 32-bit 0.1, Python's True. A judge accepts both such a form and the usual one. The
 stored target is unchanged.
 
-A campaign stores whether it began with this rule; a campaign without it accepts only the stored form.
+A campaign stores whether it uses this rule; without the rule, only the stored form is accepted.
 """
 
 import math
@@ -20,7 +20,7 @@ KEY = "target_forms"
 """Identity key that stores whether other forms of targets are accepted."""
 
 Use = Literal["always", "if unreadable", "never"]
-"""Whether a judge gets other forms: always, or only if it can read no target unchanged."""
+"""When a judge gets other forms: always, never, or only if it can read no target unchanged."""
 
 _USES: dict[str, Use] = {
     **dict.fromkeys(("exact", "f1", "math", "normalised", "numeric", "regex", "squad"), "always"),
@@ -29,13 +29,13 @@ _USES: dict[str, Use] = {
 }
 
 MOST_DIGITS = 32
-"""Maximum digits of a whole number with a form without exponent."""
+"""Maximum digits of a whole number that is written out in its other form."""
 
 SPARED_DIGITS = 4
-"""Minimum number of digits that the form of a 32-bit number must save."""
+"""Minimum number of characters that the other form of a 32-bit number must save."""
 
 DIGITS_OF_32_BITS = 9
-"""Digits that identify any 32-bit number."""
+"""Number of digits that identify any 32-bit number."""
 
 _NUMBER = re.compile(r"-?[0-9]+(?:\.[0-9]+)?(?:e[+-]?[0-9]+)?")
 
@@ -46,8 +46,8 @@ def has_forms(identity: JsonView) -> bool:
 
 
 def use_of(judge: str, params: JsonView) -> Use:
-    """The way in which a judge gets other forms of targets."""
-    if judge == "contains":  # all targets are another matter: a form more is one more to be there
+    """When a judge with these parameters gets other forms of targets."""
+    if judge == "contains":  # with match: all, each additional form would be one more required text
         return "never" if params.get("match") == "all" else "always"
     return _USES.get(judge, "never")
 
@@ -64,11 +64,11 @@ def have_forms(targets: Iterable[Sequence[str]]) -> bool:
 
 
 def other_forms(target: str) -> tuple[str, ...]:
-    """The other spellings of a target; empty for most."""
+    """Other forms of a target; empty for most targets."""
     if target in ("True", "TRUE", "False", "FALSE"):
         return (target.lower(),)
     is_fraction = ("." in target or "e" in target) and _NUMBER.fullmatch(target)
-    if not is_fraction or repr(float(target)) != target:  # which people wrote, as 5.00
+    if not is_fraction or repr(float(target)) != target:  # written by hand, such as 5.00
         return ()
     if (whole := _whole(target)) is not None:
         return (whole,)
@@ -84,7 +84,7 @@ def _whole(number: str) -> str | None:
 
 
 def _shortest(number: str) -> str | None:
-    """The shortest text of a number that 32 bits can hold; None if 64 bits need no more digits."""
+    """Shortest form of a 32-bit number; None for other numbers, or if it saves few digits."""
     value = float(number)
     if _in_32_bits(value) != value:
         return None

@@ -102,7 +102,7 @@ def test_the_campaign_of_the_page_runs_through_the_command_line(folder):
     [
         (
             {"allow_code": False},
-            "judge.allow_code: runs programs that models write; allow it with allow_code: true",
+            "judge.allow_code: runs programs that models write; to allow this, set allow_code: true",
         ),
         ({"tests": "{{ tset }}"}, "judge.tests: example 'plus/1': the template failed: 'tset' is undefined"),
         ({"tests": "{{ target[:0] }}"}, "judge.tests: no example has tests"),
@@ -126,7 +126,7 @@ def test_a_machine_without_the_isolation_is_told_so_before_anything_runs(folder,
     refused = winnow(folder, "validate", "campaign.yaml")
     assert refused.returncode == 2
     assert (
-        "the sandbox for programs cannot be had: this machine lacks Landlock; nothing weaker"
+        "the sandbox for programs is unavailable: this machine lacks Landlock; run this judge"
         in one_message(refused)
     )
 

@@ -483,8 +483,8 @@ def test_an_embedders_code_and_parameters_are_part_of_what_the_judge_is():
     ("params", "said"),
     [
         ({"embedder": "lettres"}, "judge.embedder: .*did you mean 'letters'"),
-        ({"embedder": "vllm"}, "judge.embedder: names an embedder of a package or a program"),
-        ({"embedder": "letters", "model": "x"}, "judge.embedder: computes vectors without a checkpoint"),
+        ({"embedder": "vllm"}, "judge.embedder: must be an embedder of a package or a program"),
+        ({"embedder": "letters", "model": "x"}, "judge.embedder: an embedder uses no checkpoint"),
         ({"embedder": "letters", "pooling": "cls"}, "judge.embedder: computes vectors without"),
         ({"embedder_params": {"first": "x"}}, "judge.embedder_params: is for an embedder"),
     ],

@@ -13,7 +13,7 @@ from winnow.infra.demo.prepare import prepare_duels
 from winnow.infra.demo.prompts import JUDGE_TEMPLATE
 from winnow.infra.demo.recipes import CONTEXT, DUELLISTS, JUDGE
 from winnow.infra.demo.training import CHARACTERS
-from winnow.tasks.judges.pairwise.pair_prompt import load_template
+from winnow.tasks.judges.pairwise.pair_template import load_template
 from winnow.tasks.judges.pairwise.protocol import Duel
 from winnow.tasks.setup.load import check_campaign_file
 

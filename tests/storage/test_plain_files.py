@@ -18,7 +18,7 @@ from winnow.tasks.data.file_digests import file_digest
 from winnow.tasks.data.score_tables import read_table
 from winnow.tasks.engines.chat import hides_thoughts, own_template
 from winnow.tasks.errors import WinnowError
-from winnow.tasks.judges.pairwise.pair_prompt import _source
+from winnow.tasks.judges.pairwise.pair_template import _source
 from winnow.tasks.objectives.route.router import Router
 from winnow.tasks.setup.yaml_file import read_spec_file
 

@@ -134,10 +134,10 @@ def test_a_pattern_that_takes_too_long_is_a_reason(monkeypatch):
         ({"filters": [{"regex_pattern": "a"}]}, "judge.filters[0]: function must be one of"),
         ({"filters": [{"function": "lowercase", "x": 1}]}, "lowercase has no option 'x'; remove it"),
         ({"filters": [{"function": "regex", "regex_pattern": "("}]}, "'(' is not a regular expression"),
-        ({"filters": [{"function": "regex", "regex_pattern": 3}]}, "a pattern is text, got 3"),
+        ({"filters": [{"function": "regex", "regex_pattern": 3}]}, "a pattern must be text, got 3"),
         ({"filters": [{"function": "regex", "group_select": "1"}]}, "group_select must be a whole number"),
         ({"filters": [{"function": "map", "mapping_dict": {"a": 1}}]}, "mapping_dict must map texts to"),
-        ({"filters": [{"function": "map"}]}, "map needs a default_value that is text"),
+        ({"filters": [{"function": "map"}]}, "map needs a text as default_value"),
         ({"regexes_to_ignore": ["["]}, "judge.regexes_to_ignore: '[' is not a regular expression"),
     ],
 )  # fmt: skip

@@ -206,24 +206,27 @@ def test_the_text_is_scored_that_another_judge_likes_best_without_knowing_the_ta
         ({"generate_configs": [{"name": "greedy"}]}, "samples: candidate 'one/plain/greedy' is greedy"),
         ({"samples": {"n": 4, "reduce": "best-of"}}, "samples: judge best-of and samples: {reduce: best-of}"),
         ({"judge": BEST_OF}, "judge.type: judge best-of and samples: {reduce: best-of} need each other"),
-        ({"judge": BEST_OF | {"judges": PARTS[:1]}}, "judge.judges: must be two, one that scores and one"),
+        (
+            {"judge": BEST_OF | {"judges": PARTS[:1]}},
+            "judge.judges: must be two judges, one that scores and one",
+        ),
         *(
             (
                 {"judge": {"type": name, "judges": [*PARTS, BEST_OF], **more}},
-                "judge.judges[2].type: best-of chooses among the texts of a pair, which no judge",
+                "judge.judges[2].type: best-of chooses among the outputs of a pair, which a nested judge",
             )
             for name, more in (("all", {}), ("any", {}), ("weighted", {"weights": [1, 1, 1]}))
         ),
         (
             {"judge": {"type": "all", "judges": [{"type": "any", "judges": [BEST_OF]}]}},
-            "judge.judges[0].judges[0].type: best-of chooses among the texts of a pair",
+            "judge.judges[0].judges[0].type: best-of chooses among the outputs of a pair",
         ),
         (
             {
                 "judge": BEST_OF | {"judges": [BEST_OF, PARTS[0]]},
                 "samples": {"n": 4, "reduce": "best-of"},
             },
-            "judge.judges[0].type: best-of chooses among the texts of a pair",
+            "judge.judges[0].type: best-of chooses among the outputs of a pair",
         ),
         (
             {"metrics": [{"name": "chosen", "judge": BEST_OF}]},

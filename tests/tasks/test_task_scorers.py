@@ -206,7 +206,10 @@ def test_a_function_is_refused_where_it_cannot_be_confined(scored, monkeypatch):
             {"filters": [{"function": "own.py:g"}]},
             "judge.filters[0].function: unknown function of own.py 'g'",
         ),
-        ({"process_results": "own.py:f", "function": "own.py:f"}, "give one of process_results and function"),
+        (
+            {"process_results": "own.py:f", "function": "own.py:f"},
+            "set process_results or function",
+        ),
         ({"range": [1, 1]}, "must be two different numbers, got [1.0, 1.0]"),
     ],
 )

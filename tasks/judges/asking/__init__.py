@@ -1,1 +1,1 @@
-"""Judges that use models: their models, their prompts, and how outputs are quoted in them."""
+"""Judges that use models: the models, the calls, and how prompts quote outputs."""

@@ -1,9 +1,9 @@
-"""The mark between Winnow's words and quoted outputs in a judge's prompt.
+"""Mark that separates Winnow's words from quoted outputs in a judge's prompt.
 
-A candidate that could write the mark could end its own quotation and continue as Winnow. So the mark is a
-hash of the quoted texts and occurs in none of them: a text that contained it would change it. It depends only
-on the texts, not on their order, so the same texts get the same prompts in either order and in every
-comparison: stored replies are reused.
+A candidate that could write the mark could end its own quotation and continue in Winnow's name. So the mark
+is a hash of the quoted texts that occurs in none of them: a text that contained it would change it. The mark
+does not depend on the order of the texts, so the same texts get the same mark in either order and in every
+comparison, and stored replies are reused.
 """
 
 from collections.abc import Collection
@@ -19,7 +19,8 @@ def boundary(texts: Collection[str], *, also_not_in: Collection[str] = ()) -> st
 
     Args:
         texts: Texts from which the mark is computed.
-        also_not_in: Further texts without the mark; they change it only if they would contain it.
+        also_not_in: Further texts that must not contain the mark; they affect it only if they would contain
+            it.
     """
     quoted = sorted(texts)
     marks = (sha256([number, quoted])[:LENGTH] for number in count())

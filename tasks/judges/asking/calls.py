@@ -1,4 +1,4 @@
-"""Calls from a judge to a model, and the parsed replies."""
+"""Calls from a judge to a model, and the replies with their scores."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -13,40 +13,40 @@ PROMPT_FAILED = "prompt_failed"
 TOO_FEW_JUDGES = "too_few_judges"
 
 FALLS_BACK = frozenset({"no_logprobs", "bad_choices", "refused", NO_PROBABILITIES})
-"""Failure reasons of a request for probabilities after which a text is requested instead."""
+"""Reasons of failed requests for probabilities after which a text is requested instead."""
 
 
 PresentationOrder = Literal["original", "swapped"]
-"""Whether answer A of a duel is shown first or second; a single output is in the original order."""
+"""Whether answer A of a duel is shown first or second; "original" for single outputs."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JudgeCall:
-    """One call of a model. Equal calls have the same reply, for any output."""
+    """One call of a model; equal calls have the same reply, for any output."""
 
     judge: str
     """Id of the calling judge."""
     model: ModelRef = field(hash=False)
     """The model to call."""
     prompt: str
-    """The prompt as rendered; holds untrusted text."""
+    """The rendered prompt; contains untrusted text."""
     sampling: Sampling
-    """Settings for sampling the reply."""
+    """Sampling settings of the reply."""
     repeat: int = 0
-    """0 and up: number of the repetition of the same question."""
+    """Number of the repetition of the same question, from 0."""
     attempt: int = 0
-    """0, then 1 and up if the previous reply was unreadable."""
+    """Number of the attempt, from 0; increased after each unreadable reply."""
     replicate: int = 0
-    """Distinguishes calls whose replies are drawn again; 0 if decoding is greedy."""
+    """Number that distinguishes calls whose replies are drawn separately; 0 if decoding is greedy."""
     presentation_order: PresentationOrder = "original"
-    """The order in which the prompt shows the answers of a duel."""
+    """Order in which the prompt shows the answers of a duel."""
     seed: int | None = None
-    """Seed of the request, in [0, 2**31); None if it follows from the campaign's seed and `replicate`."""
+    """Seed of the request, in [0, 2**31); None if it is derived from the campaign's seed and `replicate`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JudgeReply:
-    """A model's reply, if only this part of a `Completion` was stored."""
+    """A model's reply, for data that stored only these parts of a `Completion`."""
 
     text: str
     """The text of the reply, untrusted."""
@@ -59,16 +59,16 @@ class JudgeReply:
 Completed = Completion | JudgeReply
 
 Reply = Completed | GenerationFailure
-"""The answer to a call."""
+"""A model's reply to a call, or its failure."""
 
 Replies = Mapping[JudgeCall, Reply]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadReply:
-    """A call and its parsed reply: a score, or the reason why there is none."""
+    """A call and the score that was read from its reply, or the reason why it has no score."""
 
     call: JudgeCall
     score: float | None = None
-    """The score that was read, in [0, 1]."""
+    """Score in [0, 1]; None if the reply has no score."""
     reason: str | None = None

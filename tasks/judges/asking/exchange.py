@@ -1,4 +1,4 @@
-"""Runs judges on subjects, round by round: collects their calls and takes in the replies."""
+"""Run judges on subjects round by round: collect their calls, take in the replies."""
 
 from collections.abc import Mapping, Sequence
 from typing import Generic, TypeVar
@@ -10,12 +10,12 @@ Subject = TypeVar("Subject", bound=Sample | Duel)
 
 
 class Exchange(Generic[Subject]):
-    """The calls that judges need; the caller runs `next_calls` and passes the replies to `take`.
+    """Calls that judges need; the caller runs `next_calls` and passes the replies to `take`.
 
     Equal calls have one reply, for any judge or subject.
 
     Args:
-        replies: Replies that are already known, by call.
+        replies: Replies that are already available, by call.
     """
 
     def __init__(self, replies: Replies) -> None:
@@ -26,15 +26,18 @@ class Exchange(Generic[Subject]):
 
     @property
     def is_done(self) -> bool:
-        """Whether no call waits for its reply."""
+        """Whether every judge has all replies that it needs."""
         return not self._waiting
 
     def begin(self, judges: Sequence[Judge[Subject]], subjects: Sequence[Subject]) -> None:
-        """Start each judge on each subject."""
+        """Add each judge that uses models, for each subject."""
         self._waiting += [(judge, subject, ()) for judge in judges if judge.models for subject in subjects]
 
     def next_calls(self) -> list[JudgeCall]:
-        """Calls that are needed now and not in progress; parts of a judge may need the same one twice."""
+        """Calls that are needed now and not in progress.
+
+        A call may occur twice if several parts of a judge need it.
+        """
         new: list[JudgeCall] = []
         waiting, self._waiting = self._waiting, []
         for judge, subject, calls in waiting:
@@ -47,6 +50,6 @@ class Exchange(Generic[Subject]):
         return new
 
     def take(self, replies: Mapping[JudgeCall, Reply]) -> None:
-        """Store the replies to some calls."""
+        """Add replies to calls."""
         self.replies |= replies
         self._in_hand -= replies.keys()

@@ -18,7 +18,7 @@ _PLACE = "judge.models"
 
 
 class JudgeModelSpec(ModelSpec):
-    """A judge model; `judge_id` and `name` replace each other if only one is given.
+    """A judge model; `judge_id` or `name` alone serves as both.
 
     Its `generate_config` overrides the judge's `temperature` and `max_tokens`.
     """
@@ -36,25 +36,25 @@ class JudgeModelSpec(ModelSpec):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JudgeModel:
-    """One of the judge models."""
+    """Checked model of a judge."""
 
     id: str
-    """Unique among them."""
+    """Id of the model, unique in its judge."""
     ref: ModelRef
     """The model to load."""
     sampling: Sampling
-    """Settings for sampling its replies."""
+    """Sampling settings of its replies."""
 
 
 def judge_models(specs: Sequence[Mapping[str, object]], defaults: GenerateConfig) -> tuple[JudgeModel, ...]:
-    """Check the models of a judge.
+    """Check and convert the models of a judge.
 
     Args:
-        specs: As in the spec.
-        defaults: Settings for sampling replies, unless a model gives its own.
+        specs: The models as in the spec.
+        defaults: Sampling settings of replies, unless a model sets its own.
 
     Raises:
-        SpecError: With the model's key, the wrong key and the remedy.
+        SpecError: If a model is invalid; the message names the model, the key and what to do.
     """
     judges = tuple(judge_model(spec, defaults, f"{_PLACE}[{index}]") for index, spec in enumerate(specs))
     for index, judge in enumerate(judges):
@@ -67,30 +67,34 @@ def check_counts(judges: Sequence[JudgeModel], repeats: int, min_valid_judges: i
     """Refuse repeats without randomness, and more required opinions than judges.
 
     Raises:
-        JudgeError: With the parameter and the remedy.
+        JudgeError: If a count is invalid; the message names the parameter and what to do.
     """
     if min_valid_judges > len(judges):
         raise JudgeError(
-            f"cannot be more than there are models ({len(judges)}), got {min_valid_judges}",
+            f"must be at most the number of models ({len(judges)}), got {min_valid_judges}",
             "judge.min_valid_judges",
         )
     greedy = [judge.id for judge in judges if judge.sampling.temperature == 0.0]
     if repeats > 1 and greedy:
         raise JudgeError(
-            f"{greedy[0]!r} is greedy, {repeats} repeats would be the same; set a temperature or repeats: 1",
+            f"{greedy[0]!r} is greedy, so {repeats} repeats would be equal; set a temperature or repeats: 1",
             "judge.repeats",
         )
 
 
 def _refuse_confusion(judge: JudgeModel, other: JudgeModel, place: str) -> None:
     if judge.id == other.id:
-        raise JudgeError(f"the id {judge.id!r} is used twice; every judge needs its own", f"{place}.judge_id")
+        raise JudgeError(f"the id {judge.id!r} is used twice; give every judge its own", f"{place}.judge_id")
     if judge.ref.name == other.ref.name and judge.ref != other.ref:
-        raise JudgeError(f"the name {judge.ref.name!r} is another model's; rename one", f"{place}.name")
+        raise JudgeError(f"two models have the name {judge.ref.name!r}; rename one", f"{place}.name")
 
 
 def judge_model(given: Mapping[str, object], defaults: GenerateConfig, place: str) -> JudgeModel:
-    """Check one model of a judge; `place` is its key in the spec. See `judge_models`."""
+    """Check and convert one model of a judge; `place` is its key in the spec.
+
+    Raises:
+        SpecError: As `judge_models` does.
+    """
     spec = _checked(given, place)
     ref = model_ref(spec, place)
     own = spec.generate_config.given()

@@ -2,14 +2,15 @@
 
 Replies become a verdict in these steps:
 
-1. A judgment is one question to one model, asked again if its reply has no readable verdict, at most
-   `max_reasks` times. Another attempt has another seed; a greedy one, which a seed would not change, has a
-   numbered reminder of the format at the end of its prompt. If the form requests probabilities first
-   (`weighs`), and a model's engine gives no usable ones, a text is requested instead. Nothing is requested
-   again if a new reply would not help, for example after an engine's failure.
-2. The orders of a question become one value; if one has no verdict, the question has none.
-3. The questions that have a value (`repeats`) and then the judges that have an opinion are aggregated. With
-   fewer judges than `min_valid_judges` there is no score: a missing opinion is neither a zero nor a tie.
+1. A judgment is one question to one model. If its reply has no readable verdict, the question is sent again,
+at most `max_reasks` times. A new attempt has another seed. Greedy decoding ignores seeds, so its prompt ends
+with a numbered reminder of the format instead. If the form requests probabilities first (`weighs`), and a
+model's engine returns no usable ones, a text is requested instead. The question is not sent again if a new
+reply would not help, for example after an engine's failure.
+2. The values of both orders of a question become one value; if an order has no verdict, the question has
+none.
+3. The values of the questions (`repeats`), and then the opinions of the judges, are aggregated. With fewer
+opinions than `min_valid_judges` there is no score: a missing opinion counts neither as zero nor as a tie.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -37,19 +38,19 @@ from winnow.tasks.text.patterns import compiled
 Prompts = Mapping[PresentationOrder, str]
 
 IN_BRACKETS = compiled(r"\[\[([^\[\]\r\n]{1,40}+)\]\]")
-"""A label in double square brackets, the form of a verdict after reasoning."""
+"""A label in double square brackets, as judges end a reply after reasoning."""
 
 
 class Form(Protocol[SubjectT]):
-    """The prompts about a subject, and how replies are read and aggregated."""
+    """Prompts about a subject, and how replies are read and aggregated."""
 
     @property
     def labels(self) -> Sequence[str]:
-        """The verdict labels, for a model whose output is restricted to them."""
+        """Verdict labels, for a model whose output is restricted to them."""
 
     @property
     def weighs(self) -> bool:
-        """Whether probabilities of the labels are requested first, and a text if there are none."""
+        """Whether to request probabilities of the labels first, and a text if they are unavailable."""
 
     @property
     def identity(self) -> Mapping[str, object]:
@@ -63,31 +64,31 @@ class Form(Protocol[SubjectT]):
         """The prompt for each order; or the verdict, if no call is needed."""
 
     def reminder(self, number: int) -> str:
-        """The text added to a prompt after an unreadable reply."""
+        """Text added to a prompt after an unreadable reply."""
 
     def seed(self, subject: SubjectT, place: Sequence[object], /) -> int | None:
-        """The seed of a call that is not greedy, by its place in the panel; see `JudgeCall`."""
+        """Seed of a call that is not greedy, by its place in the panel; see `JudgeCall`."""
 
     def read(self, call: JudgeCall, reply: Completed, /) -> tuple[float | None, str | None]:
-        """The score of a reply, or the reason why it has none.
+        """Score of a reply, or the reason why it has none.
 
         Raises:
             TimeoutError: If a pattern takes too long.
         """
 
     def of_orders(self, values: Sequence[float]) -> float:
-        """Aggregate the values of all orders to one."""
+        """Aggregate the values of all orders to one value."""
 
     def aggregated(self, values: Sequence[float]) -> float:
-        """Aggregate the values of repeats, or of judges, to one."""
+        """Aggregate the values of repeats, or of judges, to one value."""
 
     def shown(self, value: float) -> str:
-        """A value as shown in a note."""
+        """A value as displayed in a note."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Opinion:
-    """One model's opinion: a value or a reason."""
+    """One model's opinion: a value, or a reason why it has none."""
 
     value: float | None
     reason: str | None
@@ -95,7 +96,7 @@ class _Opinion:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Panel(Judge[SubjectT]):
-    """A judge made of models; see the module."""
+    """Judge that consists of one or more models; see the module."""
 
     judges: tuple[JudgeModel, ...]
     form: Form[SubjectT]
@@ -103,7 +104,7 @@ class Panel(Judge[SubjectT]):
     repeats: int
     min_valid_judges: int
     replies: Replies = field(default_factory=dict, repr=False, compare=False)
-    """Replies that are already known."""
+    """Replies that are already available."""
 
     @property
     def models(self) -> Sequence[ModelRef]:
@@ -117,7 +118,10 @@ class Panel(Judge[SubjectT]):
 
     @property
     def is_deterministic(self) -> bool:
-        """See `Judge`; a greedy reply is stored and read again, so this does not depend on the engine."""
+        """See `Judge`.
+
+        A greedy reply is stored and read again, so the value does not depend on the engine.
+        """
         return self.form.is_deterministic and all(judge.sampling.temperature == 0.0 for judge in self.judges)
 
     def told(self, replies: Replies, /) -> Self:
@@ -125,7 +129,7 @@ class Panel(Judge[SubjectT]):
         return replace(self, replies=replies)
 
     def calls(self, subject: SubjectT, replies: Replies, /) -> Sequence[JudgeCall]:
-        """See `Judge`: every question in every order first, then those to repeat."""
+        """See `Judge`; the calls are for each question in each order, as far as replies allow."""
         prompts = self.form.prompts(subject)
         if isinstance(prompts, Verdict):
             return ()
@@ -133,7 +137,7 @@ class Panel(Judge[SubjectT]):
         return tuple(wanted for _, wanted in exchanges if wanted is not None)
 
     def judge(self, subject: SubjectT, /) -> Verdict:
-        """The score from the replies, or the reason why there is none.
+        """Score from the replies, or the reason why it is missing.
 
         Raises:
             ValueError: If a reply is still missing.
@@ -159,7 +163,7 @@ class Panel(Judge[SubjectT]):
         prompts: Prompts,
         replies: Replies,
     ) -> tuple[list[ReadReply], JudgeCall | None]:
-        """The attempts so far at one question in one order, and the next call, if any."""
+        """Attempts so far at one question in one order, and the next call; None if it needs no more."""
         done: list[ReadReply] = []
         for attempt in range(self._n_weighed + self.max_reasks + 1):
             call = self._call(slot, attempt, subject, prompts)
@@ -197,7 +201,7 @@ class Panel(Judge[SubjectT]):
             sampling=sampling,
             repeat=repeat,
             attempt=attempt,
-            # Greedy text depends on no seed: with one and the same, stored replies are used again.
+            # Greedy decoding ignores the seed; a constant one lets stored replies be reused.
             replicate=repeat * (self.max_reasks + 2) + attempt if is_drawn and seed is None else 0,
             presentation_order=order,
             seed=seed,

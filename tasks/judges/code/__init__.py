@@ -1,1 +1,1 @@
-"""Run programs that models write against tests, in a sandbox."""
+"""Run programs written by models against tests, in a sandbox."""

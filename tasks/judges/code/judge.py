@@ -1,8 +1,8 @@
-"""Tests that a program in the output must pass, run in a sandbox.
+"""Judge of programs: tests that the program in the output must pass, in a sandbox.
 
-The program is a fenced block, or the whole output; `prefix` is placed before it, for models that continue
+The program is a fenced block, or the whole output. `prefix` is placed before it, for models that continue
 their prompt. The tests are the example's target, which no prompt shows, or a field of it. `sandbox` describes
-how both run, and `inside` how they are confined.
+how program and tests run, and `inside` how they are confined.
 """
 
 import os
@@ -89,24 +89,24 @@ UNREADABLE_TARGET, NO_ANSWER = "unreadable_target", "no_answer"
 
 @dataclass(frozen=True, kw_only=True)
 class CodeJudge(Judge[Sample]):
-    """The program in the output passes the example's tests, run in a sandbox; it needs `allow_code: true`."""
+    """The output's program passes the example's tests in a sandbox; needs `allow_code: true`."""
 
     scale: ClassVar = Scale(unit="share of the tests, 0 or 1 unless `partial`", formula="as it is")
 
     allow_code: bool = False
-    """Whether programs that models write may be run, in the sandbox."""
+    """Whether programs written by models may run, in the sandbox."""
     tests: str = "{{ target }}"
-    """The tests of an example: Python, as a template of its fields and of `target`."""
+    """The tests of an example in Python, as a template of its fields and `target`."""
     entry_point: str | None = None
-    """The name of the function that tests call `candidate`, as such a template."""
+    """Name of the function that tests call `candidate`, as a template like `tests`."""
     prefix: str | None = None
-    """The text that the output continues, as such a template; it is put before the program."""
+    """Text that the output continues, as a template like `tests`; put before the program."""
     partial: bool = False
-    """Whether the score is the share of tests that pass, instead of 0 if one fails."""
+    """Whether the score is the share of tests that pass; otherwise it is 0 if a test fails."""
     same_process: bool = False
-    """Whether the tests run in the program's own interpreter, which can then tamper with them."""
+    """Whether tests run in the program's own interpreter, where the program can tamper with them."""
     timeout: Annotated[int, Field(ge=1, le=3600)] = 5
-    """Maximum processor seconds of the program; its maximum wall time is five times as long."""
+    """Maximum processor seconds of the program; its wall time may be five times as long."""
     memory: Annotated[int, Field(ge=16, le=1 << 20)] = 1024
     """Maximum memory of the program, in MiB."""
     _templates: Mapping[str, Template] = field(init=False, repr=False, compare=False)
@@ -115,7 +115,7 @@ class CodeJudge(Judge[Sample]):
     def __post_init__(self) -> None:
         if not self.allow_code:
             raise JudgeError(
-                "runs programs that models write; allow it with allow_code: true", "judge.allow_code"
+                "runs programs that models write; to allow this, set allow_code: true", "judge.allow_code"
             )
         if (what := missing()) is not None:
             raise JudgeError(_refusal(f"this machine lacks {what}"), "judge.type")
@@ -129,22 +129,26 @@ class CodeJudge(Judge[Sample]):
 
     @staticmethod
     def code(**params: object) -> JsonObject:
-        """The version of the interpreter that runs the programs."""
+        """Version of the interpreter that runs the programs."""
         return {"python": python_version()}
 
     def try_out(self) -> None:
-        """Test whether a program can escape from the sandbox; see `Judge`."""
+        """Test whether a program can escape from the sandbox; see `Judge`.
+
+        Raises:
+            JudgeError: If the sandbox does not work on this machine.
+        """
         if (why := escape()) is not None:
             raise JudgeError(_refusal(f"it does not hold here: {why}"), "judge.type")
 
     def ahead(self, samples: Sequence[Sample], /) -> None:
-        """Run the programs of some outputs in parallel; see `Judge`."""
+        """Run the programs of these outputs in parallel; see `Judge`."""
         asked = map(self._asked, samples)
         self._known.clear()
         self._known.update(run_tasks({each for each in asked if isinstance(each, Task)}))
 
     def judge(self, sample: Sample) -> Verdict:
-        """One if all tests pass, else zero, with the first failure; or the share that passes."""
+        """Score 1 if all tests pass, else 0 or the share that passes, with the first failure."""
         asked = self._asked(sample)
         if isinstance(asked, Verdict):
             return asked
@@ -153,11 +157,11 @@ class CodeJudge(Judge[Sample]):
 
     @property
     def variables(self) -> frozenset[str]:
-        """The fields of an example that it uses."""
+        """Fields of an example that the templates use."""
         return frozenset().union(*(template.variables for template in self._templates.values()))
 
     def rendered(self, fields: JsonView, targets: Sequence[str], key: str | None = None) -> dict[str, str]:
-        """The templates of an example, by parameter; `key` is the example's, for errors.
+        """Rendered templates of an example, by parameter; errors name its key.
 
         Raises:
             TemplateError: If a template cannot be rendered.
@@ -166,7 +170,7 @@ class CodeJudge(Judge[Sample]):
         return {name: render(template, shown, key) for name, template in self._templates.items()}
 
     def _asked(self, sample: Sample) -> Task | Verdict:
-        """Task to run for an output, or the verdict if no program or no tests can be run."""
+        """Task to run for an output, or the verdict if it has no program or no tests."""
         try:
             given = self.rendered(sample.fields, sample.targets)
         except TemplateError as error:
@@ -202,6 +206,6 @@ class CodeJudge(Judge[Sample]):
 
 def _refusal(why: str) -> str:
     return (
-        f"the sandbox for programs cannot be had: {why}; nothing weaker is offered, so judge on a machine "
+        f"the sandbox for programs is unavailable: {why}; run this judge on a machine "
         "that has Linux 5.13 or later with Landlock and seccomp"
     )

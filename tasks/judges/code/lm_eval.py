@@ -1,9 +1,8 @@
-"""The scoring of an lm-eval task by the task's own Python functions.
+"""Scoring of an lm-eval task by the task's own Python functions.
 
 The functions read outputs of models, which are untrusted. So each output is scored in a separate process that
 can only compute; see `scoring_process`. The identity of the functions consists of the content of their files
-and of the modules that these import from their folders, and of the versions of the libraries that both
-import.
+and of the modules that these import from their folders, and of the versions of imported libraries.
 """
 
 from collections.abc import Mapping, Sequence
@@ -33,29 +32,29 @@ OutputType = Literal["generate_until", "multiple_choice", "loglikelihood", "logl
 
 @dataclass(frozen=True, kw_only=True)
 class LmEvalJudge(Judge[Sample]):
-    """An lm-eval task's own functions score the output, in a confined process; it needs --trust."""
+    """Score by an lm-eval task's own functions, in a confined process; needs --trust."""
 
     scale: ClassVar = Scale(
         unit="number within `range`, by default 0 to 1", formula="(number - first) / (last - first)"
     )
 
     metric: Annotated[str, Field(min_length=1)]
-    """The metric that decides: a key of what the function returns."""
+    """Name of the metric that gives the score: a key of the function's result."""
     process_results: str | None = None
-    """The task's function of a document and the results, FILE.py:FUNCTION."""
+    """The task's function of a document and the results, as FILE.py:FUNCTION."""
     function: str | None = None
-    """Instead of it: the metric's own function, FILE.py:FUNCTION. Without either, `exact_match` is applied
-    after the filters."""
+    """The metric's own function, as FILE.py:FUNCTION, instead of `process_results`. Without either,
+    `exact_match` is applied after the filters."""
     filters: Sequence[JsonObject] = ()
-    """Applied in order, as in a task's filter_list; the function of one may be FILE.py:CLASS."""
+    """Filters, applied in order, as in a task's filter_list; a filter's function may be FILE.py:CLASS."""
     options: Annotated[JsonObject, Field(default_factory=dict)] = field(default_factory=dict)
     """Options of the metric."""
     output_type: OutputType = "generate_until"
-    """Type of request to models, as named by lm-eval."""
+    """Type of request to models, as lm-eval names it."""
     range: Annotated[Sequence[float], Field(min_length=2, max_length=2)] = (0.0, 1.0)
-    """The numbers that score 0 and 1: [1, 0] if less is better."""
+    """Numbers that score 0 and 1; [1, 0] if lower is better."""
     timeout: Annotated[int, Field(ge=1, le=3600)] = 60
-    """Maximum processor seconds for one output; the maximum wall time is five times as long."""
+    """Maximum processor seconds for one output; the wall time may be five times as long."""
     memory: Annotated[int, Field(ge=16, le=1 << 20)] = 2048
     """Maximum memory for one output, in MiB."""
     _isolated: IsolatedJudge = field(init=False, repr=False, compare=False)
@@ -66,7 +65,7 @@ class LmEvalJudge(Judge[Sample]):
         if not (isfinite(first) and isfinite(last) and first != last):
             raise JudgeError(f"must be two different numbers, got {[first, last]}", "judge.range")
         if self.process_results is not None and self.function is not None:
-            raise JudgeError("give one of process_results and function", "judge.function")
+            raise JudgeError("set process_results or function, not both", "judge.function")
         if (what := missing()) is not None:
             raise JudgeError(_refusal(f"this machine lacks {what}"), "judge.type")
         named = {**_own(self), "filters": self.filters}
@@ -87,7 +86,7 @@ class LmEvalJudge(Judge[Sample]):
             "winnow.tasks.judges.code.scoring_process:loaded",
             params,
             plugin=Plugin(kind="judge", name="lm-eval", location=self.metric),
-            seconds=self.timeout * CLOCK_FACTOR + 10.0,  # the process ends what takes longer
+            seconds=self.timeout * CLOCK_FACTOR + 10.0,  # the scoring process ends longer calls itself
             exhausted=JUDGE_FAILED,
         )
         object.__setattr__(self, "_isolated", isolated)
@@ -96,23 +95,28 @@ class LmEvalJudge(Judge[Sample]):
 
     @staticmethod
     def code(**params: object) -> JsonObject:
-        """Digests of the functions' files and own modules, and versions of the libraries that they import."""
+        """Digests of the functions' files and own modules, and versions of imported libraries."""
         placed = [_located(each, f"judge.{key}") for key, each in functions_of(params)]
         libraries = {name for file, _ in placed for name in libraries_of(file)}
         return {"files": _digests(placed), "libraries": installed_versions(sorted(libraries))}
 
     def try_out(self) -> None:
-        """Test the confinement, and import the files; see `Judge`."""
+        """Test the confinement, and import the files; see `Judge`.
+
+        Raises:
+            JudgeError: If the confinement does not work here, or an import fails.
+            NotAllowed: If the user has not permitted the code.
+        """
         self._require_allowed()
         if (why := escape()) is not None:
             raise JudgeError(_refusal(f"it does not hold here: {why}"), "judge.type")
         try:
             self._isolated.start()
         except IsolationFailed as error:
-            raise JudgeError(f"{error}; install what it imports, or write a judge beside the task") from None
+            raise JudgeError(f"{error}; install what it imports, or write a judge next to the task") from None
 
     def judge(self, sample: Sample) -> Verdict:
-        """Score by the metric's number; unscored if the function fails, hangs or returns none in `range`.
+        """Score by the metric's value; unscored if the function fails, hangs or gives no valid number.
 
         Raises:
             NotAllowed: If the user has not permitted its code.
@@ -139,7 +143,7 @@ def _located(path: str, place: str) -> tuple[Path, str]:
 
 
 def _digests(placed: Sequence[tuple[Path, str]]) -> dict[str, str]:
-    """Digests of all files, by module name, which is how they are imported."""
+    """Digests of all files by module name, by which they are imported."""
     found: dict[str, str] = {}
     for file in dict.fromkeys(file for file, _ in placed):
         try:
@@ -155,5 +159,5 @@ def _digests(placed: Sequence[tuple[Path, str]]) -> dict[str, str]:
 def _refusal(why: str) -> str:
     return (
         f"the task's functions cannot be confined: {why}; score on a machine that has Linux 5.13 or later "
-        "with Landlock and seccomp, or write a judge beside the task"
+        "with Landlock and seccomp, or write a judge next to the task"
     )

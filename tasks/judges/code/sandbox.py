@@ -1,9 +1,9 @@
-"""The sandbox from outside: starts, supervises and kills its processes, and reports their outcome.
+"""The sandbox from outside: start, supervise and kill its processes; report the outcome.
 
 A program and its tests run in separate processes, so that the program's changes to its interpreter cannot
-affect its verdict; or both in one, if the tests need that. The processes confine themselves before they run
-anything (`inside.confinement`). Limits that they cannot enforce themselves are enforced here: wall time,
-total size of files, and threads.
+affect its verdict; or both in one process, if the tests need that. The processes confine themselves before
+they run anything (`inside.confinement`). This module enforces the limits that they cannot enforce themselves:
+wall time, total size of files, and threads.
 """
 
 import json
@@ -25,14 +25,14 @@ from winnow.tasks.judges.code.inside.confinement import Limits
 from winnow.tasks.processes.child_process import ROOT, start_process
 
 CLOCK_FACTOR = 5
-"""Wall time allowed per second of processor time: enough for a busy machine, and ends a sleeping process."""
+"""Wall seconds allowed per processor second: enough for a busy machine, and limits sleeping processes."""
 
 MOST_FILES_BYTES = 64 << 20
 MOST_FILES = 1_000
 MOST_THREADS = 64
 
-_LOOK_SECONDS = 0.05  # between looks at files and threads
-_END_SECONDS = 1.0  # in which a process that hung up is gone
+_LOOK_SECONDS = 0.05  # between checks of files and threads
+_END_SECONDS = 1.0  # for a process to end after it closed its pipe
 _REPORT_BYTES = 1 << 16
 
 _NOT_SET_UP = "the sandbox could not be set up"
@@ -49,43 +49,43 @@ class Task:
 
     output: str
     prefix: str
-    """The text that the output continues."""
+    """Text that the output continues."""
     tests: str
     entry_point: str | None
-    """The program's function that the tests call `candidate`."""
+    """Name of the program's function that the tests call `candidate`."""
     stops: bool
     """Whether the first failing test ends the tests."""
     same_process: bool
     """Whether the tests run in the program's own interpreter."""
     limits: Limits
-    """The limits of each process."""
+    """Limits of each process."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """The outcome of a task."""
+    """Result of a task, or the reason why it has none."""
 
     tests: int = 0
     passed: int = 0
     failure: str | None = None
-    """Why not all tests passed, in a sentence."""
+    """Why not all tests passed, as a sentence; None if all passed."""
     no_tests: str | None = None
-    """Why the tests cannot judge any program."""
+    """Why the tests cannot judge any program; None if they can."""
     broken: str | None = None
-    """Why the sandbox could not judge this program, which is not at fault."""
+    """Why the sandbox could not judge this program, which is not the program's fault; None if it could."""
 
 
 def run_tasks(tasks: Collection[Task]) -> dict[Task, Outcome]:
-    """Run several programs, as many at once as this process has processors."""
+    """Run several programs in parallel, as many as this process has processors."""
     executor = ThreadPoolExecutor(len(os.sched_getaffinity(0)), "winnow-code")
     try:
         return dict(zip(tasks, executor.map(run_task, tasks), strict=True))
     finally:
-        executor.shutdown(cancel_futures=True)  # where it is interrupted
+        executor.shutdown(cancel_futures=True)  # if the call is interrupted
 
 
 def run_task(task: Task) -> Outcome:
-    """Run a program and its tests; all processes are gone and their files removed when this returns."""
+    """Run a program and its tests; on return all processes have ended and their files are removed."""
     try:
         with ExitStack() as stack:
             kept = tempfile.TemporaryDirectory(prefix="winnow-code-", ignore_cleanup_errors=True)
@@ -95,7 +95,7 @@ def run_task(task: Task) -> Outcome:
             for process in processes:
                 process.end(_END_SECONDS if stopped is None else 0.0)
             return _outcome(processes, stopped, task.limits)
-    except OSError as error:  # no process, pipe or folder could be had
+    except OSError as error:  # no process, pipe or folder is available
         return Outcome(broken=f"{_NOT_SET_UP}: {error}")
 
 
@@ -104,7 +104,7 @@ class _Process:
 
     Args:
         role: The part of the task that it runs: the tests, the program or both.
-        setup: The task and settings sent to it, as JSON values.
+        setup: The task and settings that it receives, as JSON values.
         links: Descriptors that it inherits.
     """
 
@@ -152,14 +152,17 @@ class _Process:
 
     @property
     def threads(self) -> int:
-        """Number of its threads; 0 once it has ended."""
+        """Number of threads of the process; 0 after it has ended."""
         try:
             return len(os.listdir(f"/proc/{self._process.pid}/task"))
         except OSError:
             return 0
 
     def end(self, patience: float) -> None:
-        """Wait up to `patience` seconds for its end, then kill it; it is gone when this returns."""
+        """Wait up to `patience` seconds for the process to end, then kill it.
+
+        The process has ended when this returns.
+        """
         deadline = time.monotonic() + patience
         while not self._reaped(os.WNOHANG):
             if time.monotonic() >= deadline:
@@ -170,7 +173,7 @@ class _Process:
             time.sleep(0.002)
 
     def close(self) -> None:
-        """Kill it if it still runs, and release its resources."""
+        """Kill the process if it still runs, and release its resources."""
         self.end(0.0)
         os.close(self.reads)
 
@@ -186,13 +189,13 @@ class _Process:
 
 def _command() -> list[str]:
     python = getattr(sys, "_base_executable", None) or sys.executable
-    # No -I: it would have the interpreter draw its hash seed at random.
+    # No -I: the interpreter would then choose a random hash seed.
     return [python, "-P", "-S", "-s", "-B", "-c", _CODE.format(root=str(ROOT), module=_MODULE)]
 
 
 @contextmanager
 def _started(task: Task, folder: str) -> Iterator[list[_Process]]:
-    """The processes of a task, that of the tests first."""
+    """Start the processes of a task; the process of the tests is first."""
     setup = {
         **{key: value for key, value in asdict(task).items() if key != "same_process"},
         "folder": folder,
@@ -268,7 +271,7 @@ def _outcome(processes: Sequence[_Process], stopped: str | None, limits: Limits)
 
 def _reported(report: JsonObject) -> Outcome:
     if "not_carried" in report:
-        return Outcome(no_tests=f"{report['not_carried']}, which takes same_process: true")
+        return Outcome(no_tests=f"{report['not_carried']}, which needs same_process: true")
     if "no_tests" in report:
         return Outcome(no_tests=str(report["no_tests"]))
     tests, passed, failure = report.get("tests", 0), report.get("passed", 0), report.get("failure")
@@ -278,7 +281,7 @@ def _reported(report: JsonObject) -> Outcome:
 
 
 def _ended(process: _Process, report: JsonObject, limits: Limits) -> Outcome:
-    """The outcome of a process that reported no result."""
+    """Outcome of a process that reported no result."""
     what = "the tests" if process.role == "tests" else "the program"
     if process.status == -signal.SIGKILL and not process.was_killed:
         if process.cpu_seconds > limits.seconds - 0.5:

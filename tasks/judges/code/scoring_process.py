@@ -1,9 +1,9 @@
-"""The process that scores outputs by an lm-eval task's own functions, with a confined fork for each output.
+"""Score outputs by an lm-eval task's own functions, in a confined fork per output.
 
 The task's files, which the user has permitted, are imported once. Each output is then scored in a fork that
-first confines itself as programs of models are (`inside.confinement`): it can read Python's libraries and the
-task's folders, write nothing, reach no network and start no process. It ends with its output, so that no
-output can change how others are scored. Its result is bounded and checked here.
+first confines itself like programs of models (`inside.confinement`): it can read Python's libraries and the
+task's folders, write nothing, reach no network and start no process. The fork ends after its output, so that
+no output can change how others are scored. Its result is limited in size and checked here.
 """
 
 import json
@@ -36,11 +36,11 @@ PERPLEXITIES = {"word_perplexity": PER_WORD, "byte_perplexity": PER_BYTE, "bits_
 """Metrics of a text's log-likelihood and length, which a function returns as a pair."""
 
 Scorer = Callable[[Sample], object]
-"""The value of the metric for an output."""
+"""Function that returns the metric's value for an output."""
 
 
 class _Missing(Exception):
-    """The function returned no value of this metric; the message names what it returned."""
+    """The function returned no value of this metric; the message names its result."""
 
 
 def loaded(
@@ -59,13 +59,13 @@ def loaded(
     """Import a task's functions, and return a function that scores an output.
 
     Args:
-        metric: See `LmEvalJudge`, as for those without a description.
-        process_results: See there.
-        function: See there.
-        filters: See there.
-        options: See there.
-        output_type: See there.
-        functions: The file and the name of each function that the others name.
+        metric: See `LmEvalJudge`.
+        process_results: See `LmEvalJudge`.
+        function: See `LmEvalJudge`.
+        filters: See `LmEvalJudge`.
+        options: See `LmEvalJudge`.
+        output_type: See `LmEvalJudge`.
+        functions: File and name of each function that the other arguments name.
         digests: SHA-256 of the files that may be imported, by module name.
         limits: The fields of `Limits`.
         range: The numbers that score 0 and 1.
@@ -87,14 +87,14 @@ def loaded(
 
 
 def _set_seeds() -> None:
-    """Seed what functions draw from, so that the same output gets the same score."""
+    """Seed the generators that functions may use, so that equal outputs get equal scores."""
     random.seed(0)
     if (numpy := sys.modules.get("numpy")) is not None:
         numpy.random.seed(1234)
     if (torch := sys.modules.get("torch")) is not None:
         torch.manual_seed(1234)
     if (langdetect := sys.modules.get("langdetect")) is not None:
-        langdetect.DetectorFactory.seed = 0  # of its own generator, which IFEval leaves unseeded
+        langdetect.DetectorFactory.seed = 0  # its own generator, which IFEval does not seed
 
 
 def _full(path: str) -> str:
@@ -111,7 +111,7 @@ def _imported(file: str, name: str, digests: Mapping[str, str]) -> Callable[...,
 
 
 Step = Callable[[Any, JsonView], Any]
-"""A filter: receives an output's responses, or the result of the previous filter, and the document."""
+"""A filter: receives an output's responses, or the previous filter's result, and the document."""
 
 
 def _step(given: JsonView, imported: Mapping[str, Callable[..., Any]]) -> Step:
@@ -162,13 +162,13 @@ def _by_results(call: Callable[..., Any], metric: str, output_type: str, steps: 
 
 
 def _of_text(metric: str, loglikelihood: float, units: int) -> float:
-    """The measure of one text, from its log-likelihood and its number of words or bytes."""
+    """Measure of one text, from its log-likelihood and its number of words or bytes."""
     nats = -loglikelihood / units
     return nats / math.log(2.0) if metric == "bits_per_byte" else math.exp(min(nats, MOST_NATS))
 
 
 class _Unknown:
-    """Placeholder for whether a choice is greedy, which is not requested: a function that reads it fails."""
+    """Placeholder for whether a choice is greedy, which is not requested; reading it fails."""
 
     def __bool__(self) -> bool:
         raise TypeError("the function reads whether a choice is what greedy decoding gives, which is unknown")
@@ -177,7 +177,7 @@ class _Unknown:
 
 
 def _by_metric(call: Callable[..., Any], metric: str, options: JsonObject, steps: Sequence[Step]) -> Scorer:
-    """The metric's own function, called as lm-eval 0.4.13 does."""
+    """Scorer by the metric's own function, called as lm-eval 0.4.13 does."""
 
     def called(gold: object, result: object) -> object:
         try:
@@ -201,7 +201,7 @@ def _by_exact_match(judge: ExactMatchJudge, steps: Sequence[Step]) -> Scorer:
     def value(sample: Sample) -> object:
         said = _filtered(sample, steps)
         if not isinstance(said, str):
-            raise TypeError(f"the filters make {type(said).__name__} of an output, and no text")
+            raise TypeError(f"the filters must return a text, got {type(said).__name__}")
         return judge.judge(Sample(output=said, targets=sample.targets)).score
 
     return value
@@ -209,14 +209,14 @@ def _by_exact_match(judge: ExactMatchJudge, steps: Sequence[Step]) -> Scorer:
 
 def _of(found: object, metric: str) -> object:
     if not isinstance(found, Mapping):
-        raise _Missing(f"the function returned {type(found).__name__}, and no mapping of metrics")
+        raise _Missing(f"the function must return a mapping of metrics, got {type(found).__name__}")
     if metric not in found:
-        raise _Missing(f"the function returned no {metric!r}, but {', '.join(map(str, found))}")
+        raise _Missing(f"the function must return {metric!r}, got only {', '.join(map(str, found))}")
     return found[metric]
 
 
 def _confined(value: Scorer, sample: Sample, limits: Limits, folders: Sequence[str]) -> JsonObject:
-    """The result of a confined fork: `value`, or `failed` with a sentence."""
+    """Result of a confined fork: `value`, or `failed` with a sentence."""
     reads, writes = os.pipe()
     parent = os.getpid()
     child = os.fork()
@@ -249,7 +249,7 @@ def _ending(status: int, limits: Limits) -> str:
 def _score_and_end(
     value: Scorer, sample: Sample, limits: Limits, folders: Sequence[str], parent: int, writes: int
 ) -> None:
-    """Score an output in this process, and end it."""
+    """Score an output in this process, then end the process."""
     try:
         nowhere = os.open(os.devnull, os.O_RDWR)
         for descriptor in (0, 1, 2):
@@ -257,12 +257,12 @@ def _score_and_end(
         os.closerange(3, writes)
         os.closerange(writes + 1, os.sysconf("SC_OPEN_MAX"))
         os.environ.clear()
-        _set_seeds()  # a fork draws anew
+        _set_seeds()  # each fork starts from the same seeds
         confine(limits, None, parent, folders)
         told = _told(value(sample))
     except _Missing as error:
         told = {"failed": str(error)[:MOST_OF_A_SENTENCE]}
-    except BaseException as error:  # of the task's code, whatever it is
+    except BaseException as error:  # the task's code can raise anything
         told = {"failed": f"raised {in_words(error)}"[:MOST_OF_A_SENTENCE]}
     try:
         os.write(writes, json.dumps(told).encode())
@@ -275,11 +275,11 @@ def _told(value: object) -> JsonObject:
         value = value.item()
     if isinstance(value, bool | int | float):
         return {"value": float(value)}
-    return {"failed": f"gave {repr(value)[:100]}, and no number"}
+    return {"failed": f"must return a number, got {repr(value)[:100]}"}
 
 
 def _read(descriptor: int, deadline: float) -> bytes | None:
-    """Read until the writer closes, up to a maximum size; None if the writer does not close in time."""
+    """Read until the writer closes or `MOST_BYTES` is exceeded; None at the deadline."""
     told = bytearray()
     ready = select.poll()
     ready.register(descriptor, select.POLLIN)

@@ -1,1 +1,1 @@
-"""Judges in separate processes: by libraries that read model outputs, and by code of users."""
+"""Judges in separate processes: by libraries that read model outputs, or by users' code."""

@@ -1,7 +1,7 @@
-"""JSON that satisfies a schema, by jsonschema.
+"""Judge of JSON outputs by a schema, with jsonschema.
 
-The whole output must be JSON; the option `extract` removes what surrounds it. An output that is not JSON has
-no answer. The draft is that of the schema's $schema, else 2020-12; `format` is not checked, as in the
+The whole output must be JSON; the option `extract` removes text around it. An output that is not JSON has no
+answer. The schema's $schema selects the draft, by default 2020-12. `format` is not checked, as in the
 standard. Nothing is downloaded: every $ref must point into the schema itself.
 """
 
@@ -24,7 +24,7 @@ from winnow.tasks.judges.protocol import RIGHT_OR_WRONG, Sample, Verdict
 _PATH = "judge.schema"
 _TRIALS: tuple[object, ...] = (None, True, 0, "", [], {}, [0], {"a": 0})
 MOST_ANSWER = 1_000
-"""Characters kept of an output as the answer that was read."""
+"""Maximum characters of an output that a verdict shows as the answer."""
 
 PATTERN_SECONDS = 1.0
 """Maximum processor seconds of a schema's patterns for one output."""
@@ -32,7 +32,7 @@ PATTERN_SECONDS = 1.0
 
 @dataclass(frozen=True, kw_only=True)
 class JsonSchemaJudge(LibraryJudge):
-    """The output is JSON that satisfies a schema, by jsonschema; it needs no targets."""
+    """The output must be JSON that satisfies a schema, by jsonschema; needs no targets."""
 
     scale: ClassVar = RIGHT_OR_WRONG
     name: ClassVar = "json-schema"
@@ -40,19 +40,19 @@ class JsonSchemaJudge(LibraryJudge):
     libraries: ClassVar = ("jsonschema", "jsonschema-specifications")
 
     schema: Mapping[str, object]
-    """A JSON schema."""
+    """The JSON schema."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
         check_schema(self.schema, _PATH)
 
     def judge(self, sample: Sample, /) -> Verdict:
-        """One if the output satisfies the schema, else zero, with the first violation as the detail."""
+        """Score 1 if the output satisfies the schema, else 0 with the first violation as detail."""
         return self._isolated.judge(sample)
 
 
 def validator(schema: Mapping[str, object]) -> Callable[[Sample], Verdict]:
-    """Create the judging function; for a separate process with a time limit."""
+    """Create the judging function, for a separate process with a time limit."""
     from jsonschema.exceptions import best_match
 
     checker = _checker(schema)
@@ -77,14 +77,15 @@ def validator(schema: Mapping[str, object]) -> Callable[[Sample], Verdict]:
 
 
 class _TooSlow(Exception):
-    """A schema's patterns exceed their time."""
+    """A schema's patterns exceeded their time."""
 
 
 @contextmanager
 def _bounded_patterns() -> Generator[None, None, None]:
-    """Make `re.search`, as called by jsonschema, raise `_TooSlow` after `PATTERN_SECONDS` in total.
+    """Limit `re.search`, as jsonschema calls it, to `PATTERN_SECONDS` in total.
 
-    Python's `re` handles signals while it searches. Replacing it would change the meaning of patterns.
+    Raises `_TooSlow` beyond the limit. Python's `re` handles signals while it searches; another library would
+    change the meaning of patterns.
     """
     search, left = re.search, PATTERN_SECONDS
 
@@ -120,7 +121,7 @@ class _Wrong(Protocol):
 
 
 class _Checker(Protocol):
-    """The used members of the classes that jsonschema makes."""
+    """The members used here of the classes that jsonschema creates."""
 
     @classmethod
     def check_schema(cls, schema: Mapping[str, object]) -> None: ...
@@ -130,7 +131,7 @@ class _Checker(Protocol):
 
 
 def _checker(schema: Mapping[str, object], *, most_refs: int | None = None) -> _Checker:
-    """The checker of a schema; raises `OverflowError` after following a $ref `most_refs` times."""
+    """Checker of a schema; raises `OverflowError` after following a $ref `most_refs` times."""
     from jsonschema import Draft202012Validator
     from jsonschema.exceptions import ValidationError
     from jsonschema.validators import extend, validator_for
@@ -145,16 +146,16 @@ def _checker(schema: Mapping[str, object], *, most_refs: int | None = None) -> _
 
     def bounded(*args: object) -> Iterator[Exception]:
         if next(followed) > (most_refs or 0):
-            raise OverflowError(f"its $refs lead to more than {most_refs} schemas")
+            raise OverflowError(f"its $refs are followed more than {most_refs} times")
         yield from follow(*args) or ()
 
     keywords = {"multipleOf": multiple_of} | ({} if most_refs is None else {"$ref": bounded})
-    # With a registry of our own, nothing is fetched from anywhere.
+    # With an explicit registry, jsonschema downloads nothing.
     return cast("_Checker", extend(draft, keywords)(schema, registry=REGISTRY))
 
 
 def is_multiple(value: float, step: float) -> bool:
-    """Whether a number is a multiple of another in decimal notation: 19.99 is one of 0.01."""
+    """Whether a number is a multiple of another in decimal notation, as 19.99 is of 0.01."""
     return isfinite(value) and (_as_written(value) / _as_written(step)).denominator == 1
 
 
@@ -163,14 +164,14 @@ def _as_written(number: float) -> Fraction:
 
 
 MOST_REFS = 10_000
-"""Maximum number of times a $ref is followed; their number can grow exponentially with the schema."""
+"""Maximum number of times that a $ref is followed; it can grow exponentially with the schema."""
 
 
 def check_schema(schema: Mapping[str, object], path: str) -> None:
     """Refuse an invalid schema, or one with a $ref that points outside or in a circle.
 
     Raises:
-        JudgeError: With the position in the schema.
+        JudgeError: If the schema is invalid; the message names the position in the schema.
     """
     from jsonschema.exceptions import SchemaError
 
@@ -192,13 +193,13 @@ def check_schema(schema: Mapping[str, object], path: str) -> None:
         for trial in _TRIALS:
             checker.is_valid(trial)
     except RecursionError as error:
-        raise JudgeError("a $ref leads back to itself; let it lead to a schema", path) from error
-    except Exception as error:  # jsonschema's error for a $ref that leads nowhere is private
+        raise JudgeError("a $ref leads back to itself; point it to a schema", path) from error
+    except Exception as error:  # jsonschema's error for a $ref without a target is private
         raise JudgeError(f"cannot be used: {str(error)[:200]}; correct its $ref", path) from error
 
 
 def _refs(value: object) -> list[str]:
-    """Every $ref of a schema."""
+    """Values of every $ref in a schema."""
     if isinstance(value, Mapping):
         own = [ref] if isinstance(ref := value.get("$ref"), str) else []
         return own + [ref for inner in value.values() for ref in _refs(inner)]

@@ -1,4 +1,4 @@
-"""Judges by external libraries, which an extra of the distribution installs."""
+"""Judges by external libraries, which an extra of the package installs."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
@@ -16,20 +16,20 @@ SECONDS = 10.0
 """Maximum processor seconds of a library for one output."""
 
 PATIENCE = 120.0
-"""Maximum wall seconds for one output, which also count the time of other processes."""
+"""Maximum wall seconds for one output, including time taken by other processes."""
 
 MEMORY = 2 << 30
-"""Maximum bytes of memory for one output."""
+"""Maximum bytes of memory for judging, on top of the loaded libraries."""
 
 
 def library_judge(name: str, build: str, distributions: Sequence[str], **params: object) -> IsolatedJudge:
-    """Create a judge by libraries, which read model outputs in a separate process.
+    """Create a judge whose libraries read model outputs in a separate process.
 
     Args:
         name: The judge's name in a spec.
         build: "module:callable" of Winnow that imports the libraries.
         distributions: Required distributions, the judge's own library first.
-        params: Parameters of the callable, JSON values.
+        params: Parameters of the callable, as JSON values.
 
     Raises:
         JudgeError: If a required distribution is not installed.
@@ -48,14 +48,17 @@ def library_judge(name: str, build: str, distributions: Sequence[str], **params:
 
 @dataclass(frozen=True, kw_only=True)
 class LibraryJudge(Judge[Sample]):
-    """A judge by libraries that compares outputs with targets; its fields are the parameters in a spec."""
+    """Judge that compares outputs with targets by libraries, in a separate process.
+
+    The fields are its parameters in a spec.
+    """
 
     name: ClassVar[str]
-    """Its name in a spec."""
+    """The judge's name in a spec."""
     libraries: ClassVar[tuple[str, ...]]
-    """The required distributions."""
+    """Required distributions."""
     build: ClassVar[str]
-    """"module:callable" of this package; called with the fields."""
+    """Callable of this package, as "module:callable"; called with the fields."""
     _isolated: IsolatedJudge = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -65,9 +68,9 @@ class LibraryJudge(Judge[Sample]):
         )
 
     def settings(self) -> dict[str, object]:
-        """The arguments of the callable."""
+        """Arguments of the callable `build`."""
         return {each.name: getattr(self, each.name) for each in fields(self) if each.init}
 
     def judge(self, sample: Sample, /) -> Verdict:
-        """The verdict of the process."""
+        """Verdict from the judge's process; unscored if the example has no target."""
         return self._isolated.judge(sample) if sample.targets else Verdict.unscored(NO_TARGET)

@@ -1,8 +1,9 @@
 r"""Equality of mathematical expressions, by math-verify.
 
-`tasks.judges.rules.reading.formulas` finds the output's answer: the last \boxed{...}, then what is declared
-as the answer, then the last expression. It is compared as `verify(parse(target), parse(answer))` does: two
-answers that are written differently are equal if they mean the same, such as 1/2 and \frac{1}{2}.
+`tasks.judges.rules.reading.formulas` finds the output's answer: the last \boxed{...}, then an expression
+declared as the answer, then the last expression. The answer is compared as `verify(parse(target),
+parse(answer))` does: answers in different notation are equal if they mean the same, such as 1/2 and
+\frac{1}{2}.
 """
 
 from collections.abc import Callable
@@ -21,7 +22,7 @@ _ANCHORS = ("$", "\\boxed", "\\(", "\\[")
 
 @dataclass(frozen=True, kw_only=True)
 class MathJudge(LibraryJudge):
-    """The expression that the output gives as its answer equals a target, by math-verify."""
+    """The output's final expression equals a target, by math-verify."""
 
     scale: ClassVar = RIGHT_OR_WRONG
     name: ClassVar = "math"
@@ -29,7 +30,7 @@ class MathJudge(LibraryJudge):
     libraries: ClassVar = ("math-verify", "latex2sympy2_extended", "sympy")
 
     target_format: TargetFormat = "expression"
-    """Whether a target is an expression, such as (1, 2), or a text that ends in one, like an output."""
+    """Whether a target is an expression, such as (1, 2), or a text that ends with one, like an output."""
 
 
 def verifier(target_format: TargetFormat) -> Callable[[Sample], Verdict]:
@@ -64,6 +65,6 @@ def _is_several(found: object) -> bool:
 
 
 def as_latex(target: str) -> str:
-    """An expression in a form that math-verify finds: between dollar signs, unless already marked."""
+    """An expression in a form that math-verify reads: in dollar signs, unless it is marked."""
     typed = as_typed(target)
     return typed if any(anchor in typed for anchor in _ANCHORS) else f"${formulas.target(target)}$"

@@ -1,8 +1,8 @@
-"""A judge in a separate process, which is killed if it exceeds its time.
+"""Judge in a separate process, which is killed if it exceeds its time.
 
-Model outputs can make a library run forever, or fill the memory, and user code can do anything. So such code
+A library can run forever or fill the memory on a model's output, and user code can do anything. So such code
 never runs in the campaign's process. The judge's process starts with the first output, judges one output
-after the other, and is replaced after it had to be killed.
+after another, and is replaced after it had to be killed.
 """
 
 import contextlib
@@ -26,25 +26,25 @@ MOST_BYTES = 1 << 24
 """Maximum bytes of a reply."""
 
 LOG = "judge.log"
-"""File name, in a campaign's log folder, for the output of judges."""
+"""Name of the file, in a campaign's log folder, for what judges print."""
 
 
 class IsolationFailed(Exception):
-    """The process could not be started, or could not load its code; the message gives the reason."""
+    """The judge's process could not start or load its code; the message says why."""
 
 
 class IsolatedJudge:
-    """Judge in a child process.
+    """Judge that runs in a child process.
 
     Args:
         build: "module:callable" of Winnow, called in the child with `params`; it returns a function from a
             `Sample` to a `Verdict`.
         params: JSON values.
-        plugin: The plug-in or built-in judge whose code runs there, for messages.
+        plugin: The plug-in or built-in judge whose code the child runs, for messages.
         seconds: Maximum wall seconds for one output.
         exhausted: The reason for an output that exceeded the time or memory, or ended the process.
-        processor_seconds: Maximum processor seconds, independent of other processes; None for all that
-            `seconds` allows on all processors.
+        processor_seconds: Maximum processor seconds, independent of other processes; if None, `seconds` on
+            every processor.
         memory: Bytes for judging on top of the memory after loading; None for no limit.
     """
 
@@ -73,10 +73,10 @@ class IsolatedJudge:
         self._end: weakref.finalize[..., object] | None = None
 
     def start(self) -> None:
-        """Start the process and load everything.
+        """Start the process and load its code.
 
         Raises:
-            IsolationFailed: With the name of the judge.
+            IsolationFailed: If the process cannot start or load; the message names the judge.
         """
         if self._process is not None:
             return
@@ -94,7 +94,7 @@ class IsolatedJudge:
             raise IsolationFailed(_logged(reply))
 
     def judge(self, sample: Sample) -> Verdict:
-        """The child's verdict, or the reason why there is none; errors of the child are not raised."""
+        """Verdict of the child; its errors become reasons and are not raised."""
         try:
             self.start()
             reply = self._answer({"sample": asdict(sample)}, self._seconds)
@@ -112,10 +112,10 @@ class IsolatedJudge:
             return Verdict.unscored(INVALID_SCORE, detail=str(error))
 
     def _answer(self, message: Mapping[str, object], seconds: float) -> JsonObject:
-        """The child's answer to a message; the child is gone after any exception.
+        """Answer of the child to a message; any exception leaves no child running.
 
         Raises:
-            _Exhausted: If it does not answer in time, or ended.
+            _Exhausted: If the child does not answer in time, or ended.
         """
         assert self._process is not None
         try:
@@ -127,7 +127,7 @@ class IsolatedJudge:
         except (WorkerEnded, ValueError) as error:
             self._drop()
             raise _Exhausted(self._ending(str(error).partition(";")[0])) from None
-        except BaseException:  # an answer that comes later would be taken for that of the next output
+        except BaseException:  # a late answer would be read as that of the next output
             self._drop()
             raise
 
@@ -148,12 +148,12 @@ class _Exhausted(Exception):
 
 _SETTINGS = {
     **{"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "PYTHONDONTWRITEBYTECODE": "1"},
-    "PYTHONHASHSEED": "0",  # a set has the same order in each process
+    "PYTHONHASHSEED": "0",  # so that sets have the same order in each process
 }
 
 
 def _end(process: WorkerProcess, folder: "tempfile.TemporaryDirectory[str] | None", owner: int) -> None:
-    if os.getpid() != owner:  # a fork of the owner is not to kill what the owner still uses
+    if os.getpid() != owner:  # a fork must not kill the process that its parent still uses
         return
     process.kill()
     if folder is not None:

@@ -1,11 +1,11 @@
-"""A function of the user's own, in a file next to the campaign's.
+"""Judge by a user's function, in a file next to the campaign's file.
 
     def score(sample):
         return 1.0 if sample.output.strip() in sample.targets else 0.0
 
 The function is called with a `Sample` and returns a number, or a `Verdict` for more detail. It runs in a
 separate process that can import from the file's folder. Its identity is the content of its file and of the
-modules that it imports from there.
+modules that it imports from that folder.
 """
 
 from collections.abc import Mapping, Sequence
@@ -30,16 +30,16 @@ _PATH = "judge.path"
 
 @dataclass(frozen=True, kw_only=True)
 class PythonJudge(Judge[Sample]):
-    """A function of a Python file of one's own scores the output; it needs --trust."""
+    """Score by your own function in a Python file; needs --trust."""
 
     scale: ClassVar = Scale(
         unit="number within `range`, by default 0 to 1", formula="(number - low) / (high - low)"
     )
 
     path: Annotated[str, Field(min_length=1)]
-    """The file and the function's name, "my_judge.py:score"."""
+    """File and name of the function, such as "my_judge.py:score"."""
     range: Annotated[Sequence[float], Field(min_length=2, max_length=2)] = (0.0, 1.0)
-    """The lowest and the highest number that the function may return; they score 0 and 1."""
+    """Lowest and highest number that the function may return; they score 0 and 1."""
     timeout: Annotated[float, Field(gt=0, le=3600)] = 30.0
     """Maximum seconds of the function for one output."""
     _isolated: IsolatedJudge = field(init=False, repr=False, compare=False)
@@ -72,7 +72,12 @@ class PythonJudge(Judge[Sample]):
         object.__setattr__(self, "_act", (function_of(str(file), function), params["digests"]))
 
     def try_out(self) -> None:
-        """Import the file in the judge's process; see `Judge`."""
+        """Import the file in the judge's process; see `Judge`.
+
+        Raises:
+            JudgeError: If the import fails.
+            NotAllowed: If the user has not permitted the code.
+        """
         require_allowed(*self._act)
         try:
             self._isolated.start()
@@ -81,11 +86,11 @@ class PythonJudge(Judge[Sample]):
 
     @staticmethod
     def code(path: str, **others: object) -> JsonObject:
-        """The function's code: digests of its file and of the modules that it imports from its folder."""
+        """Identity of the function's code: digests of its file and of modules from its folder."""
         return {"files": digests(located(path)[0])}
 
     def judge(self, sample: Sample) -> Verdict:
-        """The function's verdict; a reason if it raises, hangs or returns no number in the range.
+        """Verdict of the function; a reason if it raises, hangs or returns an invalid number.
 
         Raises:
             NotAllowed: If the user has not permitted its code.
@@ -95,10 +100,10 @@ class PythonJudge(Judge[Sample]):
 
 
 def located(path: str) -> tuple[Path, str]:
-    """The file and the name of the function.
+    """File and name of the function that a path "FILE.py:FUNCTION" names.
 
     Raises:
-        JudgeError: If the file does not exist, or no function is named.
+        JudgeError: If the file does not exist, or the path names no function.
     """
     try:
         return python_files.located(path)
@@ -107,7 +112,11 @@ def located(path: str) -> tuple[Path, str]:
 
 
 def digests(file: Path) -> dict[str, str]:
-    """Digests from `file_digests`; raises `JudgeError` if the file cannot be read."""
+    """Digests from `file_digests`.
+
+    Raises:
+        JudgeError: If the file cannot be read.
+    """
     try:
         return file_digests(file)
     except OSError as error:

@@ -1,4 +1,4 @@
-"""Overlap with reference summaries: ROUGE, by rouge-score, with words of all scripts."""
+"""ROUGE overlap with reference summaries, by rouge-score, with words of all scripts."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ Variant = Literal["rouge1", "rouge2", "rougeL", "rougeLsum"]
 
 @dataclass(frozen=True, kw_only=True)
 class RougeJudge(LibraryJudge):
-    """ROUGE F1 of the output against the target that it is closest to, by rouge-score."""
+    """ROUGE F1 of the output against the closest target, by rouge-score."""
 
     scale: ClassVar = Scale(unit="F1, 0 to 1", formula="as it is")
     name: ClassVar = "rouge"
@@ -21,13 +21,14 @@ class RougeJudge(LibraryJudge):
     build: ClassVar = "rouge:measured"
 
     variant: Variant = "rougeL"
-    """The units compared: words, pairs of words, or the longest common subsequence, of all or by lines."""
+    """Compared units: words, pairs of words, or the longest common subsequence of the text or of its lines.
+    """
     stemmer: bool = False
     """Whether words are reduced to their stems, for English."""
 
 
 def measured(variant: Variant, stemmer: bool) -> Callable[[Sample], Verdict]:
-    """Create the judging function; for a separate process with a time limit."""
+    """Create the judging function, for a separate process with a time limit."""
     from rouge_score.rouge_scorer import RougeScorer
     from rouge_score.tokenizers import DefaultTokenizer
 
@@ -43,10 +44,10 @@ def measured(variant: Variant, stemmer: bool) -> Callable[[Sample], Verdict]:
 
 @dataclass(frozen=True)
 class _Tokenizer:
-    """Words of all scripts, in the interface of rouge-score's tokenizers."""
+    """Words of all scripts, with the interface of rouge-score's tokenizers."""
 
     stemming: Callable[[str], list[str]] | None
-    """rouge-score's own tokenizer, to stem a word; None to keep words unchanged."""
+    """rouge-score's own tokenizer, which stems a word; None to leave words unchanged."""
 
     def tokenize(self, text: str) -> list[str]:
         return words(text, self._stem if self.stemming else None)

@@ -1,4 +1,4 @@
-"""Similarity of an output to the targets: the cosine between vectors of a sentence-embedding model."""
+"""Cosine similarity of output and targets, by a sentence-embedding model."""
 
 import weakref
 from collections.abc import Callable, Mapping
@@ -24,7 +24,7 @@ from winnow.tasks.spec.sections.objectives import EmbedderSpec
 from winnow.tasks.spec.spec_model import JsonScalar
 
 DIGITS = 4
-"""Decimal places of a cosine: the last digits of a vector depend on the processor."""
+"""Decimal places of a cosine; further digits depend on the processor."""
 
 PLACE = "judge.embedder"
 
@@ -34,27 +34,27 @@ MOST_TARGETS_KEPT = 10_000
 
 @dataclass(frozen=True, kw_only=True)
 class SimilarityJudge(Judge[Sample]):
-    """The cosine between the output and the closest target, by a sentence-embedding model or an embedder."""
+    """Cosine between the output and the closest target, by sentence embeddings."""
 
     scale: ClassVar = Scale(
         unit="cosine, -1 to 1", formula="max(0, cosine)", convert=lambda cosine: max(0.0, cosine)
     )
 
     model: str | None = None
-    """The folder of a checkpoint that Transformers loads; None for all-MiniLM-L6-v2, which is a package."""
+    """Folder of a checkpoint that Transformers loads; None means all-MiniLM-L6-v2, installed as a package."""
     pooling: Pooling = "mean"
-    """The vector made of the last hidden states: their mean, or the first ("cls") or last of them."""
+    """How the last hidden states become a vector: their mean, the first ("cls") or the last."""
     embedder: str | None = None
-    """An embedder of a package or of a program, which makes the vectors instead of a checkpoint."""
+    """Name of an embedder of a package or program, which replaces the checkpoint."""
     embedder_params: Mapping[str, JsonScalar] | None = None
-    """Parameters with which this embedder is created."""
+    """Parameters of that embedder."""
     _isolated: IsolatedJudge | None = field(init=False, repr=False, compare=False)
     _measure: Callable[[Sample], Verdict] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         made = _embedder(self.model, self.pooling, self.embedder, self.embedder_params)
         isolated = self._in_a_process() if self.embedder is None else None
-        # What a program registers is in no other process than its own.
+        # An embedder that a program registers exists only in that program's process.
         object.__setattr__(self, "_measure", _measuring(made) if isolated is None else isolated.judge)
         object.__setattr__(self, "_isolated", isolated)
         if isolated is None:
@@ -71,7 +71,11 @@ class SimilarityJudge(Judge[Sample]):
         )
 
     def try_out(self) -> None:
-        """Load the model in the judge's process; see `Judge`."""
+        """Load the model in the judge's process; see `Judge`.
+
+        Raises:
+            JudgeError: If loading fails.
+        """
         try:
             if self._isolated is not None:
                 self._isolated.start()
@@ -88,11 +92,11 @@ class SimilarityJudge(Judge[Sample]):
         embedder_params: Mapping[str, JsonScalar] | None = None,
         **others: object,
     ) -> JsonObject:
-        """The identity of the model's weights, or of the embedder's code."""
+        """Identity of the model's weights, or of the embedder's code."""
         return {"embedder": _embedder(model, pooling, embedder, embedder_params).identity}
 
     def judge(self, sample: Sample) -> Verdict:
-        """The cosine between output and closest target; unscored if the output or every target is blank."""
+        """Score by the cosine to the closest target; unscored if the output or all targets are blank."""
         if not any(target.strip() for target in sample.targets):
             return Verdict.unscored("no_target")
         return self._measure(sample) if sample.output.strip() else Verdict.unscored("no_answer")
@@ -101,13 +105,13 @@ class SimilarityJudge(Judge[Sample]):
 def _embedder(
     model: str | None, pooling: Pooling, name: str | None, params: Mapping[str, JsonScalar] | None
 ) -> Embedder:
-    """Create the embedder, without loading it; raises `JudgeError` if there is none."""
+    """Create the embedder without loading it; raises `JudgeError` if a setting is invalid."""
     if name is None and params:
-        raise JudgeError("is for an embedder of a package or a program; remove it", "judge.embedder_params")
+        raise JudgeError("needs an embedder of a package or a program; remove it", "judge.embedder_params")
     if name is not None and (model is not None or pooling != "mean"):
-        raise JudgeError("computes vectors without a checkpoint; remove model and pooling", PLACE)
+        raise JudgeError("an embedder uses no checkpoint; remove model and pooling", PLACE)
     if name in BUILT_IN_EMBEDDERS:
-        raise JudgeError("names an embedder of a package or a program; for a checkpoint give model", PLACE)
+        raise JudgeError("must be an embedder of a package or a program; for a checkpoint set model", PLACE)
     if name is not None and name not in (known := plugins(GROUP)):
         raise JudgeError(unknown_name("embedder", name, sorted(known)), PLACE)
     try:
@@ -123,16 +127,17 @@ def _embedder(
 
 
 def measured(model: str | None, pooling: Pooling) -> Callable[[Sample], Verdict]:
-    """Create the judging function by a checkpoint, which is loaded now; for a separate process."""
+    """Create the judging function for a separate process; loads the checkpoint now."""
     embedder = SentenceModel(model, pooling)
     embedder.embed(["loads the model"])
     return _measuring(embedder)
 
 
 def reading(model: str | None) -> Callable[[Sample], Verdict]:
-    """Create a function that reads a target, given as the output; for a separate process.
+    """Create a function that checks whether a model can read a target, for a separate process.
 
-    The score is 0 if the model's tokenizer knows almost none of its tokens.
+    The target is passed as the output. The score is 0 if at least half of its tokens are unknown to the
+    tokenizer, else 1.
     """
     tokenizer = SentenceModel(model, "mean").tokenizer()
     unknown = tokenizer.unk_token_id
@@ -147,14 +152,14 @@ def reading(model: str | None) -> Callable[[Sample], Verdict]:
 
 def _measuring(embedder: Embedder) -> Callable[[Sample], Verdict]:
     def vector(text: str) -> FloatArray:
-        text = text.encode("utf-8", "replace").decode()  # no tokenizer takes half a character
+        text = text.encode("utf-8", "replace").decode()  # tokenizers reject lone surrogates
         row: FloatArray = of_unit_length(embedder.embed([text]), [text])[0].astype(np.float64)
         return row
 
     kept = lru_cache(MOST_TARGETS_KEPT)(vector)
 
     def judge(sample: Sample) -> Verdict:
-        try:  # first, as an embedder that fails at these is broken, whatever it makes of outputs
+        try:  # first: an embedder that fails on targets is broken, whatever the output
             targets = [kept(target) for target in sample.targets if target.strip()]
         except EmbeddingFailed as error:
             return Verdict.unscored(JUDGE_FAILED, detail=str(error))

@@ -1,7 +1,7 @@
-"""Closeness of an output to reference translations: BLEU, chrF and TER of single sentences, by sacrebleu.
+"""Distance to reference translations: sentence BLEU, chrF and TER, by sacrebleu.
 
-A campaign's mean averages values of single outputs; papers report the value of all outputs as one corpus,
-which differs.
+A campaign averages values of single outputs. Papers report one value for all outputs as a corpus, which
+differs.
 """
 
 import json
@@ -17,19 +17,19 @@ from winnow.tasks.judges.protocol import PERCENT, Sample, Scale, Verdict
 
 
 class _SentenceMetric(LibraryJudge):
-    """A metric of sacrebleu; the parameters in a spec are arguments of its class there."""
+    """Base class of sacrebleu's metrics; the spec's parameters are arguments of sacrebleu's class."""
 
     libraries: ClassVar = ("sacrebleu",)
     build: ClassVar = "translation:measured"
 
     def settings(self) -> dict[str, object]:
-        """The name and arguments of its sacrebleu class."""
+        """Name and arguments of the metric's sacrebleu class."""
         return {"metric": self.name.upper(), "settings": super().settings()}
 
 
 @dataclass(frozen=True, kw_only=True)
 class BleuJudge(_SentenceMetric):
-    """BLEU of the output against all targets, sentence by sentence, by sacrebleu."""
+    """Sentence BLEU of the output against all targets, by sacrebleu."""
 
     scale: ClassVar = PERCENT
     name: ClassVar = "bleu"
@@ -37,12 +37,12 @@ class BleuJudge(_SentenceMetric):
     tokenize: Literal["13a", "char", "intl", "none", "zh"] = "13a"
     """Name of sacrebleu's tokenizer, which splits a text into words."""
     lowercase: bool = False
-    """Whether upper and lower case are the same."""
+    """Whether upper and lower case count as the same."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ChrfJudge(_SentenceMetric):
-    """The chrF of the output against the closest target, or chrF++ with word_order 2, by sacrebleu."""
+    """chrF of the output against the closest target, or chrF++ with word_order 2, by sacrebleu."""
 
     scale: ClassVar = PERCENT
     name: ClassVar = "chrf"
@@ -52,7 +52,7 @@ class ChrfJudge(_SentenceMetric):
     word_order: Annotated[int, Field(ge=0, le=4)] = 0
     """Length of the longest word n-grams that are compared; 0 to compare characters only."""
     beta: Annotated[int, Field(ge=1, le=10)] = 2
-    """Importance of recall, as a multiple of that of precision."""
+    """Weight of recall, as a multiple of the weight of precision."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,7 +67,7 @@ class TerJudge(_SentenceMetric):
     name: ClassVar = "ter"
 
     normalized: bool = False
-    """Whether punctuation is first split from words."""
+    """Whether punctuation is first separated from words."""
     no_punct: bool = False
     """Whether punctuation is ignored."""
     case_sensitive: bool = False
@@ -80,10 +80,10 @@ _SCALES: Mapping[str, Scale] = {each.name.upper(): each.scale for each in (BleuJ
 
 
 def measured(metric: str, settings: Mapping[str, object]) -> Callable[[Sample], Verdict]:
-    """Create the judging function; for a separate process with a time limit."""
+    """Create the judging function, for a separate process with a time limit."""
     from sacrebleu import metrics
 
-    # Of a single sentence, BLEU is of no higher order than the sentence has words.
+    # For a single sentence, the order of BLEU is limited to the number of its words.
     extra = {"effective_order": True} if metric == "BLEU" else {}
     measure = getattr(metrics, metric)(**settings, **extra)
 
@@ -98,14 +98,14 @@ HELPING: Mapping[str, Sequence[Mapping[str, object]]] = {
     "BLEU": ({"tokenize": "zh"}, {"tokenize": "char"}),
     "TER": ({"normalized": True, "asian_support": True},),
 }
-"""Settings that split what the default treats as one word, in order of preference."""
+"""Settings that split texts which the default treats as one word, in order of preference."""
 
 
 def reading(metric: str, settings: Mapping[str, object]) -> Callable[[Sample], Verdict]:
-    """Create a function that reads a target, given as the output; for a separate process.
+    """Create a function that checks whether a tokenizer can read a target, for a separate process.
 
-    The score is 0 if the tokenizer leaves almost nothing of the target; the answer then lists the settings
-    that would leave more of it, as JSON, empty if there are none.
+    The target is passed as the output. The score is 0 if the tokenizer leaves almost nothing of the target.
+    The answer then has the settings that leave more of it, as JSON; {} if no settings do.
     """
     from sacrebleu import metrics
 

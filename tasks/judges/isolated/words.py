@@ -1,6 +1,6 @@
-"""The words of a text in any script, for ROUGE.
+"""Words of a text in any script, for ROUGE.
 
-ASCII is split exactly as by rouge-score: in lower case, every character that is not a letter or digit
+ASCII text is split exactly as by rouge-score: in lower case, every character that is not a letter or digit
 separates words. The same rule holds for all scripts with blanks between words; marks belong to their letter.
 In scripts without blanks, each character is a word: Chinese and Japanese, Thai, Lao, Khmer and Burmese.
 """
@@ -26,7 +26,7 @@ _AS_ASCII = {
     for code in range(0xFF01, 0xFFEF)
     if unicodedata.decomposition(chr(code)).startswith(("<wide>", "<narrow>"))
 }
-"""Full-width letters and digits, and half-width kana, as other texts write them."""
+"""Full-width letters and digits, and half-width kana, mapped to their usual forms."""
 
 _INVISIBLE = {
     **dict.fromkeys(
@@ -41,7 +41,10 @@ _INVISIBLE = {
 
 
 def words(text: str, stem: Callable[[str], str] | None = None) -> list[str]:
-    """The words of a text in any script; `stem` shortens an English word in lower case, None keeps it."""
+    """Words of a text in any script, in lower case.
+
+    `stem` shortens a word of ASCII characters; None leaves words unchanged.
+    """
     if not text.isascii():
         text = unicodedata.normalize("NFC", text.translate(_AS_ASCII).translate(_INVISIBLE))
     found: list[str] = _WORD.findall(text.lower())
@@ -56,16 +59,16 @@ def unspaced_letters(text: str) -> int:
 
 
 LEAST_SHARE, HELPFUL_SHARE = 0.25, 0.5
-"""Shares of such letters that are words of their own: the minimum for a tokenizer, and for a setting that
-helps."""
+"""Minimum share of the letters of scripts without blanks that become separate words: for a tokenizer to be
+usable, and for a setting to be suggested."""
 
 _FEWEST_LETTERS = 4
 
 
 def leaves(words: Collection[str], text: str, share: float = LEAST_SHARE) -> bool:
-    """Whether a tokenizer splits more than a share of such letters of a text into separate words.
+    """Whether a tokenizer separates enough letters of scripts without blanks.
 
-    Always true for a text with almost none.
+    True if more than `share` of these letters are words of their own, or the text has almost no such letters.
     """
     letters = unspaced_letters(text)
     parts = sum(unspaced_letters(each) > 0 for each in words)

@@ -1,4 +1,4 @@
-"""The process of an `IsolatedJudge`: one message with the code to run, then one for each output."""
+"""Process of an `IsolatedJudge`: receives the code to run, then one output per message."""
 
 import contextlib
 import resource
@@ -17,7 +17,7 @@ Run = Callable[[Sample], Verdict]
 
 
 def main(parent: ParentLink) -> None:
-    """Load the code named by the first message, and judge the outputs in the others."""
+    """Load the code that the first message names, and judge the outputs in the others."""
     setup = parent.receive()
     plugin = Plugin(**setup["plugin"])
     try:
@@ -58,17 +58,17 @@ def _failure(failed: PluginFailed) -> JsonObject:
 
 
 def _limit_memory(most: int) -> None:
-    with contextlib.suppress(OSError, ValueError):  # where a system has no such file or limit
+    with contextlib.suppress(OSError, ValueError):  # some systems have no such file or limit
         taken = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
         resource.setrlimit(resource.RLIMIT_AS, (taken + most, taken + most))
 
 
 @contextlib.contextmanager
 def _killed_after(seconds: float) -> Iterator[None]:
-    """Make the system end this process after some seconds of processor time.
+    """End this process after some seconds of processor time.
 
-    This works even if the parent was killed while a library held the interpreter's lock, which stops the
-    thread that watches the parent.
+    The system enforces the limit. This works even if the parent was killed while a library held the
+    interpreter's lock, which stops the thread that watches the parent.
     """
     signal.setitimer(signal.ITIMER_VIRTUAL, seconds)
     try:

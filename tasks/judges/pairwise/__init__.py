@@ -1,1 +1,1 @@
-"""Pair judges: from two candidates' answers to a preference or to the reason why there is none."""
+"""Judges of pairs: from two candidates' answers to a preference or a reason without one."""

@@ -1,7 +1,7 @@
-"""The LLM judge of duels: its parameters, and the form in which a model compares two answers.
+"""LLM judge of duels: its parameters, and how a model compares two answers.
 
-Answers are shown in one order or in both. Two identical answers are a tie, without a call. See
-`tasks.judges.asking.panel` for the requests to models.
+Answers are shown in one order or in both. Two identical answers are a tie, without a call.
+`tasks.judges.asking.panel` sends the requests to models.
 """
 
 from collections.abc import Mapping, Sequence
@@ -22,7 +22,7 @@ from winnow.tasks.judges.asking.calls import (
 )
 from winnow.tasks.judges.asking.judge_models import JudgeModel, check_counts, judge_models
 from winnow.tasks.judges.asking.panel import Panel, Prompts
-from winnow.tasks.judges.pairwise.pair_prompt import BUILT_IN, REPLY_FORMAT, PairTemplate, load_template
+from winnow.tasks.judges.pairwise.pair_template import BUILT_IN, REPLY_FORMAT, PairTemplate, load_template
 from winnow.tasks.judges.pairwise.verdicts import (
     Read,
     VerdictFormat,
@@ -35,15 +35,15 @@ from winnow.tasks.spec.sections.generate_config import GenerateConfig
 from winnow.tasks.text.canonical_json import sha256
 
 OrderAggregation = Literal["tie", "mean"]
-"""The rule for combining the two orders of a question."""
+"""How to combine the two orders of a question."""
 
 Aggregation = Literal["majority", "mean"]
-"""The rule for combining several values of the same kind (repeats, then judges)."""
+"""How to combine several values of the same kind: first repeats, then judges."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Comparing:
-    """See `tasks.judges.asking.panel.Form`."""
+    """Form of a panel that compares two answers; see `tasks.judges.asking.panel.Form`."""
 
     template: PairTemplate
     verdicts: VerdictFormat
@@ -55,17 +55,17 @@ class Comparing:
 
     @property
     def labels(self) -> Sequence[str]:
-        """The verdict labels."""
+        """All verdict labels."""
         return self.verdicts.choices
 
     @property
     def identity(self) -> Mapping[str, object]:
-        """The texts of its prompts, which may come from a file or change with a release."""
+        """Texts of the prompts, which may come from a file or change with a release."""
         return {"template": self.template.source, REPLY_FORMAT: self.verdicts.instructions(self.reads)}
 
     @property
     def is_deterministic(self) -> bool:
-        """Whether both orders are shown; else a coin decides which answer is A."""
+        """Whether both orders are shown; otherwise a coin decides which answer is A."""
         return len(self.presentation_orders) == 2
 
     def prompts(self, subject: Duel, /) -> Prompts | Verdict:
@@ -86,11 +86,11 @@ class Comparing:
         return self.verdicts.reminder(number)
 
     def seed(self, subject: Duel, place: Sequence[object], /) -> int:
-        """The seed of a call, which follows from the duel's."""
+        """Seed of a call, derived from the duel's seed."""
         return int(sha256([subject.seed, *place])[:8], 16) >> 1
 
     def read(self, call: JudgeCall, reply: Completed, /) -> tuple[float | None, str | None]:
-        """The preference for A, in either order of presentation."""
+        """The preference for A, whichever answer was shown first; else a reason."""
         if self.reads == "probabilities":
             shown_first, reason = self.verdicts.expected(reply.choice_logprobs), NO_PROBABILITIES
         elif self.reads == "choice":
@@ -111,16 +111,16 @@ class Comparing:
         return aggregate(values, self.aggregation)
 
     def shown(self, value: float) -> str:
-        """The preferred answer."""
+        """Name of the preferred answer, or the value if it is not 0, 0.5 or 1."""
         return SIDES.get(value, f"{value:.3f}")
 
 
 def aggregate_orders(values: Sequence[float], rule: OrderAggregation) -> float:
-    """Combine the two orders of a question, or return the value of the only one.
+    """Combine the values of a question's orders, or return the value of the only one.
 
-    Under "tie", orders that prefer different answers are a tie, and so are orders of which only one prefers
-    neither; orders that agree keep their mean. Under "mean" it is always the mean. A judge with a position
-    preference only gives one half under both.
+    Under "tie", the result is a tie if the orders prefer different answers, or only one of them prefers
+    neither answer; orders that agree keep their mean. Under "mean" it is always the mean. A judge that always
+    prefers the same position gives 0.5 under both rules.
     """
     if rule == "tie" and len({_side(value) for value in values}) > 1:
         return 0.5
@@ -128,10 +128,10 @@ def aggregate_orders(values: Sequence[float], rule: OrderAggregation) -> float:
 
 
 def aggregate(values: Sequence[float], rule: Aggregation) -> float:
-    """Combine one or more values; a single one is returned unchanged.
+    """Combine one or more values; a single value is returned unchanged.
 
-    Under "majority" each value above one half is a vote for A and each below it one for B; the side with more
-    than half of all values wins, otherwise it is a tie.
+    Under "majority", a value above 0.5 is a vote for A, and a value below 0.5 a vote for B. The side with
+    more than half of all values wins; otherwise the result is a tie.
     """
     if rule == "mean" or len(values) == 1:
         return _mean(values)
@@ -168,28 +168,29 @@ def llm_judge(
     max_tokens: Annotated[int, Field(ge=1)] = 1024,
     temperature: Annotated[float, Field(ge=0.0, le=10.0)] = 0.0,
 ) -> Panel[Duel]:
-    """One or more language models prefer an answer, shown both orders; orders that disagree are a tie.
+    """Preference of one or more language models, which see the answers in both orders.
 
     Args:
-        models: The judges, with the keys of a campaign's models and `judge_id`.
+        models: The judge models, with the keys of a campaign's models and `judge_id`.
         template: "mt-bench", "arena-hard", "alpaca", a file that ends in .j2, .jinja, .jinja2 or .txt, or the
-            text of a template; see `tasks.judges.pairwise.pair_prompt`.
-        verdict_format: Format of the judge's verdict; by default the one that a built-in template uses.
+            text of a template; see `tasks.judges.pairwise.pair_template`.
+        verdict_format: Format of the judge's verdict; by default the format of the built-in template.
         score_mapping: Your own labels instead of that format: label -> preference for the answer shown first.
         verdict_pattern: A regular expression that finds your own labels; by default [[label]].
-        read: The verdict that ends a reasoned text, one of the verdicts by constrained decoding, or the
-            probabilities of the verdicts, which give outcomes between 0 and 1.
+        read: "text" reads the verdict at the end of a reply with reasoning; "choice" restricts the reply to
+            one of the verdicts; "probabilities" reads the probability of each verdict, and gives outcomes
+            between 0 and 1.
         position_swap: Whether every question is sent in both orders.
         order_aggregation: If the orders disagree: "tie", or the "mean" of their values.
-        max_reasks: Maximum number of times that a reply without a verdict is requested again.
+        max_reasks: Maximum number of times that a question is sent again after a reply without a verdict.
         repeats: Number of times that every question is sent; above 1 only with a temperature above 0.
         aggregation: "majority" or "mean" over repeats and over judges.
-        min_valid_judges: Judges that must have an opinion for the duel to be scored.
+        min_valid_judges: Minimum number of judges with an opinion for the duel to be scored.
         max_tokens: Maximum length of a reply, in tokens.
-        temperature: 0 is greedy.
+        temperature: Sampling temperature; 0 means greedy decoding.
 
     Raises:
-        SpecError: Naming the parameter, what is wrong and what to do.
+        SpecError: If a parameter is invalid; the message names it and what to do.
     """
     defaults = GenerateConfig(temperature=temperature, max_tokens=max_tokens)
     judges = judge_models(models, defaults)
@@ -221,7 +222,7 @@ def _verdicts(
 ) -> VerdictFormat:
     if score_mapping is not None:
         if name is not None:
-            raise JudgeError("give a verdict_format or a score_mapping, not both", "judge.verdict_format")
+            raise JudgeError("set verdict_format or score_mapping, not both", "judge.verdict_format")
         return mapped_format(score_mapping, pattern)
     if pattern is not None:
         raise JudgeError("needs a score_mapping with the score of each label", "judge.verdict_pattern")
@@ -229,7 +230,7 @@ def _verdicts(
         name = BUILT_IN.get(template)
     if name is None:
         raise JudgeError(
-            "give the form of the template's verdicts: verdict_format '[[A]]', '[[A>>B]]' or 'm/M', or a "
+            "set the form of the template's verdicts: verdict_format '[[A]]', '[[A>>B]]' or 'm/M', or a "
             "score_mapping",
             "judge.verdict_format",
         )
@@ -239,7 +240,7 @@ def _verdicts(
 def _choosing(judges: Sequence[JudgeModel], verdicts: VerdictFormat) -> tuple[JudgeModel, ...]:
     if silent := [judge.ref.name for judge in judges if judge.ref.provider == "litellm"]:
         raise JudgeError(
-            f"litellm tells no probabilities, and {silent[0]!r} is asked through it; set read: text",
+            f"provider litellm of {silent[0]!r} returns no probabilities; set read: text",
             "judge.read",
         )
     try:

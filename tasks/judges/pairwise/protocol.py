@@ -1,9 +1,9 @@
-"""The protocol of pair judges of other packages; `tasks.judges.plugin` adapts them to `Judge`.
+"""Protocol of third-party pair judges; `tasks.judges.plugin` adapts them to `Judge`.
 
-A pair judge calls no model itself. Winnow requests the missing calls with `calls`, runs them, stores the
-replies, and repeats until none is missing; then `verdict` is ready. A judge keeps no state between calls: the
-same duel and replies give the same calls and the same verdict, so an interrupted run continues with the
-stored replies.
+A pair judge calls no model itself. `calls` returns the missing calls; Winnow makes them, stores the replies,
+and repeats until no call is missing. Then `verdict` is ready. A judge keeps no state between calls: the same
+duel and replies give the same calls and the same verdict, so an interrupted run continues with the stored
+replies.
 
 A verdict has either an outcome or a reason, never both or neither.
 """
@@ -19,40 +19,40 @@ from winnow.tasks.judges.protocol import Duel, InvalidScore, check_words, checke
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JudgmentCall:
-    """One call of a model, identified within a duel by judge, order, repeat and attempt."""
+    """One call of a model, identified in a duel by judge, order, repeat and attempt."""
 
     judge: str
     """Id of the calling judge."""
     model: ModelRef = field(hash=False)
     """The model to call."""
     prompt: str
-    """The prompt as rendered; holds untrusted text."""
+    """The rendered prompt; contains untrusted text."""
     sampling: Sampling
-    """Settings for sampling the reply."""
+    """Sampling settings of the reply."""
     seed: int
     """Seed of the request, in [0, 2**31); 0 if decoding is greedy."""
     presentation_order: PresentationOrder
-    """The order in which the prompt shows the answers."""
+    """Order in which the prompt shows the answers."""
     repeat: int
-    """0 and up: number of the repetition of the same question."""
+    """Number of the repetition of the same question, from 0."""
     attempt: int
-    """0, then 1 and up if the previous reply had no readable verdict."""
+    """Number of the attempt, from 0; increased after each reply without a readable verdict."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judgment:
-    """One call, with its verdict or reason."""
+    """One call, with the verdict from its reply, or the reason why it has none."""
 
     judge: str
     presentation_order: PresentationOrder
     repeat: int
     attempt: int
     reply: str | None
-    """The raw reply; None if the engine gave none."""
+    """The unprocessed reply; None if the engine returned no reply."""
     verdict: float | None
     """Preference for A, in [0, 1], whichever answer was shown first; None if the reply has no verdict."""
     reason: str | None
-    """Reason of a missing verdict; None if `verdict` is set."""
+    """Reason why the verdict is missing; None if `verdict` is set."""
 
     def __post_init__(self) -> None:
         check_words(self.reason, reply=self.reply)
@@ -66,18 +66,18 @@ class Judgment:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PairVerdict:
-    """The verdict of the judge as a whole on a duel."""
+    """Verdict of the whole judge on a duel."""
 
     outcome: float | None = None
-    """1 if A is preferred, 0 if B is, 0.5 for a tie; between them for probabilities and means."""
+    """1 if A is preferred, 0 if B is, 0.5 for a tie; numbers in between for probabilities and means."""
     reason: str | None = None
-    """Reason of a missing outcome; None if `outcome` is set."""
+    """Reason why the outcome is missing; None if `outcome` is set."""
     answer: str | None = None
-    """A short note for users on how it was derived."""
+    """Short note for users on how the outcome was derived."""
     detail: str | None = None
-    """The reason in a sentence, with more detail."""
+    """The reason as a sentence, with more detail."""
     judgments: tuple[Judgment, ...] = ()
-    """Every call with its reply, earlier attempts included."""
+    """All calls with their replies, earlier attempts included."""
 
     def __post_init__(self) -> None:
         check_words(self.reason, answer=self.answer, detail=self.detail)
@@ -92,26 +92,29 @@ class PairVerdict:
 
 
 class PairJudge(Protocol):
-    """Prefers one of two answers. An answer or a reply never causes an exception."""
+    """Interface of a third-party judge that prefers one of two answers.
+
+    An answer or a reply never causes an exception.
+    """
 
     @property
     def models(self) -> Sequence[ModelRef]:
-        """The models it calls; empty for rules."""
+        """The models that the judge calls; empty for rules."""
 
     @property
     def identity(self) -> Mapping[str, object]:
-        """JSON values that its verdicts depend on and the spec does not hold, such as a template's text."""
+        """JSON values that verdicts depend on and the spec lacks, such as a template's text."""
 
     @property
     def is_deterministic(self) -> bool:
         """Whether the same two answers always get the same verdict, in either order and for any seed."""
 
     def calls(self, duel: Duel, replies: Mapping[JudgmentCall, Reply]) -> Sequence[JudgmentCall]:
-        """The calls still needed, given the replies so far; empty when the verdict is ready.
+        """Calls that are still missing, given the replies so far; empty if the verdict is ready.
 
-        They must depend only on the duel and the replies, and on no clock: `winnow db check` requests them
-        again, with stored replies, and reports calls that differ as wrong, or as impossible to check.
+        Calls must depend only on the duel and the replies, and on no clock. `winnow db check` computes them
+        again with the stored replies, and reports calls that differ as wrong, or as impossible to check.
         """
 
     def verdict(self, duel: Duel, replies: Mapping[JudgmentCall, Reply]) -> PairVerdict:
-        """The verdict, once `calls` is empty."""
+        """Verdict on a duel; called when `calls` returns no calls."""

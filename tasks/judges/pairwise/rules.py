@@ -1,18 +1,18 @@
-"""The rule judge: correctness first, style among the correct, chance among the wrong.
+"""Rule judge: correctness first, style among correct answers, chance among wrong ones.
 
 Source: Hu, Gao, Hu, Zhou (2026), "Adaptive Simulation Experiment for Large Language Model Policy
-Optimization", its experiments on real tasks: the correct answer wins; of two correct ones, that with clearer
-reasoning steps or with a more concise final answer; of two wrong ones, either at random. The paper leaves
-both comparisons of style undefined. Here:
+Optimization", its experiments on real tasks. The correct answer wins. Of two correct answers, the one with
+clearer reasoning steps or with a more concise final answer wins; of two wrong answers, either at random. The
+paper leaves both comparisons of style undefined. Here:
 
 * Shorter: fewer characters in the whole answer, runs of white space counted as one.
 * Clearer steps: the answer has numbered steps, that is, one line that begins with 1 and a later one that
   begins with 2 ("1.", "2)", "(1)", "Step 2:", after list or emphasis marks). An answer with steps beats one
-  without; if both or neither have them, the shorter wins. The number of steps does not count, so that padding
-  cannot win.
+  without; if both or neither have steps, the shorter answer wins. The number of steps does not count, so that
+  padding cannot win.
 
-Answers that are equal in this are a tie. The coin depends only on the duel's seed, so judging the duel again
-gives the same result.
+Answers that are equal by the chosen rule are a tie. The coin depends only on the duel's seed, so judging the
+duel again gives the same result.
 """
 
 from collections.abc import Mapping
@@ -36,22 +36,22 @@ _STEP = regex.compile(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RulesJudge(Judge[Duel]):
-    """Compare two answers by a scorer's scores, and by rules if these are equal."""
+    """Compare two answers by a scorer's scores, and by rules if the scores are equal."""
 
     scorer: Judge[Sample]
     scorer_code: Mapping[str, object]
-    """See `tasks.judges.registry.judge_code`."""
+    """Identity of the scorer's code; see `tasks.judges.registry.judge_code`."""
     both_right: BothRight
     both_wrong: BothWrong
 
     @property
     def identity(self) -> Mapping[str, object]:
-        """The code of the scorer."""
+        """Identity of the scorer's code."""
         return {"scorer": self.scorer_code}
 
     @property
     def is_deterministic(self) -> bool:
-        """Whether two wrong answers are decided without a coin."""
+        """Whether two wrong answers are a tie; otherwise a coin decides."""
         return self.both_wrong == "tie"
 
     def try_out(self) -> None:
@@ -59,7 +59,7 @@ class RulesJudge(Judge[Duel]):
         self.scorer.try_out()
 
     def judge(self, duel: Duel, /) -> Verdict:
-        """The higher score wins; equal scores are decided by the rule for two right or two wrong answers."""
+        """Prefer the higher score; decide equal scores by `both_right` or `both_wrong`."""
         a, b = (self.scorer.judge(_sample(duel, answer)) for answer in (duel.answer_a, duel.answer_b))
         if a.score is None or b.score is None:
             return _unscored(a, b)
@@ -91,21 +91,21 @@ def rules_judge(
     both_right: BothRight = "shorter",
     both_wrong: BothWrong = "coin",
 ) -> RulesJudge:
-    """The correct answer wins; of two correct ones the better written; of two wrong ones either.
+    """Preference for the correct answer; rules decide between two right or two wrong ones.
 
     Args:
         scorer: A judge of single answers: its `type` and parameters, as under the key `judge` of other
-            campaigns. If it leaves an answer unscored, the duel is unscored. An answer that it cannot read
-            counts as wrong, unless its `no_answer` is "unscored".
-        both_right: The rule that decides between two right answers.
-        both_wrong: The rule that decides between two wrong answers.
+            campaigns. If it leaves an answer unscored, the duel is unscored. If it finds no answer in a text,
+            that counts as wrong, unless its `no_answer` is "unscored".
+        both_right: The rule for two right answers.
+        both_wrong: The rule for two wrong answers.
 
     Raises:
         JudgeError: If the scorer does not exist or does not accept these parameters.
     """
     judge = within(scorer, "judge.scorer", create_judge)
     if judge.models:
-        sentence = "asks a model, and the scorer of rules asks none; give the duels a judge of type llm"
+        sentence = "uses a model, which the scorer of rules cannot; choose judge: {type: llm} for the duels"
         raise JudgeError(sentence, "judge.scorer.type")
     return RulesJudge(
         scorer=judge,
@@ -116,12 +116,12 @@ def rules_judge(
 
 
 def coin(seed: int) -> float:
-    """A fair coin: 1.0 for A or 0.0 for B, the same for the same seed."""
+    """Fair coin: 1.0 for A or 0.0 for B, the same for the same seed."""
     return float(int(sha256(["coin", seed])[:8], 16) % 2)
 
 
 def has_steps(text: str) -> bool:
-    """Whether a line numbered 1 is followed, at once or later, by one numbered 2."""
+    """Whether a text has a line numbered 1 and a later line numbered 2."""
     numbers = [match.group("number") for match in _STEP.finditer(text)]
     return "1" in numbers and "2" in numbers[numbers.index("1") :]
 

@@ -1,7 +1,7 @@
-"""The verdicts that a judge can give, their scores, and how to find them in a reply.
+"""Verdicts that a judge can give, their scores, and how to find them in a reply.
 
-Of several verdicts in a reply the last one counts, because a judge considers or quotes others before its
-decision. If the last text in the form of a verdict is not a valid one, there is no verdict.
+If a reply has several verdicts, the last one counts, because a judge considers or quotes others before its
+decision. If the last text in the form of a verdict is not a valid label, the reply has no verdict.
 """
 
 from collections.abc import Mapping
@@ -16,7 +16,7 @@ from winnow.tasks.judges.asking.panel import IN_BRACKETS
 from winnow.tasks.text.patterns import compiled, last_answer
 
 Read = Literal["text", "choice", "probabilities"]
-"""A verdict after reasoning; only a verdict; or the probability of each verdict."""
+"""What a judge's reply is: a verdict after reasoning, only a verdict, or each verdict's probability."""
 
 VerdictFormatName = Literal["[[A]]", "[[A>>B]]", "m/M"]
 
@@ -26,24 +26,24 @@ _MEANINGS = {1.0: "the first answer is better", 0.0: "the second answer is bette
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VerdictFormat:
-    """The verdicts a judge can give."""
+    """The verdict labels of a judge, their scores, and how to find them in a reply."""
 
     scores: Mapping[str, float]
-    """Each verdict label -> preference for the answer shown first, in [0, 1]."""
+    """Preference for the answer shown first, in [0, 1], by verdict label."""
     meanings: Mapping[str, str]
-    """The meaning of each verdict, for the prompt."""
+    """Meaning of each verdict, for the prompt."""
     pattern: regex.Pattern[str]
-    """Finds verdicts in running text; group 1, or else the whole match, is a label."""
+    """Pattern that finds verdicts in a reply; group 1, or else the whole match, is a label."""
     labels: Mapping[str, float]
-    """Label as found by `pattern` -> score."""
+    """Score by label as `pattern` finds it."""
 
     @property
     def choices(self) -> tuple[str, ...]:
-        """All verdict labels."""
+        """All verdict labels, as a reply must write them."""
         return tuple(self.scores)
 
     def in_text(self, text: str, *, is_cut: bool = False) -> float | None:
-        """The score of the last verdict in a reply, or None if there is none.
+        """Score of the last verdict in a reply; None if the reply has no verdict.
 
         If the reply was cut off (`is_cut`), a verdict before its end is not the final one.
 
@@ -59,10 +59,11 @@ class VerdictFormat:
         return alike[0] if len(alike) == 1 else None
 
     def expected(self, logprobs: Mapping[str, float] | None) -> float | None:
-        """The mean score under the verdicts' probabilities, normalised over the verdicts.
+        """Mean score under the verdicts' probabilities, normalised over the verdicts.
 
-        With two verdicts of 1 and 0 it is the probability of the first, as in AlpacaEval; a tie counts half
-        of its probability for each answer. None if no probabilities can be used: that is not a tie.
+        With two verdicts of 1 and 0, this is the probability of the first, as in AlpacaEval. With a tie
+        label, half of its probability counts for each answer. None if the probabilities are missing or
+        unusable, which is not a tie.
         """
         return expected_value(self.scores, logprobs)
 
@@ -77,13 +78,13 @@ class VerdictFormat:
         return f"Reply with exactly one of these and nothing else:\n{asked}"
 
     def reminder(self, number: int) -> str:
-        """The text added to a prompt after an unreadable reply."""
+        """Text added to a prompt after an unreadable reply."""
         asked = ", ".join(self.choices)
         return f"\n\nReminder {number}: your reply must end with exactly one of {asked} on a line of its own."
 
 
 def named_format(name: VerdictFormatName) -> VerdictFormat:
-    """A published verdict format."""
+    """A published verdict format, by name."""
     if name == "m/M":
         meanings = {"m": "output m is better", "M": "output M is better"}
         scores = {"m": 1.0, "M": 0.0}
@@ -101,12 +102,12 @@ def named_format(name: VerdictFormatName) -> VerdictFormat:
 
 
 def mapped_format(score_mapping: Mapping[str, float], pattern: str | None) -> VerdictFormat:
-    """A format of the user's own.
+    """A verdict format from the user's own labels.
 
     Args:
-        score_mapping: Label -> preference for the answer shown first, in [0, 1].
-        pattern: A regular expression whose last match in a reply (its group 1 if it has one) is the label;
-            without one, labels are in double square brackets.
+        score_mapping: Preference for the answer shown first, in [0, 1], by label.
+        pattern: A regular expression whose last match in a reply (group 1, if the pattern has one) is the
+            label; None: labels are in double square brackets.
 
     Raises:
         JudgeError: If the labels or scores cannot distinguish the answers, or the pattern is invalid.
@@ -116,11 +117,11 @@ def mapped_format(score_mapping: Mapping[str, float], pattern: str | None) -> Ve
         raise JudgeError("a label must not be empty", place)
     for label, score in score_mapping.items():
         if not 0.0 <= score <= 1.0:
-            raise JudgeError(f"a score must lie in [0, 1], got {score}", f"{place}.{label}")
+            raise JudgeError(f"a score must be in [0, 1], got {score}", f"{place}.{label}")
     values = score_mapping.values()
     if not values or min(values) >= 0.5 or max(values) <= 0.5:
         raise JudgeError(
-            "there must be a label above 0.5 for the first answer and one below 0.5 for the second, "
+            "needs a label with a score above 0.5 for the first answer and one below 0.5 for the second, "
             f"got {dict(score_mapping)}",
             place,
         )
@@ -136,7 +137,7 @@ def mapped_format(score_mapping: Mapping[str, float], pattern: str | None) -> Ve
     verdicts = VerdictFormat(scores=spelled, meanings=meanings, pattern=finder, labels=dict(score_mapping))
     for choice, score in spelled.items():
         if not pattern and verdicts.in_text(choice) != score:
-            raise JudgeError(f"{choice} cannot be read back; choose a shorter, plainer label", place)
+            raise JudgeError(f"{choice} cannot be found in replies; choose a shorter, plainer label", place)
     return verdicts
 
 

@@ -1,1 +1,1 @@
-"""Models that score one output at a time."""
+"""Judges in which models score one output at a time."""

@@ -1,4 +1,4 @@
-"""A model that grades outputs like Inspect's `model_graded_qa` and `model_graded_fact`.
+"""Grading by a model as in Inspect's `model_graded_qa` and `model_graded_fact`.
 
 The prompt, the parsing of a grade, and its value are those of Inspect 0.3.285 (MIT licence). As there, a
 reply without a grade is not requested again, and the output is unscored.
@@ -75,7 +75,7 @@ TEMPLATES = {"model_graded_qa": QA, "model_graded_fact": FACT}
 
 
 def _instructions_for(partial_credit: bool) -> str:
-    """Instructions on how to reply, if a task gives none."""
+    """Default instructions on how to reply, as in Inspect."""
     letter, partly = ("P", '"P" for partially correct answers,') if partial_credit else ("", "")
     return f"""
 After assessing the submitted answer, reply with 'GRADE: $LETTER' (without quotes) where LETTER is one of \
@@ -94,7 +94,7 @@ formatted as 'GRADE: $LETTER' (without quotes) where LETTER is one of C{letter}I
 _SPACING = r"[\s\u200b\u200c\u200d\u200e\u200f\u2060\u2063\ufeff]*"
 _GRADE = rf"(?is).*(?<!\w)GRADE(?!\w){_SPACING}:{_SPACING}"
 ANY_GRADE, LETTER = compiled(rf"{_GRADE}(\w*)"), compiled(rf"{_GRADE}([CPI])")
-"""The last grade of a reply: any word, and one of the letters."""
+"""Patterns of a reply's last grade: any word, or one of the letters."""
 
 WORDS = {"c": "C", "correct": "C", "i": "I", "incorrect": "I", "p": "P", "partial": "P"}
 
@@ -104,13 +104,13 @@ _FIELD = re.compile(r"(\w+)((?:\[\w+\])*)")
 
 
 class InspectGradedJudge:
-    """A language model grades the output as in Inspect's model_graded_qa or model_graded_fact."""
+    """Grade by a language model as in Inspect's model_graded_qa or model_graded_fact."""
 
     scale = Scale(unit="C, P or I; or a number, 0 to 1", formula="1 for C, 0.5 for P, 0 for I; as it is")
 
     @staticmethod
     def code(**params: object) -> JsonObject:
-        """A digest of the texts that its prompts use besides its parameters."""
+        """Digest of the texts that prompts use besides the judge's parameters."""
         return {"prompt": sha256([QA, FACT, _instructions_for(True), _instructions_for(False)])}
 
     def __call__(
@@ -132,15 +132,15 @@ class InspectGradedJudge:
             model: The model that grades, with the keys of a campaign's models.
             scorer: The scorer of Inspect whose template is the default.
             template: The prompt, with {question}, {answer}, {criterion}, {instructions} and keys of metadata.
-            instructions: Instructions on how to reply; None asks for GRADE: and a letter.
+            instructions: Instructions on how to reply; None requests GRADE: and a letter.
             grade_pattern: A regular expression whose first group is the grade.
             include_history: Whether the question includes all messages before the answer.
             partial_credit: Whether the grade P is allowed, if instructions are not given.
             max_tokens: Maximum length of a reply, in tokens.
-            temperature: 0 is greedy.
+            temperature: Sampling temperature; 0 means greedy decoding.
 
         Raises:
-            SpecError: With the parameter, what is wrong and what to do.
+            SpecError: If a parameter is invalid; the message names it and what to do.
         """
         return Grader(
             grader=judge_model(
@@ -160,19 +160,19 @@ inspect_graded_judge = InspectGradedJudge()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Grader(Judge[Sample]):
-    """A judge made of one model; see the module."""
+    """Judge that consists of one grading model; see the module."""
 
     grader: JudgeModel
     template: str
     instructions: str
     pattern: regex.Pattern[str]
     is_own_pattern: bool
-    """Whether the user gave the pattern: its group is then the grade, unchanged."""
+    """Whether the user set the pattern; its group is then the grade, unchanged."""
     offered: str | None
-    """The grades offered by Inspect's instructions; other replies have no grade."""
+    """Grades that Inspect's instructions offer, any other counts as no grade; None accepts every grade."""
     include_history: bool
     replies: Replies = field(default_factory=dict, repr=False, compare=False)
-    """Replies that are already known."""
+    """Replies that are already available."""
 
     @property
     def models(self) -> Sequence[ModelRef]:
@@ -189,7 +189,7 @@ class Grader(Judge[Sample]):
         return () if isinstance(call, Verdict) or call in replies else (call,)
 
     def judge(self, sample: Sample) -> Verdict:
-        """The value of the grade, or the reason why there is none.
+        """Value of the grade, or the reason why the output is unscored.
 
         Raises:
             ValueError: If the reply is still missing.
@@ -220,7 +220,7 @@ class Grader(Judge[Sample]):
             prompt = self._prompt(sample)
         except (LookupError, TypeError, ValueError) as error:
             return Verdict.unscored(
-                PROMPT_FAILED, detail=f"the template asks for {error}, which is not there"
+                PROMPT_FAILED, detail=f"the template uses {error}, which the example lacks"
             )
         if len(prompt) > MAX_CHARACTERS:
             return Verdict.unscored(PROMPT_FAILED, detail=f"the prompt has over {MAX_CHARACTERS} characters")
@@ -250,7 +250,7 @@ class Grader(Judge[Sample]):
 
 
 def _worth(grade: str) -> float:
-    """The value of a grade; unknown grades are worth 0, as in Inspect."""
+    """Value of a grade; an unknown grade has value 0, as in Inspect."""
     known = WORTH.get(grade, WORTH.get(grade.lower()) if len(grade) > 1 else None)
     if known is not None:
         return known
@@ -269,12 +269,12 @@ def _pattern(given: str | None, *, is_free: bool) -> regex.Pattern[str]:
     except ValueError as error:
         raise JudgeError(str(error), "judge.grade_pattern") from error
     if not pattern.groups:
-        raise JudgeError(f"{given!r} has no group, which would be the grade; add one", "judge.grade_pattern")
+        raise JudgeError(f"{given!r} has no group; put the grade into a group", "judge.grade_pattern")
     return pattern
 
 
 def _checked(template: str) -> str:
-    """A template with only fields and their keys: any other could use unlimited memory."""
+    """Refuse a template with more than fields and their keys, which could use unlimited memory."""
     try:
         parts = [part for part in Formatter().parse(template) if part[1] is not None]
     except ValueError as error:
@@ -282,7 +282,7 @@ def _checked(template: str) -> str:
     for _, name, spec, conversion in parts:
         if not _FIELD.fullmatch(name or "") or spec or conversion:
             raise JudgeError(
-                f"holds {{{name}}}, and may hold {{name}} or {{name[key]}} alone; write it so",
+                f"contains {{{name}}}; use only {{name}} or {{name[key]}}",
                 "judge.template",
             )
     return template
@@ -314,7 +314,7 @@ _MARKS = re.compile(r"\[(BEGIN|END) DATA\]", re.IGNORECASE)
 
 
 def _without_marks(value: object) -> object:
-    """Break up the marks that delimit quotations, so that no quoted text ends its quotation."""
+    """Break up the marks that delimit quotations, so that quoted text cannot end its quotation."""
     if isinstance(value, str):
         return _MARKS.sub(lambda mark: mark[0].replace(" ", "-"), value)
     if isinstance(value, dict):
@@ -323,7 +323,7 @@ def _without_marks(value: object) -> object:
 
 
 def _history(sample: Sample) -> str:
-    """All messages except the system's, including the answer; the first one without its role."""
+    """All messages except the system's, then the answer; the first message has no role."""
     messages = sample.fields.get("messages")
     asked = [each for each in messages if each["role"] != "system"] if isinstance(messages, list) else []
     said = [*asked, {"role": "assistant", "content": sample.output}]

@@ -1,7 +1,7 @@
-"""The LLM judge of single outputs: its parameters, scales, prompt, and how a reply is read.
+"""LLM judge of single outputs: its parameters, scales, prompt, and how replies are read.
 
-The scores of a scale are fixed: yes is 1 and no is 0; of n points, k is worth (k - 1) / (n - 1). See
-`tasks.judges.asking.panel` for the requests to models.
+Scores of a scale are fixed: yes is 1 and no is 0; on a scale of n points, k points score (k - 1) / (n - 1).
+`tasks.judges.asking.panel` sends the requests to models.
 """
 
 import json
@@ -40,27 +40,27 @@ UNIT = "yes or no, or points of `scale`"
 FORMULA = "1 for yes, 0 for no; (points - 1) / (highest - 1)"
 
 _DRESSED = r"[\s\"'`*_().\[\]]*+"
-"""Characters that may surround a label that is the whole reply."""
+"""Pattern of characters that may surround a label that is the whole reply."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Points:
-    """A scale."""
+    """Rating scale: its labels, their scores, and how to find them in a reply."""
 
     name: ScaleName
     scores: Mapping[str, float]
-    """Scores by label, from best to worst, or increasing."""
+    """Score by label, from best to worst, or increasing."""
     choices: Mapping[str, str]
-    """Label as written by a model that writes nothing else -> label. None of them is a prefix of another, so
-    that an engine can compare their likelihoods."""
+    """Label by its text in a restricted reply. No text is the beginning of another, so that an engine can
+    compare their likelihoods."""
     meaning: str
-    """The meaning of the labels, for the prompt."""
+    """Meaning of the labels, for the prompt."""
 
     def in_text(self, text: str, *, is_cut: bool = False) -> str | None:
-        """The label of a reply: the last one in double brackets, or the reply as a whole.
+        """Label of a reply: the last one in double brackets, or the reply as a whole.
 
-        None if the last text in double brackets is not a label; if there is none, and the reply has more than
-        a label; or if the reply was cut off before its verdict.
+        None if the last text in double brackets is not a label, if the reply has no brackets and contains
+        more than a label, or if it was cut off before its verdict.
         """
         said = last_answer(IN_BRACKETS, text, is_cut=is_cut)
         if said is None:
@@ -70,11 +70,11 @@ class Points:
         return label if label in self.scores else None
 
     def nearest(self, score: float) -> float:
-        """The score of the nearest label; of two equally near ones, the lower."""
+        """Score of the nearest label; the lower one if two are equally near."""
         return min(sorted(self.scores.values()), key=lambda each: abs(each - score))
 
     def shown(self, score: float) -> str:
-        """A score in points, or the probability of yes."""
+        """A score as displayed: in points, or as yes, no or the probability of yes."""
         if self.name == "yes/no":
             return {1.0: "yes", 0.0: "no"}.get(score, f"yes with {score:.3g}")
         return f"{1.0 + score * (len(self.scores) - 1):.3g}"
@@ -91,7 +91,7 @@ class Points:
         return f"Reply with exactly one of {asked} and nothing else: {self.meaning}."
 
     def reminder(self, number: int) -> str:
-        """The text added to a prompt after an unreadable reply."""
+        """Text added to a prompt after an unreadable reply."""
         asked = ", ".join(f"[[{label}]]" for label in self.scores)
         return f"\n\nReminder {number}: your reply must end with exactly one of {asked}."
 
@@ -154,14 +154,18 @@ Judge this output by the rubric, and reply as you were told above."""
 
 
 def _rubric_text(rubric: str | Mapping[str, str]) -> str:
-    """A rubric in the form for the prompt; named criteria become a list."""
+    """A rubric as written in the prompt; named criteria become a list."""
     if isinstance(rubric, str):
         return rubric.strip()
     return "\n".join(f"- {name}: {text.strip()}" for name, text in rubric.items())
 
 
 def _prompt(beginning: str, question: str, references: Sequence[str], output: str) -> str:
-    """The only prompt about an output."""
+    """The prompt about an output.
+
+    Raises:
+        TemplateError: If the prompt is longer than `MAX_CHARACTERS`.
+    """
     reference = "\n".join(references)
     of_example = boundary([question, reference], also_not_in=[output])
     of_output = boundary([question, reference, output, of_example])
@@ -182,19 +186,19 @@ Read = Literal["probabilities", "text"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rating:
-    """See `tasks.judges.asking.panel.Form`."""
+    """Form of a panel that rates one output; see `tasks.judges.asking.panel.Form`."""
 
     points: Points
     beginning: str
-    """The beginning of every prompt."""
+    """Beginning of every prompt."""
     reference: bool
-    """Whether the targets are shown."""
+    """Whether the prompt shows the targets."""
     weighs: bool
     aggregation: Aggregation
 
     @property
     def labels(self) -> Sequence[str]:
-        """The points of the scale."""
+        """Texts for the points of the scale, as in a restricted reply."""
         return tuple(self.points.choices)
 
     @property
@@ -204,7 +208,7 @@ class Rating:
 
     @property
     def is_deterministic(self) -> bool:
-        """False: this property concerns duels, and here single outputs are scored."""
+        """False, because this property concerns duels, and single outputs are scored here."""
         return False
 
     def prompts(self, subject: Sample, /) -> Prompts | Verdict:
@@ -224,10 +228,10 @@ class Rating:
         return self.points.reminder(number)
 
     def seed(self, subject: Sample, place: Sequence[object], /) -> None:
-        """Return None, so that equal questions share one reply within a campaign."""
+        """None, so that equal questions share one reply within a campaign."""
 
     def read(self, call: JudgeCall, reply: Completed, /) -> tuple[float | None, str | None]:
-        """The mean under the probabilities of the points, or the point that a text ends with."""
+        """Mean score under the points' probabilities, or the score of the point that ends a text."""
         if call.sampling.choices:
             values = {choice: self.points.scores[label] for choice, label in self.points.choices.items()}
             score = expected_value(values, reply.choice_logprobs)
@@ -240,10 +244,10 @@ class Rating:
         return values[0]
 
     def aggregated(self, values: Sequence[float]) -> float:
-        """Combine one or more scores; a single one is returned unchanged.
+        """Combine one or more scores; a single score is returned unchanged.
 
-        Under "majority" each score is a vote for the nearest point of the scale; if several points have the
-        most votes, it is the mean of these.
+        Under "majority" each score is a vote for the nearest point of the scale. If several points have the
+        most votes, the result is their mean.
         """
         if len(values) == 1:
             return values[0]
@@ -257,18 +261,18 @@ class Rating:
         return min(1.0, fsum(leading) / len(leading))
 
     def shown(self, value: float) -> str:
-        """A value as shown in a note; see `Points.shown`."""
+        """A value as displayed in a note; see `Points.shown`."""
         return self.points.shown(value)
 
 
 class LlmJudge:
-    """A language model scores the output by a rubric, with the targets available or without them."""
+    """Score by a language model and a rubric, with or without the targets."""
 
     scale = Scale(unit=UNIT, formula=FORMULA)
 
     @staticmethod
     def code(**params: object) -> JsonObject:
-        """A digest of the texts that its prompts use besides its parameters."""
+        """Digest of the texts that prompts use besides the judge's parameters."""
         return {"prompt": sha256([HEAD, EXAMPLE, REFERENCE, OUTPUT])}
 
     def __call__(
@@ -293,25 +297,25 @@ class LlmJudge:
             rubric: Description of a good output: a text, or criteria by name.
             scale: The scale on which the model rates an output.
             model: The model that judges, with the keys of a campaign's models.
-            models: Several of them, instead of one.
-            reference: Whether the model is shown the targets; an example without any is then unscored.
-            read: "probabilities" of the points of the scale, or the verdict in the "text".
+            models: Several judge models, instead of `model`.
+            reference: Whether the model sees the targets; an example without targets is then unscored.
+            read: "probabilities" of the points of the scale, or the verdict in the "text" of a reply.
             max_reasks: Maximum number of times that a text without a verdict is requested again.
             repeats: Number of times that a text is requested; above 1 only with a temperature above 0.
             aggregation: The rule for combining the scores of repeats, and then of judges.
-            min_valid_judges: Judges that must have an opinion for the output to be scored.
+            min_valid_judges: Minimum number of judges with an opinion for the output to be scored.
             max_tokens: Maximum length of a text, in tokens.
-            temperature: 0 is greedy.
+            temperature: Sampling temperature; 0 means greedy decoding.
 
         Raises:
-            SpecError: With the parameter, what is wrong and what to do.
+            SpecError: If a parameter is invalid; the message names it and what to do.
         """
         _check_rubric(rubric)
         judges = _judges(model, models, GenerateConfig(temperature=temperature, max_tokens=max_tokens))
         check_counts(judges, repeats, min_valid_judges)
         if repeats > 1 and read == "probabilities":
             raise JudgeError(
-                f"probabilities are the same every time, {repeats} repeats would be too; set read: text or "
+                f"probabilities do not vary, so {repeats} repeats would be equal; set read: text or "
                 "repeats: 1",
                 "judge.repeats",
             )
@@ -339,7 +343,7 @@ llm_judge = LlmJudge()
 def _check_rubric(rubric: str | Mapping[str, str]) -> None:
     texts = [rubric] if isinstance(rubric, str) else [*rubric, *rubric.values()]
     if not texts or not all(text.strip() for text in texts):
-        raise JudgeError("is empty; describe a good output, or give criteria by name", "judge.rubric")
+        raise JudgeError("is empty; describe a good output, or name criteria", "judge.rubric")
 
 
 def _judges(
@@ -348,7 +352,7 @@ def _judges(
     defaults: GenerateConfig,
 ) -> tuple[JudgeModel, ...]:
     if bool(model) == bool(models):
-        raise JudgeError("no judge model: give model, or models for several", "judge.model")
+        raise JudgeError("set either model or models", "judge.model")
     if model:
         return (judge_model(model, defaults, "judge.model"),)
     return judge_models(models or (), defaults)

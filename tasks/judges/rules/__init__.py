@@ -1,1 +1,1 @@
-"""Score judges that follow a rule."""
+"""Judges that score outputs by fixed rules."""

@@ -1,9 +1,9 @@
-r"""Multiple choice: which option does the output choose?
+r"""Multiple choice: the option that the output chooses.
 
-`tasks.judges.rules.reading.choice_reading` finds it. An option counts if the output states it ("the answer is
-(B)", "B is correct"), boxes it (`\boxed{B}`) or gives it a separate line; of several, the last one counts. If
-nothing is stated, the only option that is named and not rejected is the choice. If several are named, there
-is no choice: a guess between them would score the guess.
+`tasks.judges.rules.reading.choice_reading` finds the option. An option counts if the output states it ("the
+answer is (B)", "B is correct"), boxes it (`\boxed{B}`) or gives it a separate line; if there are several, the
+last one counts. If no option is stated, the only option that is named and not rejected is the choice. If
+several are named, the output has no choice: otherwise the score would be that of a guess.
 """
 
 from collections.abc import Sequence
@@ -18,12 +18,12 @@ from winnow.tasks.judges.rules.reading.choice_reading import ChoiceReader, folde
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChoiceJudge(Judge[Sample]):
-    """The option that the output settles on is a target."""
+    """The option that the output finally chooses is a target."""
 
     scale: ClassVar = RIGHT_OR_WRONG
 
     options: Annotated[Sequence[str], Field(min_length=2)] = ("A", "B", "C", "D", "E")
-    """The labels to choose between: letters, or words such as yes and no."""
+    """Labels to choose from: letters, or words such as yes and no."""
     _names: dict[str, str] = field(init=False, repr=False)
     _reader: ChoiceReader = field(init=False, repr=False)
 
@@ -35,7 +35,7 @@ class ChoiceJudge(Judge[Sample]):
         object.__setattr__(self, "_reader", ChoiceReader(self.options))
 
     def judge(self, sample: Sample) -> Verdict:
-        """One if the choice is a target, else zero; an output without a choice has no answer."""
+        """Score 1 if the choice is a target, else 0; without a choice, the output has no answer."""
         if not sample.targets:
             return Verdict.unscored("no_target")
         wanted = {folded(target) for target in sample.targets} & self._names.keys()

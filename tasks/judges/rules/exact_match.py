@@ -1,8 +1,8 @@
-"""lm-eval's exact_match after its filters: the extracted answer equals a target or not.
+"""lm-eval's exact_match after its filters: whether the extracted answer equals a target.
 
 Verdicts are those of lm-eval 0.4.13, except for letters whose lower case is longer: numpy, and so lm-eval,
-cuts a text that grows. Patterns are run by the library `regex`, which accepts the syntax of `re` and supports
-timeouts.
+cuts a text that grows. The library `regex` runs the patterns, because it accepts the syntax of `re` and
+supports timeouts.
 """
 
 import string
@@ -31,7 +31,7 @@ OPTIONS: Mapping[str, frozenset[str]] = {
     "map": frozenset({"mapping_dict", "default_value"}),
     "regex": frozenset({"regex_pattern", "group_select", "fallback"}),
 }
-"""The options of each filter."""
+"""Options of each filter, by the filter's name."""
 
 NUMBER_AFTER_HASHES = r"#### (\-?[0-9\.\,]+)"
 INVALID = "[invalid]"
@@ -45,14 +45,14 @@ class ExactMatchJudge(Judge[Sample]):
     scale: ClassVar = RIGHT_OR_WRONG
 
     filters: Sequence[JsonObject] = ()
-    """Applied in order, as in a task's filter_list: {function: regex, regex_pattern: ..., group_select: -1},
-    {function: remove_whitespace}, lowercase, uppercase, or map with its mapping_dict."""
+    """Filters, applied in order, as in a task's filter_list: {function: regex, regex_pattern: ...,
+    group_select: -1}, {function: remove_whitespace}, lowercase, uppercase, or map with its mapping_dict."""
     ignore_case: bool = False
-    """Whether case is ignored, in output and targets, as for the other options."""
+    """Whether case is ignored in output and targets; the other options apply to both, too."""
     ignore_punctuation: bool = False
     ignore_numbers: bool = False
     regexes_to_ignore: Sequence[str] = ()
-    """Patterns whose matches are removed."""
+    """Patterns whose matches are removed from output and targets."""
     _steps: Sequence[Step] = field(init=False, repr=False, compare=False)
     _ignored: Sequence[regex.Pattern[str]] = field(init=False, repr=False, compare=False)
 
@@ -63,7 +63,7 @@ class ExactMatchJudge(Judge[Sample]):
         object.__setattr__(self, "_ignored", ignored)
 
     def judge(self, sample: Sample) -> Verdict:
-        """One if the filtered output is a target, else zero."""
+        """Score 1 if the filtered output equals a target, else 0."""
         if not sample.targets:
             return Verdict.unscored("no_target")
         try:
@@ -74,7 +74,7 @@ class ExactMatchJudge(Judge[Sample]):
             return Verdict.unscored("pattern_timeout")
 
     def filtered(self, output: str) -> str:
-        """The output after the filters; raises `TimeoutError` if a pattern takes too long."""
+        """The output after all filters; raises `TimeoutError` if a pattern takes too long."""
         for step in self._steps:
             output = step(output)
         return output
@@ -103,7 +103,7 @@ def _mapping(given: JsonView, path: str) -> Step:
     if not isinstance(mapping, dict) or not all(isinstance(each, str) for each in mapping.values()):
         raise JudgeError("mapping_dict must map texts to texts", path)
     if not isinstance(default, str):
-        raise JudgeError("map needs a default_value that is text, for what it does not map", path)
+        raise JudgeError("map needs a text as default_value, for texts that mapping_dict lacks", path)
     return lambda text: mapping.get(text, default)
 
 
@@ -116,7 +116,7 @@ def _regex(given: JsonView, path: str) -> Step:
 
 
 def _selected(pattern: regex.Pattern[str], text: str, at: int, fallback: str) -> str:
-    """The match at an index; with several groups, the first that matched."""
+    """Match at an index; if the pattern has several groups, the first group that matched."""
     found = pattern.findall(text, timeout=TIMEOUT_SECONDS)
     if not -len(found) <= at < len(found):
         return fallback
@@ -129,7 +129,7 @@ def _selected(pattern: regex.Pattern[str], text: str, at: int, fallback: str) ->
 
 def _pattern(pattern: object, path: str) -> regex.Pattern[str]:
     if not isinstance(pattern, str):
-        raise JudgeError(f"a pattern is text, got {pattern!r}", path)
+        raise JudgeError(f"a pattern must be text, got {pattern!r}", path)
     try:
         return compiled(pattern)
     except ValueError as error:

@@ -1,4 +1,4 @@
-"""Judges of scores that are given: in the data, by an agent about its run, or as the output itself."""
+"""Judges that read an existing score: from the data, an agent's report, or the output."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from winnow.tasks.judges.protocol import INVALID_SCORE, SHARE, Judge, Sample, Sc
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordedJudge(Judge[Sample]):
-    """The example holds a score for the candidate's model, given by somebody else."""
+    """Read the score that the example holds for the candidate's model."""
 
     scale: ClassVar = SHARE
 
@@ -24,7 +24,7 @@ class RecordedJudge(Judge[Sample]):
     """Field of the example with an object of scores in [0, 1], by the names of models."""
 
     def judge(self, sample: Sample) -> Verdict:
-        """Return the score that the data gives this model; unscored if it is missing or not in [0, 1]."""
+        """Score that the data holds for the model; unscored if missing or not in [0, 1]."""
         found = value_of(sample.fields, self.scores)
         score = found.get(sample.candidate.get("model")) if isinstance(found, Mapping) else None
         if isinstance(score, bool | int | float) and 0.0 <= score <= 1.0:
@@ -37,7 +37,7 @@ NOT_REPORTED = "not_reported"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReportedJudge(Judge[Sample]):
-    """A number that the agent reported: one of its metrics, or its cost."""
+    """Scale a number that the agent reported: one of its metrics, or its cost."""
 
     scale: ClassVar = Scale(unit="number within `range`", formula="(number - low) / (high - low)")
 
@@ -52,12 +52,12 @@ class ReportedJudge(Judge[Sample]):
             raise JudgeError(f"must be [low, high] with low below high, got {[low, high]}", "judge.range")
 
     def judge(self, sample: Sample) -> Verdict:
-        """Scale the reported number to [0, 1] by `range`; unscored if it is missing or outside the range."""
+        """Scale the reported number to [0, 1] by `range`; unscored if missing or outside."""
         if (number := sample.reported.get(self.number)) is None:
             return Verdict.unscored(NOT_REPORTED, detail=f"the agent reported no {self.number!r}")
         low, high = self.range
         if not low <= number <= high:
-            why = f"{self.number} is {number:g}, which is not from {low:g} to {high:g}"
+            why = f"{self.number} is {number:g}, which is outside [{low:g}, {high:g}]"
             return Verdict.unscored(INVALID_SCORE, f"{number:g}", detail=f"{why}; widen range")
         return Verdict(score=(number - low) / (high - low), answer=f"{number:g}")
 
@@ -67,12 +67,12 @@ _SCORE = regex.compile(r"[+-]?(\d{1,20}(\.\d{0,40})?|\.\d{1,40})(e[+-]?\d{1,3})?
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScoreJudge(Judge[Sample]):
-    """The output is the score: a number from 0 to 1, and nothing else."""
+    """Read the output as a score: a number from 0 to 1, and no other text."""
 
     scale: ClassVar = SHARE
 
     def judge(self, sample: Sample) -> Verdict:
-        """Read the output as a score; unscored if it is no number from 0 to 1, or says there is no score."""
+        """Score that the output states; unscored if it is no number from 0 to 1, or "no score"."""
         said = sample.output.strip()
         if said == NO_SCORE:
             return Verdict.unscored("no_score")

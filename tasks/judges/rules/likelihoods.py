@@ -1,12 +1,13 @@
-"""Judges of log-likelihoods: of choices, of a greedy continuation, and of a text as a whole.
+"""Judges by log-likelihoods: of choices, of a greedy continuation, or of a whole text.
 
 **Choices.** The numbers are those of lm-eval's multiple_choice tasks: `acc` compares the choices'
-log-likelihoods, `acc_norm` those divided by the choices' lengths, without the text between prompt and choice.
-Of equal ones the first counts, as in `numpy.argmax`. `greedy` is the `acc` of lm-eval's loglikelihood tasks.
+log-likelihoods; `acc_norm` first divides them by the choices' lengths, without the text between prompt and
+choice. In a tie the first choice counts, as in `numpy.argmax`. `greedy` is the `acc` of lm-eval's
+loglikelihood tasks.
 
 **Texts.** The measures are those of lm-eval, per text, from its log-likelihood L. For a text of n bytes
 (UTF-8) or n words (separated by white space): bits per byte are -L / (n log 2), perplexity is exp(-L / n).
-Scores are fixed functions of them, and a candidate's mean score is a mean over texts: it is not the
+Scores are fixed functions of these measures. A candidate's mean score is a mean over texts, not the
 perplexity of the whole corpus, which weights each text by its length.
 """
 
@@ -30,10 +31,10 @@ class AccJudge(Judge[Sample]):
     scale: ClassVar = RIGHT_OR_WRONG
 
     target: TargetKind = "text"
-    """Whether targets are choices, or their positions, starting at 0."""
+    """Whether targets are texts of choices, or their positions, starting at 0."""
 
     def judge(self, sample: Sample) -> Verdict:
-        """One if the most probable choice is a target, else zero."""
+        """Score 1 if the most probable choice is a target, else 0."""
         return _verdict(sample, self.target, [1] * len(sample.choices))
 
 
@@ -44,12 +45,12 @@ class AccNormJudge(Judge[Sample]):
     scale: ClassVar = RIGHT_OR_WRONG
 
     target: TargetKind = "text"
-    """Whether targets are choices, or their positions, starting at 0."""
+    """Whether targets are texts of choices, or their positions, starting at 0."""
     per: Literal["character", "byte"] = "character"
-    """The unit of a choice's length; bytes are those of UTF-8."""
+    """Unit of a choice's length; bytes are those of UTF-8."""
 
     def judge(self, sample: Sample) -> Verdict:
-        """One if the choice with the highest length-normalised log-likelihood is a target, else zero."""
+        """Score 1 if the choice with the highest length-normalised log-likelihood is a target, else 0."""
         as_bytes = self.per == "byte"
         lengths = [len(each.encode() if as_bytes else each) for each in sample.choices]
         return _verdict(sample, self.target, lengths)
@@ -57,12 +58,12 @@ class AccNormJudge(Judge[Sample]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GreedyJudge(Judge[Sample]):
-    """Greedy decoding gives the first target, whole."""
+    """Greedy decoding gives the whole first target."""
 
     scale: ClassVar = RIGHT_OR_WRONG
 
     def judge(self, sample: Sample) -> Verdict:
-        """One if greedy decoding gives the target, which is then the output; else the output is empty."""
+        """Score 1 if greedy decoding gives the target, else 0; the output is then empty."""
         if not sample.targets:
             return Verdict.unscored("no_target")
         if len(sample.choices) != 1:
@@ -83,7 +84,7 @@ def _verdict(sample: Sample, kind: TargetKind, lengths: Sequence[int]) -> Verdic
 
 
 def _positions(targets: Sequence[str], choices: Sequence[str], kind: TargetKind) -> set[int]:
-    """Positions of the targets among the choices; of equal choices, a text means the first."""
+    """Positions of the targets among the choices; if choices are equal, a text means the first."""
     if kind == "text":
         return {choices.index(each) for each in targets if each in choices}
     numbers = {int(each) for each in targets if each.isascii() and each.isdigit() and len(each) < 10}
@@ -104,39 +105,39 @@ PER_BYTE, PER_WORD = (
     for unit in ("byte", "word")
 )
 MOST_NATS = 700.0
-"""Maximum nats per byte or word; above it a perplexity overflows, and the score is 0 to the last digit."""
+"""Maximum nats per byte or word; a higher value would overflow the perplexity, and the score is 0 anyway."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BitsPerByteJudge(Judge[Sample]):
-    """The model needs few bits for each byte of the text."""
+    """Bits that the model needs for each byte of the text; fewer score higher."""
 
     scale: ClassVar = BITS
 
     def judge(self, sample: Sample) -> Verdict:
-        """One minus an eighth of the bits."""
+        """Score of a text: 1 - bits per byte / 8, and at least 0."""
         return _measured(sample, lambda nats: nats / math.log(2.0), _bytes, BITS)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BytePerplexityJudge(Judge[Sample]):
-    """The text has a low perplexity per byte."""
+    """Perplexity of the text per byte; lower scores higher."""
 
     scale: ClassVar = PER_BYTE
 
     def judge(self, sample: Sample) -> Verdict:
-        """The geometric mean of the probabilities of bytes."""
+        """Score of a text: 1 / perplexity, the geometric mean of the bytes' probabilities."""
         return _measured(sample, _perplexity, _bytes, PER_BYTE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WordPerplexityJudge(Judge[Sample]):
-    """The text has a low perplexity per word."""
+    """Perplexity of the text per word; lower scores higher."""
 
     scale: ClassVar = PER_WORD
 
     def judge(self, sample: Sample) -> Verdict:
-        """The geometric mean of the probabilities of words."""
+        """Score of a text: 1 / perplexity, the geometric mean of the words' probabilities."""
         return _measured(sample, _perplexity, _words, PER_WORD)
 
 
@@ -145,7 +146,7 @@ def _measured(
 ) -> Verdict:
     if not sample.loglikelihoods:
         return Verdict.unscored("no_likelihoods")
-    # A log-likelihood may be rounded to a little more than 0.
+    # Rounding can make a log-likelihood slightly positive.
     value = measure(max(0.0, -sample.loglikelihoods[0]) / units(sample.choices[0]))
     return Verdict(score=scale.score(value), answer=f"{value:.6g} {scale.unit.partition(',')[0]}")
 

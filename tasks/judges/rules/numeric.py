@@ -1,7 +1,7 @@
-"""Numbers in outputs: equal to a target, exactly or within a tolerance.
+"""Numbers in outputs that equal a target, exactly or within a tolerance.
 
-`tasks.judges.rules.reading.numbers` defines how numbers are written and which one is the answer. A unit or a
-percent sign after a number is ignored.
+`tasks.judges.rules.reading.numbers` defines how numbers are written and which number is the answer. A unit or
+a percent sign after a number is ignored.
 """
 
 from dataclasses import dataclass, field
@@ -16,25 +16,26 @@ from winnow.tasks.judges.rules.reading.numbers import Number, NumberReader
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NumericJudge(Judge[Sample]):
-    """The number that the output gives as its answer equals that of a target, within a tolerance."""
+    """The number in the output's answer equals a target's number, within a tolerance."""
 
     scale: ClassVar = RIGHT_OR_WRONG
 
     tolerance: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.0
-    """Largest difference that counts as equal; zero compares exactly, digit for digit."""
+    """Largest difference that counts as equal; 0 compares exactly, digit for digit."""
     relative: bool = False
     """Whether the tolerance is relative to the target's size."""
     fractions: bool = True
-    """Whether 3/4 is one number; if not, it is a 3 followed by a 4."""
+    """Whether 3/4 is one number; otherwise it is a 3 followed by a 4."""
     which: Literal["last", "first"] = "last"
-    """Which number is the answer: the one declared to be, or else the last; or always the first."""
+    """Which number is the answer. "last": the number declared as the answer, or else the last; "first":
+    always the first."""
     _reader: NumberReader = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "_reader", NumberReader(fractions=self.fractions))
 
     def judge(self, sample: Sample) -> Verdict:
-        """One if the numbers are equal, else zero; an output without a numeric answer has no answer."""
+        """Score 1 if the numbers are equal, else 0; without a number, the output has no answer."""
         if not sample.targets:
             return Verdict.unscored("no_target")
         wanted = [each for each in map(self._target, sample.targets) if each is not None]
@@ -56,6 +57,6 @@ class NumericJudge(Judge[Sample]):
 
     def _equal(self, found: Number, target: Number) -> bool:
         assert target.value is not None
-        # By way of its decimal digits: 0.3 as a binary number is a little less than 0.3.
+        # From its decimal digits, because the binary number 0.3 is slightly less than 0.3.
         allowed = Fraction(str(self.tolerance)) * (abs(target.value) if self.relative else 1)
         return found.equals(target, allowed)

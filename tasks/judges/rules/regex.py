@@ -1,11 +1,12 @@
-r"""A pattern of the user's own, in one of three ways.
+r"""Match outputs by the user's own pattern, in one of three ways.
 
 * The pattern contains `{target}`: the output is right if the pattern, with the target's text inserted
   literally, is found anywhere in it. Example: `\bversion {target}\b`.
-* It does not: group 1 of the last match (the whole match if there is no group) is the answer, and is right if
-  it equals a target, ignoring white space around both. Example: `answer: (\w+)`.
-* It has no group either, and is found in none of the targets, ignoring case: no match could equal a target,
-  so the output is right if the pattern is found in it. Example: `(?i)\bI can't help\b` for the target
+* The pattern does not contain `{target}`: group 1 of the last match (the whole match if the pattern has no
+  group) is the answer. It is right if it equals a target, ignoring white space around both. Example: `answer:
+  (\w+)`.
+* The pattern also has no group, and is found in none of the targets, ignoring case. No match could equal a
+  target, so the output is right if the pattern is found in it. Example: `(?i)\bI can't help\b` for the target
   "refusal".
 """
 
@@ -21,20 +22,20 @@ from winnow.tasks.text.patterns import TARGET, TIMEOUT_SECONDS, compiled, last_a
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RegexJudge(Judge[Sample]):
-    """A pattern is found in the output, or what it captures last is a target."""
+    """The pattern is found in the output, or the last text that it captures is a target."""
 
     scale: ClassVar = RIGHT_OR_WRONG
 
     pattern: str
     """A regular expression of the `regex` package; `{target}` stands for the target, taken literally."""
     ignore_case: bool = False
-    """Whether upper and lower case are the same, in the pattern and between answer and target."""
+    """Whether upper and lower case count as the same, in the pattern and between answer and target."""
 
     def __post_init__(self) -> None:
         compiled(self.pattern.replace(TARGET, regex.escape("a target")), self.ignore_case)
 
     def judge(self, sample: Sample) -> Verdict:
-        """One if the pattern is found or its answer is a target, else zero; see the module."""
+        """Score 1 if the pattern is found or its answer is a target, else 0; see the module."""
         if not sample.targets:
             return Verdict.unscored("no_target")
         try:
@@ -45,10 +46,10 @@ class RegexJudge(Judge[Sample]):
             return Verdict.unscored("pattern_timeout")
 
     def is_found_alone(self, targets: Sequence[str]) -> bool:
-        """Whether the pattern only has to be found, because no match of it could be a target.
+        """Whether it is enough to find the pattern, because no match of it could be a target.
 
         Raises:
-            TimeoutError, MemoryError: If determining this takes too long.
+            TimeoutError, MemoryError: If matching the targets takes too long or too much memory.
         """
         pattern = compiled(self.pattern.replace(TARGET, ""), ignore_case=True)
         if TARGET in self.pattern or pattern.groups:
@@ -59,7 +60,7 @@ class RegexJudge(Judge[Sample]):
         for target in targets:
             try:
                 pattern = compiled(self.pattern.replace(TARGET, regex.escape(target)), self.ignore_case)
-            except ValueError:  # after a backslash, say, not every target makes a pattern
+            except ValueError:  # some targets are invalid in some patterns, for example after a backslash
                 return Verdict.unscored("unreadable_target")
             if found := pattern.search(output, timeout=TIMEOUT_SECONDS):
                 return Verdict.scored(True, found.group())

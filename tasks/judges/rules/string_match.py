@@ -1,4 +1,4 @@
-"""Whole outputs compared with targets: unchanged, normalised, or by their common words."""
+"""Judges that compare whole outputs with targets: exactly, normalised, or by shared words."""
 
 import re
 import string
@@ -19,10 +19,10 @@ class ExactJudge(Judge[Sample]):
     scale: ClassVar = RIGHT_OR_WRONG
 
     strip: bool = True
-    """Whether white space around both is ignored."""
+    """Whether white space around output and target is ignored."""
 
     def judge(self, sample: Sample) -> Verdict:
-        """One if the output is a target, else zero."""
+        """Score 1 if the output equals a target, else 0."""
         if not sample.targets:
             return Verdict.unscored("no_target")
         answer = self._bare(sample.output)
@@ -34,21 +34,21 @@ class ExactJudge(Judge[Sample]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ContainsJudge(Judge[Sample]):
-    """The output contains a target, or all of them, as they are written."""
+    """The output contains a target, or all of them."""
 
     scale: ClassVar = RIGHT_OR_WRONG
 
     match: Literal["any", "all"] = "any"
-    """Whether one target is enough or every one is needed."""
+    """Whether one target is enough or all are needed."""
     ignore_case: bool = False
-    """Whether upper and lower case are the same."""
+    """Whether upper and lower case count as the same."""
 
     def judge(self, sample: Sample) -> Verdict:
-        """One if enough targets are in the output, else zero; the answer is the first one found."""
+        """Score 1 if enough targets are in the output, else 0; the answer is the first one found."""
         targets = sample.targets
         if not targets:
             return Verdict.unscored("no_target")
-        if "" in targets:  # it is part of every output
+        if "" in targets:  # every output contains the empty text
             return Verdict.unscored("unreadable_target")
         text = self._folded(sample.output)
         found = [target for target in targets if self._folded(target) in text]
@@ -70,7 +70,8 @@ def normalise(text: str) -> str:
     """The text in lower case and NFKC, without punctuation, with single spaces.
 
     The function is idempotent. Case is folded as in Unicode ("STRASSE" equals "straße"). Symbols such as +
-    and $ are not punctuation. A text of only punctuation keeps it, otherwise it would equal an empty output.
+    and $ are not punctuation. Punctuation inside and in front of numbers stays. A text of only punctuation
+    keeps it, otherwise it would equal an empty output.
     """
     # Removing a mark can bring two characters together that compose, so one pass may not be the last.
     while (folded := _normalise_once(text)) != text:
@@ -86,12 +87,12 @@ def _normalise_once(text: str) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NormalisedJudge(Judge[Sample]):
-    """The output equals a target once case, punctuation and extra white space are ignored."""
+    """The output equals a target, ignoring case, punctuation and extra white space."""
 
     scale: ClassVar = RIGHT_OR_WRONG
 
     def judge(self, sample: Sample) -> Verdict:
-        """One if the normalised output is a normalised target, else zero."""
+        """Score 1 if the normalised output equals a normalised target, else 0."""
         if not sample.targets:
             return Verdict.unscored("no_target")
         answer = normalise(sample.output)
@@ -109,7 +110,7 @@ class SquadJudge(Judge[Sample]):
     scale: ClassVar = RIGHT_OR_WRONG
 
     def judge(self, sample: Sample) -> Verdict:
-        """One if the normalised output is a normalised target, else zero."""
+        """Score 1 if the normalised output equals a normalised target, else 0."""
         if not sample.targets:
             return Verdict.unscored("no_target")
         said = words(sample.output)
@@ -118,12 +119,12 @@ class SquadJudge(Judge[Sample]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class F1Judge(Judge[Sample]):
-    """F1 of the words that the output shares with the target it is closest to, as SQuAD has it."""
+    """F1 of the words shared by the output and the closest target, as in SQuAD."""
 
     scale: ClassVar = Scale(unit="F1, 0 to 1", formula="as it is")
 
     def judge(self, sample: Sample) -> Verdict:
-        """The F1 of the output."""
+        """Highest F1 of the output over the targets."""
         if not sample.targets:
             return Verdict.unscored("no_target")
         said = words(sample.output)
@@ -131,14 +132,14 @@ class F1Judge(Judge[Sample]):
 
 
 def words(text: str) -> list[str]:
-    """The words of a text after SQuAD's normalisation."""
+    """Words of a text after SQuAD's normalisation."""
     return _ARTICLES.sub(" ", text.lower().translate(_NO_PUNCTUATION)).split()
 
 
 def f1(said: list[str], wanted: list[str]) -> float:
     """Harmonic mean of the shares of words that two lists have in common, in [0, 1].
 
-    Where one list is empty, it is 1 if the other is too.
+    If a list is empty: 1 if both are empty, else 0.
     """
     if not said or not wanted:
         return float(said == wanted)

@@ -141,15 +141,15 @@ def test_values_and_objects_come_over_as_tests_expect_them():
     ("tests", "told"),
     [
         ("assert sorted([1, 2], key=same) and same(lambda: 1)", "the tests give the program a function"),
-        ("assert when() == 3", "the tests hold a date of the program against a int"),
-        ("try:\n    when() == 3\nexcept BaseException: pass\nassert True", "the tests hold a date"),
+        ("assert when() == 3", "the tests compare a date of the program with a int"),
+        ("try:\n    when() == 3\nexcept BaseException: pass\nassert True", "the tests compare a date"),
     ],
 )
 def test_what_takes_one_process_is_said_and_scores_nobody(tests, told):
     found = verdict(PROGRAM, tests)
     assert (found.score, found.reason) == (None, "unreadable_target")
     assert told in found.detail
-    assert found.detail.endswith("which takes same_process: true")
+    assert found.detail.endswith("which needs same_process: true")
 
 
 def test_an_output_without_a_program_is_wrong_or_unscored_as_is_asked():
@@ -161,8 +161,8 @@ def test_an_output_without_a_program_is_wrong_or_unscored_as_is_asked():
 @pytest.mark.parametrize(
     ("params", "path", "sentence"),
     [
-        ({}, "judge.allow_code", "runs programs that models write; allow it with allow_code: true"),
-        ({"allow_code": False}, "judge.allow_code", "allow it with allow_code: true"),
+        ({}, "judge.allow_code", "runs programs that models write; to allow this, set allow_code: true"),
+        ({"allow_code": False}, "judge.allow_code", "to allow this, set allow_code: true"),
         ({"allow_code": 1}, "judge.allow_code", "must be true or false, got 1"),
         ({"allow_code": True, "timeout": 0}, "judge.timeout", "must be at least 1, got 0"),
         ({"allow_code": True, "memory": 1}, "judge.memory", "must be at least 16, got 1"),

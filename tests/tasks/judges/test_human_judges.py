@@ -31,17 +31,21 @@ def said(verdict):
 @pytest.mark.parametrize(
     ("params", "path", "sentence"),
     [
-        ({"levels": {"only": 1.0}}, "judge.levels", "name 2 to 9 levels, each with its score, got 1"),
+        ({"levels": {"only": 1.0}}, "judge.levels", "must have 2 to 9 levels, each with its score, got 1"),
         ({"levels": {f"level {n}": n / 10 for n in range(10)}}, "judge.levels", "got 10"),
         ({"levels": {"a lot": 2.0, "none": 0.0}}, "judge.levels", "'a lot' must be between 0 and 1, got 2"),
         ({"levels": {"some": float("nan"), "none": 0.0}}, "judge.levels", "must be between 0 and 1, got nan"),
         ({"levels": {"one": 0.5, "other": 0.5}}, "judge.levels", "two levels have the same score"),
-        ({"levels": {"Good": 1.0, "good ": 0.5}}, "judge.levels", "the same name but for case"),
+        ({"levels": {"Good": 1.0, "good ": 0.5}}, "judge.levels", "the same name, apart from case"),
         ({"levels": {"Unclear": 0.0, "good": 1.0}}, "judge.levels", "cannot be called 'Unclear'"),
-        ({"levels": {"1": 1.0, "2": 0.0}}, "judge.levels", "is a key, and not that of level"),
-        ({"levels": {"q": 1.0, "bad": 0.0}}, "judge.levels", "'q' is a key"),
-        ({"question": " "}, "judge.question", "is empty; write what people should look for"),
-        ({"extract": "x"}, "judge.extract", "people judge whole outputs as they see them"),
+        (
+            {"levels": {"1": 1.0, "2": 0.0}},
+            "judge.levels",
+            "is a single character, but the key of this level",
+        ),
+        ({"levels": {"q": 1.0, "bad": 0.0}}, "judge.levels", "'q' is a single character"),
+        ({"question": " "}, "judge.question", "is empty; write what annotators should look for"),
+        ({"extract": "x"}, "judge.extract", "annotators judge whole outputs"),
         ({"scale": "1..5"}, "judge.scale", "unknown parameter of human 'scale'"),
     ],
 )

@@ -128,7 +128,7 @@ TANGLED = {
         ),
         ("json-schema", {"schema": {"$ref": "#"}}, "judge.schema", "a $ref leads back to itself"),
         ("json-schema", {"schema": DEEP}, "judge.schema", "is nested too deeply"),
-        ("json-schema", {"schema": TANGLED}, "judge.schema", "its $refs lead to more than 10000 schemas"),
+        ("json-schema", {"schema": TANGLED}, "judge.schema", "its $refs are followed more than 10000 times"),
         ("json-schema", {"schema": {"$ref": "#/$defs/a"}}, "judge.schema", "'/$defs/a' does not exist"),
         (
             "json-schema",
@@ -172,7 +172,7 @@ TANGLED = {
         (
             "weighted",
             {"judges": [{"type": "exact"}], "weights": [1, 2]},
-            *("judge.weights", "there are 2 for 1 judges; give one for each"),
+            *("judge.weights", "got 2 for 1 judges; set one for each judge"),
         ),
         (
             "weighted",
@@ -261,9 +261,9 @@ def test_a_package_that_names_a_function_that_judges_is_told_what_to_name_instea
     with pytest.raises(JudgeError) as refused:
         create_judge("acme-words")
     assert str(refused.value) == (
-        "judge.output: acme-words needs output; add it, or where acme_judges:words is a function that "
-        "judges, name in the entry point a class or a function that makes a judge: functions that judge "
-        "are for @winnow.judge"
+        "judge.output: acme-words needs output; add it; or if acme_judges:words is a function that "
+        "judges outputs, change the entry point to a class or function that creates a judge, because only "
+        "@winnow.judge accepts functions that judge"
     )
 
 

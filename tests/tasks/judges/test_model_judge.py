@@ -258,27 +258,27 @@ def test_what_extract_takes_out_is_judged_and_where_there_is_nothing_nobody_is_a
         ({"scale": None}, "judge.scale", "llm needs scale"),
         ({"scale": "1..7"}, "judge.scale", "must be 'yes/no', '1..5' or '1..10', got '1..7'"),
         ({"scale": True}, "judge.scale", "must be 'yes/no', '1..5' or '1..10', got True"),
-        ({"model": None}, "judge.model", "give model, or models for several"),
-        ({"models": [SECOND]}, "judge.model", "give model, or models for several"),
-        ({"model": None, "models": []}, "judge.model", "give model, or models"),
+        ({"model": None}, "judge.model", "set either model or models"),
+        ({"models": [SECOND]}, "judge.model", "set either model or models"),
+        ({"model": None, "models": []}, "judge.model", "set either model or models"),
         ({"model": {"name": "g", "provider": "vlm", "model": "g"}}, "judge.model.provider", "mean 'vllm'?"),
         ({"model": {**GRADER, "key": 1}}, "judge.model.key", "unknown key 'key'"),
         ({"model": {"model": "x"}}, "judge.model.name", "is missing; add it"),
         (
             {"model": None, "models": [GRADER, GRADER]},
             "judge.models[1].judge_id",
-            "'grader' is used twice; every judge needs its own",
+            "'grader' is used twice; give every judge its own",
         ),
-        ({"repeats": 2}, "judge.repeats", "'grader' is greedy, 2 repeats would be the same"),
+        ({"repeats": 2}, "judge.repeats", "'grader' is greedy, so 2 repeats would be equal"),
         (
             {"repeats": 2, "temperature": 0.5, "read": "probabilities"},
             "judge.repeats",
-            "probabilities are the same every time, 2 repeats would be too",
+            "probabilities do not vary, so 2 repeats would be equal",
         ),
         (
             {"min_valid_judges": 2},
             "judge.min_valid_judges",
-            "cannot be more than there are models (1), got 2",
+            "must be at most the number of models (1), got 2",
         ),
     ],
 )
@@ -291,5 +291,5 @@ def test_a_bad_parameter_ends_in_one_sentence(params, path, sentence):
 
 def test_the_scorer_of_duels_asks_no_model():
     scorer = {"type": "llm", "model": GRADER, "rubric": "Right?", "scale": "yes/no"}
-    with pytest.raises(JudgeError, match="give the duels a judge of type llm"):
+    with pytest.raises(JudgeError, match="which the scorer of rules cannot"):
         create_pair_judge("rules", scorer=scorer)

@@ -60,7 +60,7 @@ def test_a_score_that_rounding_puts_outside_of_the_unit_interval_is_the_bound(va
     plug_in = SimpleNamespace(judge=lambda sample: Verdict(score=value))
     verdict = WithOptions(inner=plug_in, no_answer="wrong").judge(Sample(output="x", targets=["y"]))
     assert verdict.score == score
-    with pytest.raises(ValueError, match=r"a score lies in \[0, 1\]"):
+    with pytest.raises(ValueError, match=r"a score must be in \[0, 1\]"):
         Verdict(score=value + (2e-9 if score else -2e-9))
 
 

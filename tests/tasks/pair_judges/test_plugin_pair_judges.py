@@ -108,9 +108,9 @@ OTHER = ModelRef(name="other", provider="transformers", model="owner/other")
     ("members", "sentence"),
     [
         ({"calls": fail}, "KeyError: 'colour'"),
-        ({"calls": lambda *_: ["no call"]}, "a judge returns a JudgmentCall, got str"),
+        ({"calls": lambda *_: ["no call"]}, "a judge must return a JudgmentCall, got str"),
         ({"verdict": fail, "calls": lambda *_: ()}, "KeyError: 'colour'"),
-        ({"models": (OTHER,)}, "it calls the model 'm', which is not one of its models"),
+        ({"models": (OTHER,)}, "it calls the model 'm', which is not in its `models`"),
     ],
 )
 def test_what_a_plug_in_raises_leaves_the_duel_unscored(members, sentence):
@@ -168,7 +168,7 @@ def test_a_plug_in_that_gives_no_outcome_leaves_the_duel_unscored(say):
     ],
 )
 def test_a_verdict_is_an_outcome_or_a_reason(fields):
-    with pytest.raises(ValueError, match=r"a verdict has|an outcome lies"):
+    with pytest.raises(ValueError, match=r"a verdict has|an outcome must be in"):
         PairVerdict(**fields)
 
 

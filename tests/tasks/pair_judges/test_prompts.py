@@ -9,7 +9,7 @@ from scripted_judges import duel, outcome, panel
 
 from winnow.tasks.errors import SpecError
 from winnow.tasks.judges.asking.boundary import LENGTH, boundary
-from winnow.tasks.judges.pairwise.pair_prompt import BUILT_IN, load_template
+from winnow.tasks.judges.pairwise.pair_template import BUILT_IN, load_template
 
 # In the manner of published ones; the words are our own.
 FORMAT_STRING = (

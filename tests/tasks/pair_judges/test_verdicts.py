@@ -89,12 +89,12 @@ def test_labels_and_pattern_of_ones_own_are_read():
 @pytest.mark.parametrize(
     ("mapping", "pattern", "path", "sentence"),
     [
-        ({}, None, "judge.score_mapping", "a label above 0.5"),
+        ({}, None, "judge.score_mapping", "a label with a score above 0.5"),
         ({"A": 1.0, "tie": 0.5}, None, "judge.score_mapping", "one below 0.5"),
-        ({"A": 1.5, "B": 0.0}, None, "judge.score_mapping.A", r"must lie in \[0, 1\], got 1.5"),
+        ({"A": 1.5, "B": 0.0}, None, "judge.score_mapping.A", r"must be in \[0, 1\], got 1.5"),
         ({"A": 1.0, "B": math.nan}, None, "judge.score_mapping.B", "got nan"),
         ({" ": 1.0, "B": 0.0}, None, "judge.score_mapping", "must not be empty"),
-        ({"A]": 1.0, "B": 0.0}, None, "judge.score_mapping", r"\[\[A\]\]\] cannot be read back"),
+        ({"A]": 1.0, "B": 0.0}, None, "judge.score_mapping", r"\[\[A\]\]\] cannot be found in replies"),
         ({"A": 1.0, "B": 0.0}, "(", "judge.verdict_pattern", "not a regular expression"),
     ],
 )

@@ -1,1 +1,1 @@
-"""Code that runs inside the sandbox: it imports only the standard library and this package."""
+"""Code that runs inside the sandbox; imports only the standard library and this package."""

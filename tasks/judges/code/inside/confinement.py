@@ -1,10 +1,10 @@
-"""Confinement of a process, applied permanently by itself before it runs a model-written program.
+"""Confinement of a process, which it applies to itself before it runs a model's program.
 
-Afterwards it can compute, within limits; read the standard library; write files into one folder; and use the
-pipes that it was given. It has no privileges, cannot create a process, open a socket, send a signal or read
-any other file, and it ends with its parent.
+The confinement is permanent. Afterwards the process can compute, within limits; read the standard library;
+write files into one folder; and use the pipes that it was given. It has no privileges, cannot create a
+process, open a socket, send a signal or read any other file, and it ends with its parent.
 
-Landlock restricts the files that a process can open, enforced by the kernel (see landlock(7)).
+The kernel's Landlock restricts the files that the process can open; see landlock(7).
 """
 
 import ctypes
@@ -27,7 +27,8 @@ _ON_FILES = WRITE_FILE | READ_FILE | TRUNCATE
 
 READ = READ_FILE | READ_DIR
 WORK = READ | WRITE_FILE | REMOVE_FILE | MAKE_FILE | TRUNCATE
-"""Files can be created, written and removed, but no folders, links, sockets or devices created."""
+"""File rights in the writable folder: create, write and remove files, but create no folders, links, sockets
+or devices."""
 
 _HANDLED_FS = {1: 0x1FFF, 2: 0x3FFF, 3: 0x7FFF, 4: 0x7FFF}
 _ALL_FS = 0xFFFF
@@ -45,7 +46,7 @@ class _Beneath(ctypes.Structure):
 
 
 def landlock_version(libc: ctypes.CDLL) -> int:
-    """The version of the kernel's Landlock, 0 if there is none."""
+    """Version of the kernel's Landlock; 0 if the kernel has none."""
     return max(0, int(libc.syscall(CREATE_RULESET, None, ctypes.c_size_t(0), _ABI_REQUEST)))
 
 
@@ -53,8 +54,8 @@ def restrict_files(libc: ctypes.CDLL, allowed: Sequence[tuple[str, int]]) -> Non
     """Remove all file rights of this process except the named ones.
 
     Args:
-        libc: With `use_errno`.
-        allowed: Paths, with the rights for each and everything below it. A missing path is ignored.
+        libc: The C library, opened with `use_errno`.
+        allowed: Paths, with the rights for each path and everything below it. A missing path is ignored.
 
     Raises:
         OSError: If the kernel refuses.
@@ -123,10 +124,10 @@ def confine(limits: Limits, folder: str | None, parent: int, reads: Sequence[str
     """Confine this process permanently.
 
     Args:
-        limits: Limits on its time and memory.
-        folder: Its only writable folder, which becomes its working directory; None for none.
-        parent: The process with which it ends.
-        reads: More files and folders that it may read.
+        limits: Limits on the time and memory of the process.
+        folder: The only writable folder, which becomes the working directory; None for no folder.
+        parent: Id of the parent process, with which this process ends.
+        reads: Additional files and folders that the process may read.
 
     Raises:
         OSError: If the system refuses; then nothing may be run.
@@ -155,7 +156,7 @@ def readable() -> Iterator[tuple[str, int]]:
     """
     library = [path for path in sys.path if os.path.isdir(path)]
     for folder in library:
-        if os.path.basename(folder) in _PACKAGES:  # of a process that has installed packages
+        if os.path.basename(folder) in _PACKAGES:  # the process can import installed packages
             yield folder, READ
             continue
         yield folder, READ_DIR
@@ -174,7 +175,7 @@ def _set_limits(limits: Limits) -> None:
     with open("/proc/self/statm", encoding="ascii") as sizes:
         taken = int(sizes.read().split()[0]) * resource.getpagesize()
     for kind, most in (
-        (resource.RLIMIT_CPU, limits.seconds),  # soft and hard are equal: the kernel kills, nothing is asked
+        (resource.RLIMIT_CPU, limits.seconds),  # soft and hard are equal, so the kernel kills at once
         (resource.RLIMIT_AS, taken + limits.memory),
         (resource.RLIMIT_FSIZE, MOST_OF_A_FILE),
         (resource.RLIMIT_NOFILE, MOST_OPEN),
@@ -182,7 +183,7 @@ def _set_limits(limits: Limits) -> None:
         (resource.RLIMIT_MEMLOCK, 0),
     ):
         resource.setrlimit(kind, (most, most))
-    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)  # too long a file is an error of whoever writes it
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)  # too long a file makes the write fail instead
 
 
 def _drop_capabilities(libc: ctypes.CDLL) -> None:

@@ -12,15 +12,15 @@ _CHUNK = 1 << 16
 
 
 class LinkEnded(Exception):
-    """The other side is gone, or sent an invalid message."""
+    """The other process has ended, or sent an invalid message."""
 
 
 class Link:
-    """One end of a conversation.
+    """One end of the connection between the tests and the program.
 
     Args:
-        reads: A pipe's end.
-        writes: Another pipe's end.
+        reads: Descriptor of the pipe to read from.
+        writes: Descriptor of the pipe to write to.
     """
 
     def __init__(self, reads: int, writes: int) -> None:
@@ -29,7 +29,12 @@ class Link:
         self._received = bytearray()
 
     def send(self, message: object) -> None:
-        """Send a JSON value; raises `LinkEnded` if the other side is gone, `ValueError` if it is too long."""
+        """Send a JSON value.
+
+        Raises:
+            LinkEnded: If the other process has ended.
+            ValueError: If the message is longer than `MOST_BYTES`.
+        """
         data = memoryview(json.dumps(message).encode("ascii") + b"\n")
         if len(data) > MOST_BYTES:
             raise ValueError(f"a value takes more than {MOST_BYTES >> 20} MiB")
@@ -40,7 +45,7 @@ class Link:
             raise LinkEnded(str(error)) from None
 
     def receive(self) -> JSON:
-        """The next message; raises `LinkEnded` if there is none."""
+        """Receive the next message; raises `LinkEnded` if no message comes."""
         searched = 0
         while (end := self._received.find(b"\n", searched)) < 0:
             searched = len(self._received)

@@ -1,4 +1,4 @@
-"""The sandboxed process: reads the task, confines itself, then runs the tests, the program or both."""
+"""Sandboxed process: read the task, confine itself, run the tests, the program or both."""
 
 import json
 import os
@@ -28,19 +28,19 @@ Setup = Mapping[str, Any]
 
 
 class _Report:
-    """The pipe to the judge; its messages are marked, so that no printed line is mistaken for one."""
+    """Pipe to the judge; messages carry a mark, so that no printed line is mistaken for one."""
 
     def __init__(self, descriptor: int, mark: str) -> None:
         self._descriptor = descriptor
         self._mark = mark
 
     def tell(self, **facts: object) -> None:
-        """Send facts, as JSON values, in one line that fits into a pipe."""
+        """Send a message with these JSON values, as one line that fits into a pipe."""
         line = json.dumps({"mark": self._mark, **facts}) + "\n"
         os.write(self._descriptor, line.encode("ascii"))
 
     def close(self) -> None:
-        """Close the pipe, for any code in this process."""
+        """Close the pipe, so that no code in this process can write to it."""
         os.close(self._descriptor)
 
 
@@ -57,7 +57,7 @@ def main() -> None:
     _leave_nothing_behind()
     report.tell(confined=True)
     _ROLES[setup["role"]](setup, report)
-    os._exit(0)  # threads of the program are not waited for
+    os._exit(0)  # does not wait for threads of the program
 
 
 def _leave_nothing_behind() -> None:
@@ -72,7 +72,7 @@ def _leave_nothing_behind() -> None:
 
 def _program(setup: Setup, report: _Report) -> None:
     report.close()
-    with suppress(LinkEnded):  # the tests are through
+    with suppress(LinkEnded):  # the tests are done
         serve(partial(_chosen, setup), Link(*setup["link"]))
 
 
@@ -81,7 +81,7 @@ def _tests(setup: Setup, report: _Report) -> None:
     program = Program(Link(*setup["link"]))
     entry_point = setup["entry_point"]
     found: dict[str, object] = {}
-    with suppress(ProgramEnded, NotCarried):  # which the program's connection remembers
+    with suppress(ProgramEnded, NotCarried):  # `program.broken` holds the exception
         try:
             names = names_in(setup["tests"]) | ({entry_point} if entry_point else set())
             wanted = wanted_of(setup["tests"], entry_point)
@@ -96,7 +96,10 @@ def _tests(setup: Setup, report: _Report) -> None:
 
 
 def _both(setup: Setup, report: _Report) -> None:
-    """Run both in this process. The program can affect the tests, which run afterwards."""
+    """Run the tests and the program in this process.
+
+    The program can affect the tests, which run after it.
+    """
     try:
         program = _chosen(setup, wanted_of(setup["tests"], setup["entry_point"]))
     except NO_PYTHON as error:
@@ -112,7 +115,7 @@ def _chosen(setup: Setup, wanted: Collection[str]) -> str:
 
 
 def _tested(setup: Setup, run: Callable[[], dict[str, object]]) -> dict[str, object]:
-    """The result of the tests for the judge; `run` runs the program and returns its names."""
+    """Result of the tests for the judge; `run` runs the program and returns its names."""
     try:
         names = run()
     except (ProgramEnded, NotCarried):

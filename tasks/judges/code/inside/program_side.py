@@ -1,6 +1,6 @@
-"""The process that runs the program, and applies the tests' operations to its objects.
+"""Process that runs the program, and applies the tests' operations to its objects.
 
-Everything imported here is accessible to the program; no verdict is made here, only in the other process.
+The program can access everything imported here. Verdicts are made only in the other process.
 """
 
 import builtins
@@ -15,7 +15,7 @@ PROGRAM = "program"
 """Module name of the program."""
 
 MUTABLE = (list, dict, set, bytearray)
-"""Types of arguments that a program can change; the tests then see the change."""
+"""Types of arguments that a program can change; the tests then receive the changed values."""
 
 MOST_OF_A_MESSAGE = 500
 """Maximum length of an exception's message, in characters."""
@@ -53,7 +53,7 @@ def serve(program: Callable[[Collection[str]], str], link: Link) -> None:
 
 
 def raised(error: BaseException) -> dict[str, JSON]:
-    """An exception, as its message and the names of its built-in classes."""
+    """Message of an exception, and the names of its built-in classes."""
     names = [each.__name__ for each in type(error).__mro__ if getattr(builtins, each.__name__, None) is each]
     try:
         message = str(error)
@@ -63,18 +63,18 @@ def raised(error: BaseException) -> dict[str, JSON]:
 
 
 class _Objects:
-    """Objects of the program that the tests refer to, by number."""
+    """Objects of the program that the tests refer to by number."""
 
     def __init__(self) -> None:
         self._kept: list[object] = []
         self._numbers: dict[int, int] = {}
 
     def told(self, value: object) -> JSON:
-        """A value in the form for the tests."""
+        """Encode a value for the tests."""
         return encoded(value, self._named)
 
     def answer(self, request: Mapping[str, JSON]) -> dict[str, JSON]:
-        """Execute a request."""
+        """Execute one request of the tests; exceptions become part of the answer."""
         try:
             operation = OPERATIONS[request["do"]]
             args = [decoded(each, self._meant) for each in request["args"]]
@@ -98,7 +98,7 @@ class _Objects:
 
 
 def _equals_values(value: object) -> bool:
-    """Whether an honest object of its type could equal a value that the program did not make."""
+    """Whether the object's type has its own equality and is not defined by the program."""
     kind = type(value)
     return kind.__module__ != PROGRAM and kind.__eq__ is not object.__eq__
 
@@ -108,7 +108,7 @@ def _call(function: Callable[..., object], /, *args: object, **kwargs: object) -
 
 
 def _next(iterator: Iterator[object]) -> list[object]:
-    """A list of the next value; an empty one at the end."""
+    """The next value in a list; an empty list at the end."""
     for value in iterator:
         return [value]
     return []

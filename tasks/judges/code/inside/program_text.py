@@ -1,10 +1,11 @@
-"""Extract the program from an output by the names that the tests use, without running anything.
+"""Extract the program from an output by the names that the tests use; run nothing.
 
-It consists of the Python blocks that define these names, and of blocks that define what those need. Of
-several definitions the last counts, unless the words before it warn of it. If a name stays undefined, all
-Python blocks are used, in order. Text that is not Python is used only if nothing else is.
+The program consists of the Python blocks that define these names, and of the blocks that define what those
+need. If a name is defined several times, the last definition counts, unless the words before it warn of it.
+If a name stays undefined, all Python blocks are used, in order. Text that is not Python is used only if the
+output has no Python.
 
-The output is hostile. So all of this happens in the sandbox, within the limits of the program itself.
+Outputs are hostile. So all of this happens in the sandbox, within the limits of the program itself.
 
 **Blocks.** Chat models are less strict than Markdown. A fence may follow a word, a list marker or a `>`, and
 may close after the last character of a program. A Python fence also opens inside a block that was never
@@ -26,10 +27,10 @@ _LANGUAGE = re.compile(r"[ \t]*\{?[ \t]*\.?([\w+#-]*)")
 NAMES_OF_PYTHON = frozenset({"py", "py3", "python", "python2", "python3", "ipython", "ipython3"})
 
 _MARKS = {"[BEGIN]": "```python", "[PYTHON]": "```python", "[DONE]": "```", "[/PYTHON]": "```"}
-"""Lines that replace fences in the prompts of MBPP and in the outputs of models trained on them."""
+"""Lines that stand for fences in the prompts of MBPP and in the outputs of models trained on them."""
 
 _FARTHEST = 3
-"""Maximum number of columns by which a closing fence is indented deeper than the opening one."""
+"""Maximum number of columns that a closing fence may be indented beyond the opening fence."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,21 +38,21 @@ class Part:
     """A block, or text outside of blocks."""
 
     language: str | None
-    """The language of a block, in lower case, "" if none is named; None for text outside of blocks."""
+    """Language of a block in lower case, "" if the fence names none; None for text outside of blocks."""
     text: str
-    """Its lines, without fences and without the indentation of the opening fence."""
+    """Lines of the part, without fences and without the indentation of the opening fence."""
 
 
 @dataclass(slots=True)
 class _Fence:
-    """An opening fence."""
+    """An opening fence, and how it closes its block."""
 
     mark: str
     indent: str
     is_quoted: bool
     language: str
     before: str
-    """The words before it on the same line."""
+    """The text before the fence on the same line."""
 
     @property
     def is_of_python(self) -> bool:
@@ -78,7 +79,7 @@ class _Fence:
 
 
 def _parts(text: str) -> Iterator[Part]:
-    """The blocks of a text and the text around them, in order; empty parts are omitted."""
+    """Blocks of a text and the text around them, in order; empty parts are omitted."""
     fence: _Fence | None = None
     lines: list[str] = []
     for written in text.split("\n"):
@@ -153,7 +154,7 @@ _CODE_SPAN = re.compile(r"(`++)(?:(?:python|py)[ \t]+)?([^`\n]+)\1")
 _PROMPTS = (">>> ", "... ")
 
 _MOST_TRIES = 50
-"""Maximum number of start positions for a program in text without fences, and of lines for its end."""
+"""Maximum attempts to find a program in text without fences: start positions, and ends for each."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -166,12 +167,12 @@ class _Piece:
 
 
 def program_text(output: str, prefix: str, wanted: Collection[str]) -> str:
-    """The program in an output.
+    """Extract the program from an output.
 
     Args:
         output: The output, which is not blank.
-        prefix: The text that the output may continue, placed before the program.
-        wanted: The global names that the tests use.
+        prefix: Text that the output may continue, placed before the program.
+        wanted: Global names that the tests use.
     """
     if (thoughts := _THOUGHTS.match(output)) and (said := output[thoughts.end() :]).strip():
         output = said
@@ -200,7 +201,7 @@ class _Reader:
         self.blocks = [each for each in self._parts if each.language is not None]
 
     def piece(self, text: str, is_warned_of: bool = False) -> _Piece | None:
-        """A text as Python code, by itself or as a continuation of the prefix; None if it is not Python."""
+        """A text as Python code, alone or after the prefix; None if neither is Python."""
         if (names := _names(text)) is not None:
             return _Piece(text, names, is_warned_of)
         if self._prefix and (names := _names(self._prefix + text)) is not None:
@@ -208,11 +209,11 @@ class _Reader:
         return None
 
     def python(self) -> list[_Piece]:
-        """Blocks that are Python, and declared as Python or not at all."""
+        """Blocks that are Python, and whose fence names Python or no language."""
         return self._read(lambda language: not language or language in NAMES_OF_PYTHON)
 
     def others(self) -> list[_Piece]:
-        """Blocks that are Python although another language is declared."""
+        """Blocks that are Python although their fence names another language."""
         return self._read(lambda language: bool(language) and language not in NAMES_OF_PYTHON)
 
     def in_the_open(self) -> list[_Piece]:
@@ -221,7 +222,7 @@ class _Reader:
         return [piece for text in texts for piece in self._between_prose(text)]
 
     def sessions(self) -> list[_Piece]:
-        """Input lines of interpreter sessions."""
+        """Input lines of interpreter sessions, as Python code."""
         typed = (_typed(each.text) for each in self._parts)
         return [piece for text in typed if text and (piece := self.piece(text))]
 
@@ -249,7 +250,7 @@ class _Reader:
         return found
 
     def _with_methods(self, piece: _Piece, text: str) -> _Piece | None:
-        """A class extended by another block; None if the text does not contain methods of it."""
+        """A class extended by another block; None if the text does not contain its methods."""
         at_the_edge = [line for line in piece.text.split("\n") if line[:1].strip()]
         if "".join(at_the_edge[-1:]).startswith("class") and _METHOD.match(text):
             return self.piece(piece.text + text, piece.is_warned_of)
@@ -274,7 +275,7 @@ class _Reader:
             at += max(end, 1)
 
     def _end(self, before: str, lines: Sequence[str]) -> int:
-        """Number of lines after a text that are Python, up to a line that is not; 0 for none."""
+        """Number of leading lines that are Python after a text; 0 if none are."""
         end = len(lines)
         first = before.count("\n")
         for _ in range(_MOST_TRIES):
@@ -295,12 +296,12 @@ class _Reader:
 def _chosen(
     pieces: Sequence[_Piece], wanted: Collection[str], before: Collection[str]
 ) -> list[_Piece] | None:
-    """The pieces that define names, with those that define what these need; None if a name stays undefined.
+    """Pieces that define the names, and pieces that those need; None if a name stays undefined.
 
-    If no piece defines any name, and none is required, the last piece is used.
+    If no piece defines any name, and all names are defined before, the last piece is used.
 
     Args:
-        pieces: One or more.
+        pieces: One or more pieces.
         wanted: The names.
         before: Names that are defined before all pieces, and need not be defined again.
     """
@@ -328,8 +329,8 @@ def _chosen(
 def _definition(name: str, pieces: Sequence[_Piece], user: _Piece | None = None) -> _Piece | None:
     """The last piece that defines a name; None if no piece defines or imports the name.
 
-    Pieces preceded by a warning count only if all are, and pieces that import the name only if none defines
-    it. If `user` defines the name itself, only pieces before it count, unless it is the first.
+    Pieces preceded by a warning count only if all are. Pieces that import the name count only if no piece
+    defines it. If `user` defines the name itself, only pieces before it count, unless it is the first.
     """
     others = [each for each in pieces if each is not user]
     if user is not None and name in user.names.defined:
@@ -343,7 +344,7 @@ def _definition(name: str, pieces: Sequence[_Piece], user: _Piece | None = None)
 
 
 def _joined(chosen: Collection[_Piece], pieces: Sequence[_Piece]) -> str:
-    """One program of the chosen pieces: in their order, but after what they need while they are run."""
+    """Join the chosen pieces in order, each after the pieces that it needs at import."""
     ordered: list[_Piece] = []
     begun: list[_Piece] = []
     inside = [each for each in pieces if each in chosen]
@@ -399,7 +400,7 @@ def _dedented(text: str) -> str:
 
 
 def _indented(lines: Sequence[str], margin: str) -> list[str]:
-    """The leading lines that begin with a margin, without it."""
+    """The first lines, up to one that lacks the margin; the margin is removed."""
     inside = takewhile(lambda line: line.startswith(margin) or not line.strip(), lines)
     return [line.removeprefix(margin) for line in inside]
 

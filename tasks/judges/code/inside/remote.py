@@ -1,8 +1,8 @@
-"""The program as the tests see it from their own process.
+"""The program as seen by the tests, which run in another process.
 
 Plain values arrive as copies of exactly their types. Any other object of the program is a `Remote`: it can be
-called, inspected and iterated, and compared with another object of the program. It is never compared with one
-of the tests' own values, because only the program could answer that.
+called, inspected and iterated, and compared with another object of the program. It is never compared with a
+value of the tests, because only the program could answer that.
 """
 
 import builtins
@@ -17,7 +17,10 @@ from winnow.tasks.judges.code.inside.values import JSON, Unreadable, decoded, en
 
 
 class ProgramEnded(BaseException):
-    """The program's process is gone, or sent no answer; `except Exception` in a test must not catch this."""
+    """The program's process has ended or sent no valid answer.
+
+    A `BaseException`, so that `except Exception` in a test does not catch it.
+    """
 
 
 class NotCarried(BaseException):
@@ -29,16 +32,16 @@ class RaisedByProgram(Exception):
 
 
 class Program:
-    """The other process.
+    """Connection to the program's process.
 
     Args:
-        link: The link to it.
+        link: The link to the process.
     """
 
     def __init__(self, link: Link) -> None:
         self._link = link
         self.broken: ProgramEnded | NotCarried | None = None
-        """The exception that prevented a verdict or made the program fail, even if the tests caught it."""
+        """Exception that ended the tests or the program; kept even if the tests caught it."""
 
     def names(self, names: Collection[str], wanted: Collection[str]) -> dict[str, object]:
         """Wait until the program has run, and return some of its global names.
@@ -48,7 +51,7 @@ class Program:
             wanted: The names that the program has to define, by which it is chosen from the output.
 
         Raises:
-            Exception: Raised by the program.
+            Exception: If the program raised one.
             ProgramEnded: If the program ended before it reported its names.
         """
         told = sorted(name for name in names if not hasattr(builtins, name))
@@ -62,7 +65,7 @@ class Program:
         """Apply an operation to the program's objects; return its value, and update the arguments.
 
         Raises:
-            Exception: Raised by the program.
+            Exception: If the program raised one.
             ProgramEnded: If the program has ended.
             NotCarried: If an argument is not a plain value.
         """
@@ -78,7 +81,7 @@ class Program:
         return self._value(reply.get("value"))
 
     def refuse(self, sentence: str) -> NoReturn:
-        """End the tests for a reason that is not the program's fault."""
+        """End the tests for a reason that is not the program's fault; raises `NotCarried`."""
         self.broken = self.broken or NotCarried(sentence)
         raise self.broken
 
@@ -94,7 +97,7 @@ class Program:
         except LinkEnded as error:
             self._end(str(error))
         if not isinstance(reply, dict):
-            self._end("an answer that is none")
+            self._end("an invalid answer")
         return reply
 
     def _value(self, said: JSON) -> object:
@@ -129,7 +132,7 @@ def _exception(reply: Mapping[str, JSON]) -> BaseException:
         if isinstance(kind, type) and issubclass(kind, BaseException) and kind is not Exception:
             try:
                 return kind(message)
-            except TypeError:  # such as UnicodeDecodeError, which takes more
+            except TypeError:  # such as UnicodeDecodeError, which needs more arguments
                 continue
     return RaisedByProgram(f"{reply['raised']}: {message}")
 
@@ -147,7 +150,7 @@ def _between(operation: str) -> Callable[["Remote", object], object]:
         program: Program = object.__getattribute__(self, "_program")
         if not isinstance(other, Remote):
             kind = object.__getattribute__(self, "_kind")
-            program.refuse(f"the tests hold a {kind} of the program against a {type(other).__name__}")
+            program.refuse(f"the tests compare a {kind} of the program with a {type(other).__name__}")
         return program.ask(operation, [self, other])
 
     return compared
@@ -164,7 +167,7 @@ _EQUAL = _between("==")
 
 
 class Remote:
-    """An object of the program's that is not a plain value."""
+    """An object of the program that is not a plain value."""
 
     def __init__(self, program: Program, number: int, kind: str, *, equals_values: bool) -> None:
         object.__setattr__(self, "_program", program)
@@ -178,7 +181,7 @@ class Remote:
         return bool(_EQUAL(self, other))
 
     def __call__(self, *args: object, **kwargs: object) -> object:
-        """Call it, in the program's process."""
+        """Call the object in the program's process."""
         return object.__getattribute__(self, "_program").ask("call", [self, *args], kwargs)
 
     def __getattr__(self, name: str) -> object:

@@ -1,6 +1,6 @@
 """A seccomp filter of system calls, without the library libseccomp.
 
-A filter is a program for the kernel's packet filter (see seccomp(2)): it reads the number of a call and its
+A filter is a program for the kernel's packet filter (see seccomp(2)). It reads the number of a call and its
 numeric arguments, but no memory that an argument points to. It cannot be removed.
 
 **Allowed calls.** The tables list the allowed calls with their numbers. All other calls fail with EPERM,
@@ -24,7 +24,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 Numbers = Mapping[str, tuple[int, int | None]]
-"""By name: the call's number on x86_64, and on aarch64 or None if aarch64 lacks the call."""
+"""Numbers of calls by name: on x86_64, and on aarch64 or None if aarch64 lacks the call."""
 
 ALLOWED: Numbers = {
     "access": (21, None),
@@ -160,18 +160,18 @@ LIMITED: Numbers = {
     "prlimit64": (302, 261),
     "socketpair": (53, 199),
 }
-"""Calls that are allowed with some arguments only; see `filter_rules`."""
+"""Calls that are allowed with some arguments only; see `CONDITIONS`."""
 
 ABSENT: Numbers = {
     "clone3": (435, 435),
     "openat2": (437, 437),
 }
-"""Calls reported as unknown (ENOSYS), so that the C library uses the older call, whose arguments a filter
-can read."""
+"""Calls reported as unknown (ENOSYS), so that the C library uses the older call, whose arguments a filter can
+read."""
 
 
 ARCHITECTURES = {"x86_64": (0, 0xC000003E), "aarch64": (1, 0xC00000B7)}
-"""By machine name: the column in the tables of calls, and the kernel's AUDIT_ARCH number."""
+"""Column in the tables of calls and the kernel's AUDIT_ARCH number, by machine name."""
 
 PR_SET_SECCOMP = 22
 SECCOMP_MODE_FILTER = 2
@@ -207,18 +207,18 @@ _IOCTL = (
 _PRCTL = (15, 16, 0x53564D41)  # the name of a thread, and of memory
 
 Instruction = tuple[int, int, int, int]
-"""Code, jump if true, jump if false, constant."""
+"""Code, offset if true, offset if false, constant."""
 
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """A condition on an argument: after masking, it equals one of some values."""
+    """Condition on an argument: after masking, it equals one of some values."""
 
     argument: int
     values: Sequence[int]
     mask: int = 0xFFFFFFFF
     is_excluded: bool = False
-    """Whether the argument must be none of the values."""
+    """Whether the argument must equal none of the values instead."""
     upper: bool = False
     """Whether to test the upper half of the 64-bit argument."""
 
@@ -227,13 +227,13 @@ CONDITIONS = {
     "clone": [Condition(0, [_CLONE_THREAD], _CLONE_THREAD | _NEW_NAMESPACES)],
     "fcntl": [Condition(1, _FCNTL)],
     "ioctl": [Condition(1, _IOCTL)],
-    # Landlock takes a file that is opened to be read for one that is only read, and older ones let it be cut.
+    # For Landlock, O_RDONLY only reads; with O_TRUNC, older versions would let it truncate the file.
     "open": [Condition(1, [_O_TRUNC], _O_TRUNC | _O_ACCMODE, is_excluded=True)],
     "openat": [Condition(2, [_O_TRUNC], _O_TRUNC | _O_ACCMODE, is_excluded=True)],
     "prctl": [Condition(0, _PRCTL)],
-    # Limits of this very process are read; root could raise them, too.
+    # Only reading this process's limits; root could also raise them.
     "prlimit64": [Condition(0, [0]), Condition(2, [0]), Condition(2, [0], upper=True)],
-    # A pair that is connected for good; asyncio needs one.
+    # A pair of sockets connected to each other, which asyncio needs.
     "socketpair": [Condition(0, [_AF_UNIX]), Condition(1, [_SOCK_STREAM], _SOCK_TYPES)],
 }
 
@@ -252,7 +252,7 @@ class _Program(ctypes.Structure):
 
 
 def filter_rules(machine: str) -> list[Instruction]:
-    """The filter's program for a kind of machine, a key of `ARCHITECTURES`."""
+    """Instructions of the filter for a machine, a key of `ARCHITECTURES`."""
     column, architecture = ARCHITECTURES[machine]
     rules: list[Instruction] = [
         (_LOAD, 0, 0, _ARCHITECTURE),
@@ -272,7 +272,7 @@ def filter_rules(machine: str) -> list[Instruction]:
 
 
 def _check(condition: Condition) -> list[Instruction]:
-    """Continue if the condition holds, else return EPERM."""
+    """Instructions that continue if the condition holds, and else return EPERM."""
     offset = _ARGUMENTS + 8 * condition.argument + (4 if condition.upper else 0)  # both are little-endian
     steps: list[Instruction] = [(_LOAD, 0, 0, offset), (_AND, 0, 0, condition.mask)]
     values = condition.values

@@ -18,22 +18,22 @@ class SourceNames:
     """Module-level names of one source."""
 
     defined: frozenset[str]
-    """Names that it assigns, or defines as a function or class."""
+    """Names that the source assigns, or defines as a function or class."""
     imported: frozenset[str]
-    """Names that it only imports."""
+    """Names that the source only imports."""
     needed: frozenset[str]
-    """Names that it uses and does not bind, or uses before it binds them; built-in names are left out."""
+    """Names that the source uses without binding them, or before it binds them; without built-in names."""
     at_once: frozenset[str]
     """Needed names that are used at import, not only in the bodies of functions."""
     defines_unseen: bool
-    """Whether it may define names invisibly, by `import *`, `exec`, `globals()` and the like."""
+    """Whether the source may define names invisibly, by `import *`, `exec`, `globals()` and the like."""
 
 
 def names_of(source: str) -> SourceNames:
-    """The names of a source.
+    """Global names that a source defines, imports and needs.
 
     Raises:
-        SyntaxError, ValueError, OverflowError, RecursionError, MemoryError: If it is not Python.
+        SyntaxError, ValueError, OverflowError, RecursionError, MemoryError: If the source is not Python.
     """
     tree = ast.parse(source)
     compile(tree, "program.py", "exec", dont_inherit=True)
@@ -61,7 +61,7 @@ def _is_more_than_imported(symbol: symtable.Symbol) -> bool:
 
 
 def _global_names(module: symtable.SymbolTable) -> tuple[set[str], set[str]]:
-    """Global names that functions and classes assign, and those used anywhere."""
+    """Global names that functions and classes assign, and global names used anywhere."""
     assigned: set[str] = set()
     used = {each.get_name() for each in module.get_symbols() if each.is_referenced()}
     waiting = list(module.get_children())
@@ -96,7 +96,7 @@ def _used_unbound(tree: ast.Module) -> set[str]:
 
 
 def _run_at_once(statement: ast.stmt) -> Iterator[ast.AST]:
-    """The nodes of a statement without the bodies of its functions."""
+    """Nodes of a statement without the bodies of its functions."""
     waiting: list[ast.AST] = [statement]
     while waiting:
         node = waiting.pop()

@@ -1,4 +1,4 @@
-"""The tests: find them, run them, and count how many pass.
+"""Find the tests of a task, run them, and count how many pass.
 
 One test is an assertion or a call at the top level, a function whose name begins with `test` and which needs
 no arguments, a method of a `unittest.TestCase`, or HumanEval's `check(candidate)`.
@@ -25,21 +25,21 @@ _RUNNERS = frozenset({"unittest.main()", "pytest.main()"})
 MOST_OF_A_SENTENCE = 400
 
 Names = dict[str, Any]
-"""The global names of the tests."""
+"""Global names of the tests, with their values."""
 
 
 @dataclass(kw_only=True)
 class Count:
-    """The results of the tests so far."""
+    """Results of the tests so far."""
 
     stops: bool
     """Whether the first failure ends the tests."""
     tests: int = 0
     passed: int = 0
     failure: str | None = None
-    """The first failure, in a sentence."""
+    """The first failure as a sentence; None if no test failed."""
     lines: Sequence[str] = field(default_factory=list)
-    """The lines of the tests' source."""
+    """Lines of the tests' source."""
 
     def run(self, name: str, test: Callable[[], object]) -> None:
         """Run one test; raises `_Over` if its failure ends the tests."""
@@ -48,7 +48,7 @@ class Count:
             self.passed += 1
 
     def attempt(self, name: str, step: Callable[[], object]) -> bool:
-        """Whether a step succeeded; raises `_Over` if it failed and that ends the tests."""
+        """Run a step and return whether it succeeded; raises `_Over` if its failure ends the tests."""
         try:
             step()
         except (ProgramEnded, NotCarried):
@@ -68,11 +68,11 @@ class Count:
 
 
 class _Over(Exception):
-    """A test failed, and all of them must pass."""
+    """A test failed that ends the tests."""
 
 
 def names_in(source: str) -> set[str]:
-    """The names that the tests use.
+    """Names that the tests use.
 
     Raises:
         SyntaxError, ValueError, RecursionError: If the tests are not Python.
@@ -81,7 +81,7 @@ def names_in(source: str) -> set[str]:
 
 
 def wanted_of(source: str, entry_point: str | None) -> set[str]:
-    """The global names that the tests need from a program, with `entry_point` for `candidate`.
+    """Global names that the tests need from a program, with `entry_point` instead of `candidate`.
 
     Raises:
         SyntaxError, ValueError, RecursionError: If the tests are not Python.
@@ -91,17 +91,18 @@ def wanted_of(source: str, entry_point: str | None) -> set[str]:
 
 
 def run_tests(source: str, names: Names, entry_point: str | None, *, stops: bool) -> Count:
-    """Run the tests with given names.
+    """Run the tests.
 
     Args:
-        source: Python.
+        source: Source of the tests, in Python.
         names: Names that the tests can use and extend, in particular the program's.
         entry_point: Name of the function passed to HumanEval's `check`; None without an entry point.
         stops: Whether the first failure ends the tests.
 
     Raises:
         SyntaxError, ValueError: If the tests are not Python.
-        ProgramEnded, NotCarried: See there.
+        ProgramEnded: If the program's process ends.
+        NotCarried: If the tests need the program in the same interpreter.
     """
     tree = ast.parse(source)
     count = Count(stops=stops, lines=source.splitlines())
@@ -137,7 +138,7 @@ def _run_statement(statement: ast.stmt, names: Names, count: Count) -> None:
 def _collected(
     tree: ast.Module, names: Names, entry_point: str | None
 ) -> Iterator[tuple[str, Callable[[], object]]]:
-    """The tests that the statements only define."""
+    """Tests that the statements only define: functions, methods and HumanEval's `check`."""
     defined = [node.name for node in tree.body if isinstance(node, ast.FunctionDef | ast.ClassDef)]
     functions = [node.func for node in ast.walk(tree) if isinstance(node, ast.Call)]
     called = {each.id for each in functions if isinstance(each, ast.Name)}
@@ -152,7 +153,7 @@ def _collected(
 
 
 def _methods(found: type) -> Iterator[tuple[str, Callable[[], object]]]:
-    unittest = sys.modules.get("unittest")  # which is slow to import, and is there where a class is of it
+    unittest = sys.modules.get("unittest")  # slow to import, and already imported if a class uses it
     if unittest is not None and issubclass(found, unittest.TestCase):
         for test in unittest.defaultTestLoader.loadTestsFromTestCase(found):
             yield str(test), test.debug
@@ -166,7 +167,7 @@ def _needs_nothing(function: FunctionType) -> bool:
 
 
 def _line_of(error: BaseException) -> int:
-    """The last line of the tests that was running; 0 if none was."""
+    """Number of the tests' line that ran last; 0 if no line of theirs ran."""
     line, frame = 0, error.__traceback__
     while frame is not None:
         if frame.tb_frame.f_code.co_filename == f"{TESTS}.py":

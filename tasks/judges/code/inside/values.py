@@ -1,4 +1,4 @@
-"""Values between the tests and the program, as JSON that only creates plain objects.
+"""Encoding of values between tests and program, as JSON that creates only plain objects.
 
 Received values have exactly the types listed here, so no returned object can claim to equal what a test
 expects. Objects of other types stay in their process, and are identified by a number.
@@ -62,7 +62,7 @@ def encoded(value: object, other: Callable[[object], JSON]) -> JSON:
     """Encode a value as JSON; a subclass is encoded as its base.
 
     Args:
-        value: Anything.
+        value: Any object.
         other: Encodes an object of any other type, as a mapping with one key not used here.
     """
     if value is None or isinstance(value, bool):
@@ -97,7 +97,7 @@ def decoded(said: JSON, other: Callable[[str, JSON], object]) -> object:
     if said is None or isinstance(said, bool | str | int):
         return said
     if not isinstance(said, dict) or len(said) != 1:
-        raise Unreadable(f"a value is written otherwise than {said!r:.100}")
+        raise Unreadable(f"invalid encoding of a value: {said!r:.100}")
     ((name, content),) = said.items()
     try:
         if name in _MAKERS:
@@ -107,5 +107,5 @@ def decoded(said: JSON, other: Callable[[str, JSON], object]) -> object:
         if name in _READERS:
             return _READERS[name](content)
     except (ArithmeticError, TypeError, ValueError, IndexError, RecursionError) as error:
-        raise Unreadable(f"a {name} that is none: {type(error).__name__}") from error
+        raise Unreadable(f"invalid {name}: {type(error).__name__}") from error
     return other(name, content)

@@ -1,14 +1,14 @@
-"""Prompts of pair judges: templates from Winnow, from the user, or published ones.
+"""Templates for the prompts of pair judges: built in, published, or the user's own.
 
-A template may use, by these or by the names that published ones use (`ALIASES`):
+A template may use these variables, or their names in published templates (`ALIASES`):
 
-* question, answer_a, answer_b   the duel; answer_a is the one shown first
-* reference                      the example's targets, one per line; empty if it has none
+* question, answer_a, answer_b   the duel; answer_a is the answer shown first
+* reference                      the example's targets, one per line; empty if it has no target
 * reply_format                   instructions on the form of the reply that the judge reads (jinja2 only)
 * boundary                       a mark that occurs in none of the texts, to delimit them (jinja2 only)
 * metadata                       the example's other fields, as in `metadata.category` (jinja2 only)
 
-Only templates with a boundary prevent an output from imitating the end of its own quotation.
+Only in templates with a boundary, an output cannot imitate the end of its own quotation.
 
 Published templates have `{question}` in single braces and are used unchanged. There are two kinds. The first
 is for `str.format`: braces contain a variable, and literal braces are doubled. The second is filled by
@@ -36,7 +36,7 @@ from winnow.tasks.judges.protocol import Duel
 from winnow.tasks.spec.judge_tree import names_file
 
 BUILT_IN: Mapping[str, VerdictFormatName] = {"alpaca": "m/M", "arena-hard": "[[A>>B]]", "mt-bench": "[[A]]"}
-"""Name -> its verdict format."""
+"""Verdict format of each built-in template, by name."""
 
 ALIASES = {
     "question": ("question", "instruction", "QUESTION"),
@@ -52,17 +52,17 @@ _TEXTS = tuple(alias for aliases in ALIASES.values() for alias in aliases)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PairTemplate:
-    """A checked template."""
+    """A checked template of a pair judge."""
 
     source: str
-    """Its text, also if it came from a file."""
+    """Text of the template, also if it was read from a file."""
     variables: frozenset[str]
-    """Names of the variables that it uses."""
+    """Names of the variables that the template uses."""
     fill: Callable[[JsonView], str] = field(repr=False, compare=False)
-    """Inserts values; raises `TemplateError`."""
+    """Insert values for the variables; raises `TemplateError`."""
 
     def prompt(self, duel: Duel, presentation_order: PresentationOrder, reply_format: str) -> str:
-        """The prompt of one judgment.
+        """Render the prompt of one judgment.
 
         Raises:
             TemplateError: If a value is missing or the prompt is longer than any context window.
@@ -78,7 +78,7 @@ class PairTemplate:
 
 
 def load_template(template: str) -> PairTemplate:
-    """The template by name, file or text.
+    """Load and check a template by name, file or text.
 
     Args:
         template: A key of `BUILT_IN`, a path that ends in .j2, .jinja, .jinja2 or .txt, or the text itself.
@@ -104,11 +104,11 @@ def _source(template: str) -> str:
             return read_text(in_home(template))
         except (OSError, UnicodeDecodeError, ValueError) as error:
             why = getattr(error, "strerror", None) or error
-            sentence = f"the file {template!r} cannot be read as text ({why}); give its path from here"
-            raise JudgeError(f"{sentence}, {Path.cwd()}", _PATH) from error
+            sentence = f"the file {template!r} cannot be read as text ({why}); give its path relative to"
+            raise JudgeError(f"{sentence} {Path.cwd()}", _PATH) from error
     if "{" not in template:
         sentence = unknown_name("template", template, BUILT_IN)
-        raise JudgeError(f"{sentence}; or give a file ending .j2 or the text itself", _PATH)
+        raise JudgeError(f"{sentence}; or name a file that ends in .j2, or write the template's text", _PATH)
     return template
 
 
@@ -130,7 +130,7 @@ _VARIABLE_OR_DOUBLED = re.compile(r"\{\{|\}\}|\{(\w+)\}")
 
 
 def variables_in_braces(source: str) -> frozenset[str]:
-    """All names in single braces."""
+    """Names of all variables in single braces."""
     return frozenset(re.findall(r"(?<!\{)\{(\w+)\}(?!\})", source))
 
 
@@ -138,12 +138,12 @@ class BracesTemplate:
     """A template with variables in single braces.
 
     Args:
-        source: The template.
+        source: The template's text.
         allowed: The available variables.
         path: The template's key in the spec.
 
     Raises:
-        TemplateError: If `str.format` would take it and it uses a variable that is not allowed.
+        TemplateError: If `str.format` accepts the template and it uses a variable that is not allowed.
     """
 
     def __init__(self, source: str, allowed: Collection[str], path: str) -> None:
@@ -155,7 +155,7 @@ class BracesTemplate:
         self._pattern = _VARIABLE_OR_DOUBLED if is_format_string else _VARIABLE
 
     def render(self, values: Mapping[str, str]) -> str:
-        """The template with values inserted for its variables."""
+        """Render the template with these values; each is inserted once, uninterpreted."""
         return self._pattern.sub(
             lambda match: values.get(match.group(1), match.group()) if match.group(1) else match.group()[0],
             self._source,
@@ -163,7 +163,7 @@ class BracesTemplate:
 
 
 def _is_format_string(source: str) -> bool:
-    """Whether `str.format` accepts it: balanced, and only plain names in braces."""
+    """Whether `str.format` accepts a text: balanced braces that hold only plain names."""
     try:
         parts = list(Formatter().parse(source))
     except ValueError:
