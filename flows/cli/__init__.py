@@ -1,7 +1,8 @@
 """The commands of `winnow`. A command's module is imported when the command is used."""
 
 import re
-from collections.abc import Iterator, MutableMapping
+from collections.abc import Iterator, MutableMapping, Sequence
+from contextlib import contextmanager
 from inspect import cleandoc
 from itertools import pairwise
 from typing import TYPE_CHECKING, Annotated
@@ -10,7 +11,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from winnow.algorithms.state.plugin_registry import object_at
-from winnow.tasks.errors import SpecError
+from winnow.tasks.errors import SpecError, unknown_name
 
 if TYPE_CHECKING:
     from typer._click import Command, Context, Parameter
@@ -71,7 +72,27 @@ class _Commands(MutableMapping[str, "Command"]):
         return len(COMMANDS)
 
 
-class _LazyGroup(TyperGroup):
+_UsageError: type[Exception] = typer.BadParameter.__mro__[1]
+"""The class of Typer's errors about a command line, for which Typer has no public name."""
+
+
+class _Group(TyperGroup):
+    """A group of commands whose errors name what is unknown, and the nearest known name."""
+
+    def parse_args(self, ctx: "Context", args: list[str]) -> list[str]:
+        """See `TyperGroup`."""
+        with _plain_errors(ctx, args):
+            return super().parse_args(ctx, args)
+
+    def resolve_command(self, ctx: "Context", args: list[str]) -> "tuple[str | None, Command | None, list[str]]":
+        """See `TyperGroup`."""
+        if args[0] not in self.commands:
+            known = self.list_commands(ctx)
+            raise SpecError(unknown_name("command", args[0], known, command=f"{ctx.command_path} -h"))
+        return super().resolve_command(ctx, args)
+
+
+class _LazyGroup(_Group):
     """A group that imports a command's module when the command is used, or all of them for the help."""
 
     def __init__(self, **attributes: object) -> None:
@@ -102,13 +123,40 @@ class _Command(TyperCommand):
             if option == "--set" and "=" not in key and not value.startswith("-"):
                 written = f"{key}.{value}" if "=" in value else f"{key}={value}"
                 raise SpecError(f"--set {key} {value}: write --set {written}")
-        given = list(args)
-        try:
+        with _plain_errors(ctx, args):
             return super().parse_args(ctx, args)
-        except typer.BadParameter as error:
-            if error.param is None:
-                raise
-            raise SpecError(_sentence(error, error.param, ctx, given)) from None
+
+
+@contextmanager
+def _plain_errors(ctx: "Context", args: Sequence[str]) -> Iterator[None]:
+    """Replace Typer's error about a command line by a SpecError with the correct form."""
+    given = list(args)
+    try:
+        yield
+    except typer.BadParameter as error:
+        if error.param is None:
+            raise
+        raise SpecError(_sentence(error, error.param, ctx, given)) from None
+    except _UsageError as error:
+        if (sentence := _misplaced(str(error), ctx)) is None:
+            raise
+        raise SpecError(sentence) from None
+
+
+def _misplaced(said: str, ctx: "Context") -> str | None:
+    """The sentence for an unknown option, a missing value or too many arguments; None for other messages."""
+    help_ = f"{ctx.command_path} -h"
+    if match := re.match(r"No such option: ([^\s]+)", said):
+        options = [each for param in ctx.command.params for each in param.opts if each.startswith("--")]
+        after = "; a command's options come after it" if isinstance(ctx.command, TyperGroup) else ""
+        return unknown_name("option", match[1], options, command=help_) + after
+    if match := re.match(r"Option '(.*)' requires an argument", said):
+        return f"{match[1]} needs a value ({help_} explains it)"
+    if match := re.match(r"Got unexpected extra arguments?(?:\(s\))? \((.*)\)$", said):
+        names = [str(each.name).upper() for each in ctx.command.params if each.param_type_name == "argument"]
+        takes = f"takes {' '.join(names)} and options only" if names else "takes options only"
+        return f"unexpected {match[1]!r}: {ctx.command_path} {takes} ({help_} lists them)"
+    return None
 
 
 def _sentence(error: typer.BadParameter, param: "Parameter", ctx: "Context", args: list[str]) -> str:
@@ -132,6 +180,7 @@ def _sentence(error: typer.BadParameter, param: "Parameter", ctx: "Context", arg
 def _command(name: str, address: str) -> "Command":
     found = object_at(f"winnow.flows.cli.{address}")
     if isinstance(found, typer.Typer):
+        found.info.cls = _Group
         for each in found.registered_commands:
             each.cls = _Command
             each.help = each.help or _help(each.callback)

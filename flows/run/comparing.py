@@ -17,7 +17,7 @@ from winnow.tasks.errors import SpecError
 from winnow.tasks.plugins.extras import missing_for
 from winnow.tasks.setup.auto_epsilon import AUTO
 from winnow.tasks.setup.guesses import columns_of, first_rows, judge_for, look_swapped, prompt_for, targets_in
-from winnow.tasks.spec.shorthands import DELTA, are_agents, crossed, is_openai, models_of, short_name
+from winnow.tasks.spec.shorthands import DELTA, are_agents, crossed, is_openai, judge_of, models_of, short_name
 
 SMALLEST_ROUND = 32
 """Evaluations of a round, unless the budget is smaller."""
@@ -182,16 +182,14 @@ def _require_a_column(prompts: Sequence[JsonObject], input_: str) -> None:
             )
 
 
-def _judge(given: Part) -> JsonObject:
-    """The judge: a name, or its type and parameters as a campaign's file has them."""
-    if isinstance(given, Mapping):
-        return dict(given)
-    if not given.lstrip().startswith("{"):
-        return {"type": given}
+def _judge(given: Part) -> object:
+    """The judge: a shorthand, or its type and parameters as a campaign's file has them."""
+    if isinstance(given, Mapping) or not given.lstrip().startswith("{"):
+        return judge_of(given)
     try:
         found = yaml.safe_load(given)
     except yaml.YAMLError:
         found = None
     if not isinstance(found, dict):
-        raise SpecError(f"--judge {given}: write a name, or a mapping such as '{{type: exact}}'")
+        raise SpecError(f"--judge {given}: write a name, FILE.py:FUNCTION, or a mapping such as '{{type: exact}}'")
     return found

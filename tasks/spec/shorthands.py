@@ -138,8 +138,10 @@ def _written_out(given: object, entry_of: Callable[[str, int], JsonObject]) -> o
 
 
 def judge_of(given: object) -> object:
-    """A judge, which may be given as its name only."""
-    return {"type": given} if isinstance(given, str) else given
+    """A judge, which may be given as its name, or as FILE.py:FUNCTION, only."""
+    if not isinstance(given, str):
+        return given
+    return {"type": "python", "path": given} if ".py:" in given else {"type": given}
 
 
 def selector_of(given: object) -> object:

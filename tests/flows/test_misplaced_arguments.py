@@ -28,6 +28,13 @@ def test_a_view_before_its_campaign_comes_with_the_right_order():
     [
         (("run",), "SPEC is missing: write winnow run SPEC (winnow run -h explains it)"),
         (("simulate", "x.csv"), "--out is missing; add --out DIR (Folder for"),
+        (("run", "c.yaml", "--forc", "x"), "unknown option '--forc'; did you mean '--fork'?"),
+        (("run", "c.yaml", "--storage"), "--storage needs a value (winnow run -h explains it)"),
+        (("--storage", "x", "run"), "unknown option '--storage'; available: --install-completion, --show-"),
+        (("status", "a", "b"), "unexpected 'b': winnow status takes NAME and options only (winnow status -h"),
+        (("db", "check", "x"), "unexpected 'x': winnow db check takes options only (winnow db check -h"),
+        (("runn", "c.yaml"), "unknown command 'runn'; did you mean 'run'? nearest: run"),
+        (("db", "chek"), "unknown command 'chek'; did you mean 'check'? available: allow, check"),
         (("import", "scores", "x.json"), "--name is missing; add --name NAME"),
         (("view", "--port", "abc"), "--port abc: must be a whole number"),
         (("try", "c.yaml", "--n", "0"), "--n 0: must be at least 1, such as 4"),

@@ -65,6 +65,11 @@ def test_each_key_alone_may_be_short(spec_of, key):
     assert spec_of({**LONG, key: SHORT[key]}).identity() == spec_of(LONG).identity()
 
 
+def test_a_judge_may_be_a_function_of_a_file(spec_of):
+    short, long = ({**LONG, "judge": each} for each in ("f.py:f", {"type": "python", "path": "f.py:f"}))
+    assert spec_of(short) == spec_of(long)
+
+
 def test_a_selector_may_be_its_name(spec_of):
     assert spec_of({**LONG, "selector": "champion"}) == spec_of(LONG)
 

@@ -180,7 +180,9 @@ def check_schema(schema: Mapping[str, object], path: str) -> None:
         type(_checker(schema)).check_schema(schema)
         refs = _refs(schema)
     except SchemaError as error:
-        raise JudgeError(f"is not a JSON schema: {error.json_path}: {error.message}", path) from error
+        # Of several forms that a value can take, the message about the first names the known words.
+        why = error.context[0] if error.context else error
+        raise JudgeError(f"is not a JSON schema: {error.json_path}: {why.message}", path) from error
     except RecursionError as error:
         raise JudgeError("is nested too deeply; put parts of it in $defs", path) from error
     except (TypeError, ValueError) as error:
