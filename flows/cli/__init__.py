@@ -84,7 +84,9 @@ class _Group(TyperGroup):
         with _plain_errors(ctx, args):
             return super().parse_args(ctx, args)
 
-    def resolve_command(self, ctx: "Context", args: list[str]) -> "tuple[str | None, Command | None, list[str]]":
+    def resolve_command(
+        self, ctx: "Context", args: list[str]
+    ) -> "tuple[str | None, Command | None, list[str]]":
         """See `TyperGroup`."""
         if args[0] not in self.commands:
             known = self.list_commands(ctx)

@@ -17,7 +17,15 @@ from winnow.tasks.errors import SpecError
 from winnow.tasks.plugins.extras import missing_for
 from winnow.tasks.setup.auto_epsilon import AUTO
 from winnow.tasks.setup.guesses import columns_of, first_rows, judge_for, look_swapped, prompt_for, targets_in
-from winnow.tasks.spec.shorthands import DELTA, are_agents, crossed, is_openai, judge_of, models_of, short_name
+from winnow.tasks.spec.shorthands import (
+    DELTA,
+    are_agents,
+    crossed,
+    is_openai,
+    judge_of,
+    models_of,
+    short_name,
+)
 
 SMALLEST_ROUND = 32
 """Evaluations of a round, unless the budget is smaller."""
@@ -191,5 +199,7 @@ def _judge(given: Part) -> object:
     except yaml.YAMLError:
         found = None
     if not isinstance(found, dict):
-        raise SpecError(f"--judge {given}: write a name, FILE.py:FUNCTION, or a mapping such as '{{type: exact}}'")
+        raise SpecError(
+            f"--judge {given}: write a name, FILE.py:FUNCTION, or a mapping such as '{{type: exact}}'"
+        )
     return found
